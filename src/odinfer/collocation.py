@@ -1,0 +1,179 @@
+"""Trajectories as solutions of collocation equations (Radau IIA), linearised about any guess.
+
+A path need not solve the equations yet: `Path.condense` gives the Newton correction together with the
+sensitivities to initial values and parameters, from one batched call of the vector field. This is what carries
+an ODIN estimate, which nearly solves the equations, to a trajectory that does, without a forward solve that
+could blow up on the way; and the scheme is stable for stiff equations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import polynomial as P
+from numpy.typing import NDArray
+from scipy.special import roots_jacobi
+
+from odinfer.problem import Problem
+
+Array = NDArray[np.float64]
+
+STAGES = 4
+
+
+def _radau(s: int) -> tuple[Array, Array, Array]:
+    """Nodes c (s,), integration matrix A (s, s), and Lagrange coefficients (s+1, s+1) on {0} ∪ c."""
+    inner = 0.5 * (roots_jacobi(s - 1, 1.0, 0.0)[0] + 1.0)
+    c = np.append(inner, 1.0)
+    lagrange = np.linalg.inv(np.vander(c, increasing=True))  # column j: coefficients of the j-th basis polynomial
+    powers = c[:, None] ** np.arange(1, s + 1) / np.arange(1, s + 1)
+    full = np.linalg.inv(np.vander(np.append(0.0, c), increasing=True))
+    return c, powers @ lagrange, full
+
+
+C, A, _BASIS = _radau(STAGES)
+_BASIS_SLOPE = np.stack([P.polyder(col) for col in _BASIS.T], -1)
+# Between the last two stages the polynomial is free to disagree with f: there the defect is measured.
+_PROBE = np.array([0.5 * C[0], 0.5 * (C[0] + C[1]), 0.5 * (C[1] + C[2]), 0.5 * (C[2] + C[3])])
+
+
+def _basis(at: Array, slope: bool = False) -> Array:
+    """Values (..., s+1) of the Lagrange basis on {0} ∪ c (or its derivatives) at fractions of an interval."""
+    coefficients = _BASIS_SLOPE if slope else _BASIS
+    return np.asarray(at)[..., None] ** np.arange(len(coefficients)) @ coefficients
+
+
+class Condensed(NamedTuple):
+    """First-order dependence on (δx0 (K), δφ (F), 1): at stages (n, s, K, K+F+1) and nodes (n+1, K, K+F+1)."""
+
+    stages: Array
+    nodes: Array
+    violation: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """Stage values of one experiment on a mesh.
+
+    Attributes:
+        problem, experiment: whose field and inputs to use.
+        mesh: (n+1,) increasing times.
+        x0: initial values (K,).
+        Z: states at the stages (n, s, K); the last stage is the next node.
+    """
+
+    problem: Problem
+    experiment: int
+    mesh: Array
+    x0: Array
+    Z: Array
+
+    @property
+    def nodes(self) -> Array:
+        """States at the mesh points (n+1, K)."""
+        return np.concatenate([self.x0[None], self.Z[:, -1]])
+
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.Z).all())
+
+    @property
+    def stage_times(self) -> Array:
+        return self.mesh[:-1, None] + np.diff(self.mesh)[:, None] * C
+
+    def _interval_values(self) -> Array:
+        """Node and stage values (n, s+1, K) of each interval."""
+        return np.concatenate([self.nodes[:-1, None], self.Z], 1)
+
+    def condense(self, phi: Array, scale: Array) -> Condensed:
+        """Linearise the collocation equations and eliminate everything but x0 and φ."""
+        p = self.problem
+        n, s, K = self.Z.shape
+        F = len(phi)
+        t = self.stage_times.ravel()
+        f, fx, ft = p.model.linearise(t, self.Z.reshape(-1, K), p.theta(phi), p.inputs_at(self.experiment, t))
+        f = f.reshape(n, s, K)
+        fx = fx.reshape(n, s, K, K)
+        ft = (ft[..., p.free_index] * p.slope(phi)).reshape(n, s, K, F)
+        h = np.diff(self.mesh)
+        hA = h[:, None, None] * A
+        residual = self.Z - self.nodes[:-1, None] - hA @ f
+        with np.errstate(over="ignore", invalid="ignore"):
+            violation = float(np.abs(residual / scale).max())
+        if not np.isfinite(violation) or not np.isfinite(fx).all():
+            return Condensed(np.empty(0), np.empty(0), np.inf)
+        L = -(hA[:, :, None, :, None] * fx.transpose(0, 2, 1, 3)[:, None])  # (n, a, k, b, l)
+        L = L.reshape(n, s * K, s * K)
+        L[:, np.arange(s * K), np.arange(s * K)] += 1.0
+        right = np.zeros((n, s, K, K + F + 1))
+        right[..., :K] = np.eye(K)
+        right[..., K : K + F] = (hA @ ft.reshape(n, s, K * F)).reshape(n, s, K, F)
+        right[..., -1] = -residual
+        try:
+            W = np.linalg.solve(L, right.reshape(n, s * K, K + F + 1))
+        except np.linalg.LinAlgError:
+            return Condensed(np.empty(0), np.empty(0), np.inf)
+        nodes = np.zeros((n + 1, K, K + F + 1))
+        nodes[0, :, :K] = np.eye(K)
+        last = W[:, -K:]
+        through, own = np.ascontiguousarray(last[..., :K]), last[..., K:]
+        for i in range(n):
+            np.matmul(through[i], nodes[i], out=nodes[i + 1])
+            nodes[i + 1, :, K:] += own[i]
+        stages = W[..., :K] @ nodes[:-1]
+        stages[..., K:] += W[..., K:]
+        return Condensed(stages.reshape(n, s, K, K + F + 1), nodes, violation)
+
+    def moved(self, lin: Condensed, dx0: Array, dphi: Array) -> Path:
+        """The path after a first-order step, which also applies the Newton correction."""
+        direction = np.concatenate([dx0, dphi, [1.0]])
+        return Path(self.problem, self.experiment, self.mesh, self.x0 + dx0, self.Z + lin.stages @ direction)
+
+    def at(self, t: Array) -> tuple[Array, Array]:
+        """States and their slopes (N, K) at times inside the mesh, by the collocation polynomials."""
+        i = np.clip(np.searchsorted(self.mesh, t, side="right") - 1, 0, len(self.mesh) - 2)
+        h = np.diff(self.mesh)[i]
+        c = (t - self.mesh[i]) / h
+        values = self._interval_values()[i]
+        x = np.einsum("na,nak->nk", _basis(c), values)
+        return x, np.einsum("na,nak->nk", _basis(c, slope=True), values) / h[:, None]
+
+    def sensitivity_at(self, lin: Condensed, t: Array) -> Array:
+        """Sensitivities (N, K, K+F) to (x0, φ) at times inside the mesh."""
+        i = np.clip(np.searchsorted(self.mesh, t, side="right") - 1, 0, len(self.mesh) - 2)
+        c = (t - self.mesh[i]) / np.diff(self.mesh)[i]
+        maps = np.concatenate([lin.nodes[:-1, None], lin.stages], 1)[i]
+        return np.einsum("na,nakp->nkp", _basis(c), maps)[..., :-1]
+
+    def defects(self, phi: Array, scale: Array) -> Array:
+        """Largest h·|dx/dt − f|/scale between the stages of each interval (n,)."""
+        n, _, K = self.Z.shape
+        h = np.diff(self.mesh)
+        values = self._interval_values()
+        x = np.einsum("qa,nak->nqk", _basis(_PROBE), values)
+        slope = np.einsum("qa,nak->nqk", _basis(_PROBE, slope=True), values) / h[:, None, None]
+        t = (self.mesh[:-1, None] + h[:, None] * _PROBE).ravel()
+        p = self.problem
+        f = p.model.linearise(t, x.reshape(-1, K), p.theta(phi), p.inputs_at(self.experiment, t))[0].reshape(x.shape)
+        return np.asarray(np.abs((slope - f) * h[:, None, None] / scale).max((1, 2)))
+
+    def on_mesh(self, mesh: Array) -> Path:
+        """The same curve on another mesh."""
+        h = np.diff(mesh)
+        stages = mesh[:-1, None] + h[:, None] * C
+        Z = self.at(stages.ravel())[0].reshape(*stages.shape, -1)
+        return Path(self.problem, self.experiment, mesh, self.x0, Z)
+
+    def refined(self, phi: Array, scale: Array, tolerance: float, most: int = 2000) -> Path | None:
+        """The path on a mesh split where the defect is too large, or None if it is small everywhere."""
+        defect = self.defects(phi, scale)
+        if not np.isfinite(defect).all():
+            return None
+        parts = np.ceil((np.maximum(defect, 1e-300) / tolerance) ** (1.0 / (STAGES + 1)) * 1.1).astype(int)
+        parts = np.where(defect <= tolerance, 1, np.clip(parts, 2, 8))
+        if (parts == 1).all() or parts.sum() > most:
+            return None
+        mesh = [np.linspace(a, b, k, endpoint=False) for a, b, k in zip(self.mesh[:-1], self.mesh[1:], parts, strict=True)]
+        return self.on_mesh(np.append(np.concatenate(mesh), self.mesh[-1]))

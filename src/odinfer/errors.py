@@ -1,0 +1,35 @@
+"""The two ways things go wrong: bad input raises, bad luck returns a status."""
+
+import difflib
+from collections.abc import Iterable
+from enum import Enum
+
+
+class InputError(ValueError):
+    """Something the caller gave cannot be used; the message is one line: what, where, what to do."""
+
+
+class InputWarning(UserWarning):
+    """Something the caller gave is odd but usable; what was done about it is in the message."""
+
+
+class Status(Enum):
+    """How a fit ended. The value is the sentence that is shown to the user."""
+
+    CONVERGED = "converged"
+    ODIN_KEPT = "converged; the simulated trajectory does not describe the data better, so ODIN's estimate is kept"
+    MAX_ITERATIONS = "did not converge: the iteration limit was reached"
+    NOT_FINITE = "failed: the model is not finite near the data for any start"
+
+    @property
+    def converged(self) -> bool:
+        return self in (Status.CONVERGED, Status.ODIN_KEPT)
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """'; did you mean X?' for the closest of `choices`, or their list."""
+    choices = list(choices)
+    close = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; choose from: {', '.join(choices)}" if choices else ""

@@ -1,0 +1,295 @@
+"""Step 1 of ODIN: Gaussian process regression per state, hyperparameters by empirical Bayes.
+
+The evidence is searched globally: for every candidate shape one eigendecomposition of the correlation matrix,
+shared by all states observed at the same times, turns it into a table over the noise ratio ρ = σ²/v in which
+the signal variance v has a closed form. A few rounds of quadratic models around the best entry finish it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.kernels import Kernel, kernel
+
+Array = NDArray[np.float64]
+
+_LOG_RHO = np.linspace(np.log(1e-9), np.log(1e2), 36)
+_FINE = np.linspace(-1.0, 1.0, 5) * (_LOG_RHO[1] - _LOG_RHO[0])
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Kernel and noise of one state, in standardised units. `evidence` is log p(y | t, φ, σ)."""
+
+    kernel: str
+    shape: tuple[float, ...]
+    variance: float
+    noise: float  # σ², a variance
+    evidence: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """One state's observations in one experiment: times t (n,) from the start of the data, values y (n,)."""
+
+    t: Array
+    y: Array
+
+
+def empirical_bayes(
+    series: Sequence[Sequence[Series]],
+    kernels: Sequence[str],
+    known_noise: Sequence[float | None],
+    margin: float = 0.0,
+    bounds: tuple[float, float] = (1e-6, 1e6),
+    peaks: int = 1,
+) -> list[Hyperparameters]:
+    """Hyperparameters that maximise the evidence, per state over all its experiments.
+
+    Args:
+        series: per state, its observations in each experiment.
+        kernels: candidate kernel names; a later one replaces the first only where its evidence is higher by
+            more than `margin`.
+        known_noise: per state, the noise variance where it is given, else None.
+        margin: in nats.
+        bounds: of every shape hyperparameter.
+        peaks: how many separate maxima of the table are followed up.
+    """
+    groups: dict[tuple[bytes, ...], list[int]] = {}
+    for k, state in enumerate(series):
+        groups.setdefault(tuple(s.t.tobytes() for s in state), []).append(k)
+    found: dict[int, Hyperparameters] = {}
+    for members in groups.values():
+        times = [s.t for s in series[members[0]]]
+        y = [np.stack([series[k][e].y for k in members], -1) for e in range(len(times))]
+        noise = np.array([np.nan if known_noise[k] is None else known_noise[k] for k in members], float)
+        best = _search(times, y, noise, [kernel(name) for name in kernels], margin, bounds, peaks)
+        found |= dict(zip(members, best, strict=True))
+    return [found[k] for k in range(len(series))]
+
+
+def log_evidence(hyper: Hyperparameters, state: Sequence[Series], jitter: float = 0.0) -> float:
+    """log p(y | t, φ, σ) of one state by Cholesky factorisation; the plain formula that the search must meet."""
+    total = 0.0
+    for s in state:
+        C = hyper.variance * kernel(hyper.kernel).gram(s.t, s.t, np.array(hyper.shape)).C
+        L = np.linalg.cholesky(C + (hyper.noise + jitter) * np.eye(len(s.t)))
+        white = np.linalg.solve(L, s.y)
+        total -= 0.5 * (white @ white) + np.log(np.diag(L)).sum() + 0.5 * len(s.t) * np.log(2 * np.pi)
+    return float(total)
+
+
+def _spectrum(k: Kernel, times: list[Array], y: list[Array], shapes: Array) -> tuple[Array, Array]:
+    """Eigenvalues (..., n) of the correlation matrices and squared coefficients (..., n, S) of y (n, S)."""
+    values, coefficients = [], []
+    for t, ye in zip(times, y, strict=True):
+        lam, U = np.linalg.eigh(k.gram(t, t, shapes).C)
+        values.append(np.maximum(lam, 0.0))
+        coefficients.append(np.square(np.swapaxes(U, -1, -2) @ ye))
+    return np.concatenate(values, -1), np.concatenate(coefficients, -2)
+
+
+def _table(lam: Array, b2: Array, log_rho: Array, noise: Array) -> Array:
+    """Evidence (..., R, S) over noise ratios, the variance at its best (or fixed by a known noise).
+
+    Args:
+        lam: eigenvalues (..., n).
+        b2: squared coefficients (..., n, S).
+        log_rho: (..., R).
+        noise: known noise variances (S,), NaN where unknown.
+    """
+    n = lam.shape[-1]
+    rho = np.exp(log_rho)
+    spread = lam[..., None, :] + rho[..., :, None]
+    logdet = np.log(spread).sum(-1)[..., None]
+    quad = (1.0 / spread) @ b2
+    v = np.maximum(np.where(np.isnan(noise), quad / n, noise / rho[..., None]), 1e-300)
+    return -0.5 * (n * np.log(2 * np.pi * v) + logdet + quad / v)
+
+
+def _peak(values: Array, step: Array | float) -> tuple[Array, Array]:
+    """Offset from the middle of three equally spaced values (..., 3) to their parabola's top, and its height."""
+    left, mid, right = values[..., 0], values[..., 1], values[..., 2]
+    curve = np.minimum(left - 2 * mid + right, -1e-12)
+    slope = right - left
+    offset = np.clip(-0.5 * slope / curve, -1.0, 1.0)
+    return offset * step, mid + 0.5 * slope * offset + 0.5 * curve * offset**2
+
+
+def _best_rho(lam: Array, b2: Array, noise: Array, coarse: Array) -> tuple[Array, Array]:
+    """Maximise over ρ near each coarse maximum. lam (S, Q, n), b2 (S, Q, n, 1) → value, log ρ (S, Q)."""
+    log_rho = coarse
+    for shrink in (1.0, 0.25):
+        points = log_rho[..., None] + shrink * _FINE
+        values = _table(lam, b2, points, noise)[..., 0]
+        top = np.clip(values.argmax(-1), 1, len(_FINE) - 2)
+        three = np.take_along_axis(values, top[..., None] + np.array([-1, 0, 1]), -1)
+        offset, best = _peak(three, shrink * (_FINE[1] - _FINE[0]))
+        log_rho = np.clip(np.take_along_axis(points, top[..., None], -1)[..., 0] + offset, _LOG_RHO[0], _LOG_RHO[-1])
+    return best, log_rho
+
+
+class _Peak(NamedTuple):
+    """A maximum of the evidence table: its height, kernel, log shape, grid spacing and log ρ."""
+
+    value: float
+    kernel: Kernel
+    shape: Array
+    steps: Array
+    log_rho: float
+
+
+def _search(
+    times: list[Array],
+    y: list[Array],
+    noise: Array,
+    kernels: list[Kernel],
+    margin: float,
+    bounds: tuple[float, float],
+    peaks: int,
+) -> list[Hyperparameters]:
+    """Global table over all candidates, then local rounds, for S states observed at the same times."""
+    S = y[0].shape[1]
+    longest = max(times, key=lambda t: t[-1] - t[0])
+    choice: list[list[_Peak]] = []
+    for k in kernels:
+        shapes, steps = k.shapes(longest)
+        shapes = np.log(np.clip(shapes, *bounds))
+        table = _table(*_spectrum(k, times, y, np.exp(shapes)), _LOG_RHO, noise)  # (G, R, S)
+        for s in range(S):
+            found = _peaks(table[..., s], k, shapes, steps, peaks)
+            if len(choice) == s:
+                choice.append(found)
+            elif found[0].value > choice[s][0].value + margin:
+                choice[s] = found
+    result: list[Hyperparameters | None] = [None] * S
+    for k in kernels:
+        starts = [(s, peak) for s in range(S) for peak in choice[s] if peak.kernel is k]
+        if starts:
+            members = [s for s, _ in starts]
+            polished = _polish(k, times, [ye[:, members] for ye in y], noise[members], [p for _, p in starts], bounds)
+            for s, hyper in zip(members, polished, strict=True):
+                known = result[s]
+                if known is None or hyper.evidence > known.evidence:
+                    result[s] = hyper
+    return [h for h in result if h is not None]
+
+
+def _peaks(table: Array, k: Kernel, shapes: Array, steps: Array, count: int) -> list[_Peak]:
+    """The best entries (G, R) of one state's table that are not neighbours of each other."""
+    r = np.clip(table.argmax(1), 1, len(_LOG_RHO) - 2)
+    three = np.take_along_axis(table, r[:, None] + np.array([-1, 0, 1]), 1)
+    offset, profile = _peak(three, _LOG_RHO[1] - _LOG_RHO[0])
+    found: list[_Peak] = []
+    for _ in range(count):
+        g = int(profile.argmax())
+        found.append(_Peak(float(profile[g]), k, shapes[g], steps, float(_LOG_RHO[r[g]] + offset[g])))
+        profile = np.where((np.abs(shapes - shapes[g]) < 1.5 * steps).all(1), -np.inf, profile)
+        if not np.isfinite(profile).any():
+            break
+    return found
+
+
+def _polish(
+    k: Kernel, times: list[Array], y: list[Array], noise: Array, start: list[_Peak], bounds: tuple[float, float]
+) -> list[Hyperparameters]:
+    """Rounds of a quadratic model of the evidence over a shrinking stencil of log shapes, all states at once."""
+    S, d = len(start), len(k.shape_names)
+    limits = (np.log(bounds[0]), np.log(bounds[1]))
+    shape, rho = np.stack([p.shape for p in start]), np.array([p.log_rho for p in start])
+    stencil = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * d, indexing="ij"), -1).reshape(-1, d)
+    design = _quadratic_design(stencil)
+    solver = np.linalg.pinv(design)
+    yT = [ye.T[:, None, :, None] for ye in y]  # (S, 1, n, 1): each state keeps to its own shapes
+    scale = np.ones(S)
+    for _ in range(8):
+        box = scale[:, None] * start[0].steps
+        points = np.clip(shape[:, None, :] + box[:, None, :] * stencil, *limits)  # (S, Q, d)
+        lam, b2 = _spectrum(k, times, yT, np.exp(points))
+        values, rhos = _best_rho(lam, b2, noise[:, None, None, None], np.broadcast_to(rho[:, None], points.shape[:2]))
+        top = values.argmax(1)
+        fit = values @ solver.T
+        move = np.array([_quadratic_top(c, d) for c in fit])
+        inside = np.isfinite(move).all(1) & (np.abs(move) <= 1.0).all(1)
+        step = np.where(inside[:, None], move, stencil[top])
+        shape = np.clip(shape + box * step, *limits)
+        rho = rhos[np.arange(S), top]
+        scale = np.where((np.abs(step) < 0.99).all(1), 0.3 * scale, 0.7 * scale)
+        if scale.max() < 0.02:
+            break
+    lam, b2 = _spectrum(k, times, yT, np.exp(shape[:, None, :]))
+    value, rho2 = _best_rho(lam, b2, noise[:, None, None, None], rho[:, None])
+    ratio = np.exp(rho2[:, 0])
+    quad = (b2[:, 0, :, 0] / (lam[:, 0] + ratio[:, None])).sum(-1)
+    v = np.where(np.isnan(noise), quad / lam.shape[-1], noise / ratio)
+    return [
+        Hyperparameters(k.name, tuple(np.exp(shape[s]).tolist()), float(v[s]), float(ratio[s] * v[s]), float(value[s, 0]))
+        for s in range(S)
+    ]
+
+
+def _quadratic_design(z: Array) -> Array:
+    """Columns 1, z_i, z_i z_j (i ≤ j) of a quadratic in the rows of z (Q, d)."""
+    i, j = np.triu_indices(z.shape[1])
+    return np.column_stack([np.ones(len(z)), z, z[:, i] * z[:, j]])
+
+
+def _quadratic_top(coefficients: Array, d: int) -> Array:
+    """Where the quadratic has its maximum, or NaN if it has none."""
+    H = np.zeros((d, d))
+    H[np.triu_indices(d)] = coefficients[1 + d :]
+    H = H + H.T
+    if np.linalg.eigvalsh(H)[-1] >= -1e-12:
+        return np.full(d, np.nan)
+    return -np.linalg.solve(H, coefficients[1 : 1 + d])
+
+
+@dataclass(frozen=True)
+class Smoother:
+    """What the risk needs of K Gaussian processes on one grid of N times, in standardised units.
+
+    Attributes:
+        mean: posterior mean given the observations (K, N).
+        C_inv: inverse prior covariance (K, N, N).
+        D: derivative operator 'C C⁻¹ (K, N, N).
+        Q, w: eigenvectors (K, N, N) and eigenvalues (K, N) of A = C'' − 'C C⁻¹ C'.
+    """
+
+    mean: Array
+    C_inv: Array
+    D: Array
+    Q: Array
+    w: Array
+
+
+def smooth(
+    hypers: Sequence[Hyperparameters], t: Array, y: Array, jitter: float, jitter_A: float | None = None
+) -> Smoother:
+    """Prior operators and posterior mean on the grid.
+
+    Args:
+        hypers: one per state.
+        t: grid times (N,), measured like the times that gave the hyperparameters.
+        y: observations (K, N), NaN where a state is not observed at a grid time.
+        jitter: added to the diagonal of C and, unless `jitter_A` says otherwise, of A.
+    """
+    K, N = y.shape
+    grams = [kernel(h.kernel).gram(t, t, np.array(h.shape)) for h in hypers]
+    v = np.array([h.variance for h in hypers])[:, None, None]
+    C, dC, Cd, dCd = (v * np.stack(m) for m in zip(*grams, strict=True))
+    eye = np.eye(N)
+    C = C + jitter * eye
+    C_inv = np.linalg.inv(C)
+    C_inv = 0.5 * (C_inv + np.swapaxes(C_inv, 1, 2))
+    D = dC @ C_inv
+    A = dCd - D @ Cd + (jitter if jitter_A is None else jitter_A) * eye
+    w, Q = np.linalg.eigh(0.5 * (A + np.swapaxes(A, 1, 2)))
+    mean = np.empty((K, N))
+    for k, h in enumerate(hypers):
+        seen = np.isfinite(y[k])
+        S = C[k][np.ix_(seen, seen)] + h.noise * np.eye(int(seen.sum()))
+        mean[k] = C[k][:, seen] @ np.linalg.solve(S, y[k, seen])
+    return Smoother(mean, C_inv, D, Q, np.maximum(w, 0.0))

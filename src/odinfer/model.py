@@ -1,0 +1,169 @@
+"""Model: states, parameters and the vector field f(t, x, θ[, u]), from a function or from text."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field as dataclass_field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A system of ordinary differential equations with named states and parameters.
+
+    Args:
+        field: f(t, x, theta) or, with inputs, f(t, x, theta, u): scalar t, x (K,), theta (P,), u (U,) → K values.
+            Ordinary arithmetic or `jax.numpy`; it is traced by JAX, so no branches on values.
+        states: K names.
+        parameters: P names.
+        inputs: names of known inputs u(t), columns of the data.
+        name: shown in results.
+        bounds, fixed, start, scale, prior: what the model's author says about parameters (bounds also of
+            states); a Problem may override each.
+        text: the equations as the user wrote them, where there are any.
+    """
+
+    field: Callable[..., Any]
+    states: tuple[str, ...]
+    parameters: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    name: str = "model"
+    bounds: Mapping[str, tuple[float, float]] = dataclass_field(default_factory=dict)
+    fixed: Mapping[str, float] = dataclass_field(default_factory=dict)
+    start: Mapping[str, float] = dataclass_field(default_factory=dict)
+    scale: Mapping[str, str] = dataclass_field(default_factory=dict)
+    prior: Mapping[str, Any] = dataclass_field(default_factory=dict)
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        for group in ("states", "parameters", "inputs"):
+            names = getattr(self, group)
+            if isinstance(names, str):
+                raise InputError(f"{group} must be a list of names, not the text '{names}'")
+            object.__setattr__(self, group, tuple(names))
+        if not callable(self.field):
+            raise InputError("the field of a Model must be a function field(t, x, theta); for text use Model.from_text")
+        if not self.states:
+            raise InputError("a model needs at least one state")
+        seen: set[str] = set()
+        for name in (*self.states, *self.parameters, *self.inputs):
+            if not isinstance(name, str) or not name.strip():
+                raise InputError(f"names of states, parameters and inputs must be text, not {name!r}")
+            if name in seen:
+                raise InputError(f"the name '{name}' is used twice in the model")
+            if name in ("t", "time") or keyword.iskeyword(name):
+                raise InputError(f"'{name}' is reserved and cannot name a state, parameter or input")
+            seen.add(name)
+
+    @staticmethod
+    def from_text(text: str, name: str = "model", inputs: Sequence[str] = ()) -> Model:
+        """A model from equations such as "x' = -k*x"; see docs/equations.md for the whole language.
+
+        Args:
+            text: equations and declarations.
+            name: shown in results.
+            inputs: names to take as known inputs u(t) besides those the text declares.
+
+        Raises:
+            InputError: naming the line and what to change.
+        """
+        from odinfer.expression import parse
+
+        e = parse(text, inputs)
+        return Model(
+            e.field, e.states, e.parameters, e.inputs, name, e.bounds, e.fixed, e.start, e.scale, e.prior, e.text
+        )
+
+    @staticmethod
+    def from_file(path: str | Path, inputs: Sequence[str] = ()) -> Model:
+        """A model from an `.ode` file; its name is the file's."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise InputError(f"model file '{path}' does not exist") from None
+        except IsADirectoryError:
+            raise InputError(f"model file '{path}' is a folder") from None
+        except UnicodeDecodeError:
+            raise InputError(f"model file '{path}' is not UTF-8 text; save it as UTF-8") from None
+        except OSError as error:
+            raise InputError(f"model file '{path}' cannot be read: {error.strerror}") from None
+        return Model.from_text(text, path.stem, inputs)
+
+    def f(self, t: Any, x: Any, theta: Any, u: Any) -> Any:
+        """The vector field as one JAX array (K,)."""
+        from odinfer._jax import jnp
+
+        takes_u = self.text is not None or bool(self.inputs)
+        values = self.field(t, x, theta, u) if takes_u else self.field(t, x, theta)
+        if isinstance(values, (list, tuple)):
+            values = jnp.stack([jnp.reshape(jnp.asarray(v, dtype=float), ()) for v in values])
+        values = jnp.atleast_1d(jnp.asarray(values, dtype=float))
+        if values.shape != (len(self.states),):
+            raise InputError(
+                f"the field of model '{self.name}' returns {values.size} values for {len(self.states)} states"
+            )
+        return values
+
+    @functools.cached_property
+    def _linearised(self) -> Callable[..., Any]:
+        from odinfer._jax import jax, jnp
+
+        def point(t: Any, x: Any, theta: Any, u: Any) -> Any:
+            def stacked(z: Any) -> Any:
+                return self.f(t, z[: len(self.states)], z[len(self.states) :], u)
+
+            z = jnp.concatenate([x, theta])
+            return jnp.concatenate([stacked(z)[:, None], jax.jacfwd(stacked)(z)], 1)
+
+        return jax.jit(jax.vmap(point))
+
+    def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:
+        """f and its Jacobians at M points.
+
+        Args:
+            t: times (M,).
+            x: states (M, K).
+            theta: parameters (P,) or one set per point (M, P).
+            u: inputs (M, U).
+
+        Returns:
+            f (M, K), ∂f/∂x (M, K, K), ∂f/∂θ (M, K, P).
+        """
+        M, K = x.shape
+        theta = np.broadcast_to(theta, (M, len(self.parameters)))
+        # Few distinct sizes, few compilations: points are padded to the next power of two.
+        pad = max(32, 1 << (M - 1).bit_length()) - M
+        if pad:
+            t, x, theta, u = (np.concatenate([a, np.broadcast_to(a[-1:], (pad, *a.shape[1:]))]) for a in (t, x, theta, u))
+        out = np.asarray(self._traced(t, x, theta, u))[:M]
+        return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
+
+    def _traced(self, *arguments: Array) -> Any:
+        from odinfer._jax import jax
+
+        try:
+            return self._linearised(*arguments)
+        except InputError:
+            raise
+        except (jax.errors.JAXTypeError, TypeError, ValueError, IndexError, AttributeError, NameError) as error:
+            reason = str(error).splitlines()[0][:120]
+            raise InputError(
+                f"the field of model '{self.name}' cannot be traced by JAX ({reason}); use ordinary arithmetic or "
+                "jax.numpy on t, x, theta, and jnp.where instead of if"
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"Model '{self.name}': {len(self.states)} states ({', '.join(self.states)}), parameters {', '.join(self.parameters)}"
+
+

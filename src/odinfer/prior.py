@@ -1,0 +1,123 @@
+"""Priors on parameters: −log p(θ) with first and second derivatives, per parameter or jointly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.errors import InputError, nearest
+
+Array = NDArray[np.float64]
+Derivatives = tuple[float, float, float]  # −log p and its first two derivatives
+
+
+@dataclass(frozen=True)
+class Term:
+    """The prior of one parameter: θ ↦ −log p, slope, curvature; and where p > 0."""
+
+    derivatives: Callable[[float], Derivatives]
+    support: tuple[float, float] = (-np.inf, np.inf)
+
+
+def normal(mean: float, sd: float) -> Term:
+    c = 0.5 * np.log(2 * np.pi * sd**2)
+    return Term(lambda v: (0.5 * ((v - mean) / sd) ** 2 + c, (v - mean) / sd**2, 1.0 / sd**2))
+
+
+def lognormal(median: float, sd: float) -> Term:
+    c = 0.5 * np.log(2 * np.pi * sd**2)
+
+    def derivatives(v: float) -> Derivatives:
+        v = max(v, 1e-300)
+        z = np.log(v / median) / sd**2
+        return 0.5 * sd**2 * z**2 + np.log(v) + c, (z + 1.0) / v, (1.0 / sd**2 - z - 1.0) / v**2
+
+    return Term(derivatives, (0.0, np.inf))
+
+
+def uniform(low: float, high: float) -> Term:
+    return Term(lambda v: (np.log(high - low), 0.0, 0.0), (low, high))
+
+
+_BY_NAME = {"normal": normal, "lognormal": lognormal, "uniform": uniform}
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The sum of all −log p terms of a problem."""
+
+    parameters: tuple[str, ...]
+    terms: Mapping[str, Term]
+    joint: Callable[[Array], tuple[float, Array, Array]] | None = None
+
+    @staticmethod
+    def of(prior: Mapping[str, Any] | Callable[..., Any], parameters: tuple[str, ...]) -> Prior:
+        """From what a Problem was given; see there."""
+        if callable(prior):
+            return Prior(parameters, {}, _joint(prior, parameters))
+        return Prior(parameters, {name: _term(name, given) for name, given in prior.items()})
+
+    def __bool__(self) -> bool:
+        return bool(self.terms) or self.joint is not None
+
+    def derivatives(self, theta: Array) -> tuple[float, Array, Array]:
+        """−log p(θ), gradient (P,) and Hessian (P, P) at theta (P,)."""
+        P = len(self.parameters)
+        value, g, H = (0.0, np.zeros(P), np.zeros((P, P))) if self.joint is None else self.joint(theta)
+        for name, term in self.terms.items():
+            i = self.parameters.index(name)
+            v, d1, d2 = term.derivatives(float(theta[i]))
+            value, g[i], H[i, i] = value + v, g[i] + d1, H[i, i] + d2
+        return value, g, H
+
+
+def _term(name: str, given: Any) -> Term:
+    if callable(given):
+        return Term(_scalar(given))
+    try:
+        kind, a, b = given
+        a, b = float(a), float(b)
+    except (TypeError, ValueError):
+        raise InputError(f"prior of '{name}' must be (name, number, number) or a function, not {given!r}") from None
+    if kind not in _BY_NAME:
+        raise InputError(f"unknown prior '{kind}' of '{name}'{nearest(str(kind), _BY_NAME)}")
+    if not (np.isfinite(a) and np.isfinite(b)):
+        raise InputError(f"the prior of '{name}' has a parameter that is not finite")
+    if kind == "uniform" and not a < b:
+        raise InputError(f"prior of '{name}': uniform needs low < high, not {a:g}, {b:g}")
+    if kind != "uniform" and b <= 0:
+        raise InputError(f"prior of '{name}': the standard deviation must be positive, not {b:g}")
+    if kind == "lognormal" and a <= 0:
+        raise InputError(f"prior of '{name}': the median of a lognormal must be positive, not {a:g}")
+    return _BY_NAME[kind](a, b)
+
+
+def _scalar(function: Callable[..., Any]) -> Callable[[float], Derivatives]:
+    from odinfer._jax import jax
+
+    derivatives = jax.jit(lambda v: (function(v), jax.grad(function)(v), jax.grad(jax.grad(function))(v)))
+
+    def at(v: float) -> Derivatives:
+        value, d1, d2 = derivatives(v)
+        return float(value), float(d1), float(d2)
+
+    return at
+
+
+def _joint(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[[Array], tuple[float, Array, Array]]:
+    from odinfer._jax import jax
+
+    def named(theta: Any) -> Any:
+        return function(dict(zip(names, theta, strict=True)))
+
+    derivatives = jax.jit(lambda v: (named(v), jax.grad(named)(v), jax.hessian(named)(v)))
+
+    def at(theta: Array) -> tuple[float, Array, Array]:
+        value, g, H = derivatives(theta)
+        return float(value), np.array(g), np.array(H)
+
+    return at

@@ -1,0 +1,234 @@
+"""The ODIN risk R(x, θ, γ) of the paper, its gradient and its Gauss–Newton blocks.
+
+Everything inside is standardised: states z = (x − mean)/scale, time in units of `time_scale`, and the vector
+field scaled to match. States of all experiments are stacked, z (M, K); per experiment ("block") the algebra is
+state-first, (K, N). A = Q diag(w) Qᵀ is diagonalised once, so the γ terms are sums over e²/(w+γ) and log(w+γ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.gp import Hyperparameters, Smoother
+from odinfer.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The affine maps between the user's units and standardised ones."""
+
+    mean: Array  # (K,)
+    scale: Array  # (K,)
+    time: float
+
+    def standard(self, x: Array) -> Array:
+        return (x - self.mean) / self.scale
+
+    def user(self, z: Array) -> Array:
+        return self.mean + self.scale * z
+
+
+@dataclass(frozen=True)
+class Block:
+    """One experiment on its grid.
+
+    Attributes:
+        rows: where its points stand among all stacked points.
+        y: standardised observations (K, N), zero where missing.
+        weight: 1/σ² where observed, else 0 (K, N).
+        smoother: prior operators.
+        QtD: Qᵀ D (K, N, N).
+    """
+
+    rows: slice
+    y: Array
+    weight: Array
+    smoother: Smoother
+    QtD: Array
+
+
+class Linear(NamedTuple):
+    """The standardised vector field at all points: f (M, K), ∂f/∂z (M, K, K), ∂f/∂φ (M, K, F)."""
+
+    f: Array
+    fz: Array
+    fphi: Array
+
+
+class Normal(NamedTuple):
+    """Gauss–Newton normal equations of half the risk: per block H (n, n), border (n, F), g (n,); and for φ."""
+
+    H: list[Array]
+    border: list[Array]
+    g: list[Array]
+    H_phi: Array
+    g_phi: Array
+
+
+@dataclass(frozen=True)
+class Risk:
+    """The risk of one problem with given hyperparameters."""
+
+    problem: Problem
+    units: Units
+    hypers: tuple[Hyperparameters, ...]
+    blocks: tuple[Block, ...]
+    t: Array  # (M,) user times of all grid points
+    u: Array  # (M, U)
+
+    @staticmethod
+    def build(
+        problem: Problem,
+        units: Units,
+        hypers: Sequence[Hyperparameters],
+        grids: Sequence[tuple[Array, Array, Smoother]],
+    ) -> Risk:
+        """From the user-time grid (N,), standardised observations (K, N) and smoother of each experiment."""
+        noise = np.array([h.noise for h in hypers])[:, None]
+        blocks, start = [], 0
+        for t, y, s in grids:
+            weight = np.where(np.isfinite(y), 1.0 / noise, 0.0)
+            rows = slice(start, start := start + len(t))
+            blocks.append(Block(rows, np.nan_to_num(y), weight, s, np.swapaxes(s.Q, 1, 2) @ s.D))
+        u = np.concatenate([problem.inputs_at(i, t) for i, (t, _, _) in enumerate(grids)])
+        return Risk(problem, units, tuple(hypers), tuple(blocks), np.concatenate([t for t, _, _ in grids]), u)
+
+    @property
+    def mean(self) -> Array:
+        """GP posterior means of all states at all points (M, K): where x starts."""
+        return np.concatenate([b.smoother.mean.T for b in self.blocks])
+
+    @property
+    def w(self) -> Array:
+        """Eigenvalues of A over all blocks (K, M)."""
+        return np.concatenate([b.smoother.w for b in self.blocks], 1)
+
+    @property
+    def z_bounds(self) -> tuple[Array, Array]:
+        low, high = self.problem.state_bounds
+        return self.units.standard(low), self.units.standard(high)
+
+    def linearise(self, z: Array, phi: Array) -> Linear:
+        """The standardised field and its Jacobians at z (M, K), φ (F,)."""
+        p, s = self.problem, self.units.scale
+        f, fx, ft = p.model.linearise(self.t, self.units.user(z), p.theta(phi), self.u)
+        rate = self.units.time / s
+        return Linear(
+            f * rate, fx * (rate[:, None] * s[None, :]), ft[..., p.free_index] * rate[:, None] * p.slope(phi)
+        )
+
+    def mismatch(self, z: Array, f: Array) -> Array:
+        """e = Qᵀ(f − Dz) for all states and points (K, M)."""
+        parts = []
+        for b in self.blocks:
+            fb, zb = f[b.rows].T[..., None], z[b.rows].T[..., None]
+            parts.append((np.swapaxes(b.smoother.Q, 1, 2) @ fb - b.QtD @ zb)[..., 0])
+        return np.concatenate(parts, 1)
+
+    def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float:
+        """R at a point, given its mismatch e (K, M); γ is (K,). The paper's formula, without a factor ½."""
+        total = 0.0
+        for b in self.blocks:
+            zb = z[b.rows].T
+            total += float(np.einsum("kn,knm,km->", zb, b.smoother.C_inv, zb) + (b.weight * (zb - b.y) ** 2).sum())
+        spread = self.w + gamma[:, None]
+        total += float((e * e / spread + np.log(spread)).sum())
+        if self.problem.penalty:
+            total += 2.0 * prior_in_phi(self.problem, phi)[0]
+        return total if np.isfinite(total) else np.inf
+
+    def gradient(self, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]:
+        """½ dR/dz (M, K), ½ dR/dφ (F,) and ½ dR/dlog γ (K,)."""
+        spread = self.w + gamma[:, None]
+        gz = np.empty_like(z)
+        a = np.empty_like(z)
+        for b in self.blocks:
+            zb, scaled = z[b.rows].T, (e / spread)[:, b.rows, None]
+            ab = (b.smoother.Q @ scaled)[..., 0]
+            part = (b.smoother.C_inv @ zb[..., None])[..., 0] + b.weight * (zb - b.y)
+            part -= (np.swapaxes(b.QtD, 1, 2) @ scaled)[..., 0]
+            gz[b.rows], a[b.rows] = part.T, ab.T
+        gz += np.einsum("mk,mkj->mj", a, lin.fz)
+        g_phi = np.einsum("mk,mkp->p", a, lin.fphi)
+        if self.problem.penalty:
+            g_phi = g_phi + prior_in_phi(self.problem, phi)[1]
+        g_gamma = 0.5 * gamma * (1.0 / spread - (e / spread) ** 2).sum(1)
+        return gz, g_phi, g_gamma
+
+    def normal(self, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> Normal:
+        """Gauss–Newton normal equations for (z, φ) at fixed γ; unknowns of a block are state-major (K·N)."""
+        gz, g_phi, _ = self.gradient(z, lin, e, gamma, phi)
+        H, border, g = [], [], []
+        F = lin.fphi.shape[-1]
+        H_phi = np.zeros((F, F))
+        for b in self.blocks:
+            K, N = b.y.shape
+            root = 1.0 / np.sqrt(b.smoother.w + gamma[:, None])[..., None]
+            B = root * np.swapaxes(b.smoother.Q, 1, 2)  # whitening of state k's mismatch
+            fz = lin.fz[b.rows].transpose(1, 2, 0)  # (K, K, N)
+            J = B[:, :, None, :] * fz[:, None, :, :]  # (k, n, j, m)
+            index = np.arange(K)
+            J[index, :, index, :] -= root * b.QtD
+            J = J.reshape(K * N, K * N)
+            J_phi = (B @ lin.fphi[b.rows].transpose(1, 0, 2)).reshape(K * N, F)
+            Hb = J.T @ J
+            blocks = Hb.reshape(K, N, K, N)
+            blocks[index, :, index, :] += b.smoother.C_inv
+            Hb[np.diag_indices(K * N)] += b.weight.ravel()
+            H.append(Hb)
+            border.append(J.T @ J_phi)
+            g.append(gz[b.rows].T.ravel())
+            H_phi += J_phi.T @ J_phi
+        if self.problem.penalty:
+            w, V = np.linalg.eigh(prior_in_phi(self.problem, phi)[2])
+            H_phi += (V * np.maximum(w, 0.0)) @ V.T  # keep the model convex
+        return Normal(H, border, g, H_phi, g_phi)
+
+
+def prior_in_phi(problem: Problem, phi: Array) -> tuple[float, Array, Array]:
+    """−log p(θ) with gradient (F,) and Hessian (F, F) on the scale of φ."""
+    value, g, H = problem.penalty.derivatives(problem.theta(phi))
+    slope, index = problem.slope(phi), problem.free_index
+    bend = np.diag(np.where(problem.is_log, g[index] * slope, 0.0))
+    return value, g[index] * slope, H[np.ix_(index, index)] * np.outer(slope, slope) + bend
+
+
+def best_gamma(w: Array, e: Array, bounds: tuple[float, float], shared: bool = False) -> Array:
+    """The γ_k that minimise Σ e²/(w+γ) + log(w+γ), exactly, per state (or one for all).
+
+    Args:
+        w: eigenvalues of A (K, M).
+        e: mismatch in the eigenbasis (K, M).
+        bounds: of γ.
+        shared: one γ for all states.
+    """
+    K = len(w)
+    if shared:
+        w, e = w.reshape(1, -1), e.reshape(1, -1)
+    e2 = e * e
+    low, high = np.log(bounds[0]), np.log(bounds[1])
+    grid = np.linspace(low, high, 40)
+    spread = w[:, None, :] + np.exp(grid)[None, :, None]
+    values = (e2[:, None, :] / spread + np.log(spread)).sum(-1)
+    best = values.argmin(1)
+    lg = grid[best]
+    width = grid[1] - grid[0]
+    for _ in range(6):  # safeguarded Newton on log γ inside the cell around the grid's minimum
+        gamma = np.exp(lg)[:, None]
+        s = w + gamma
+        d1 = (gamma * (1.0 / s - e2 / s**2)).sum(1)
+        d2 = d1 + (gamma**2 * (2.0 * e2 / s**3 - 1.0 / s**2)).sum(1)
+        step = np.where(d2 > 0, -d1 / np.where(d2 > 0, d2, 1.0), -np.sign(d1) * width / 4)
+        lg = np.clip(lg + np.clip(step, -width / 2, width / 2), np.maximum(grid[best] - width, low), np.minimum(grid[best] + width, high))
+        if np.abs(step).max() < 1e-9:
+            break
+    gamma = np.exp(lg)
+    gamma = np.where(lg <= low + 1e-12, bounds[0], gamma)
+    return np.broadcast_to(gamma, K).copy() if shared else gamma

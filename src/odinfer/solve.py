@@ -1,0 +1,178 @@
+"""Minimise the risk: Gauss–Newton with the exact γ update, or the paper's L-BFGS-B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from odinfer.risk import Normal, Risk, best_gamma
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GammaRule:
+    """How γ is treated: learned within bounds, or held at `fixed`; one for all states if shared."""
+
+    bounds: tuple[float, float] = (1e-6, 1e3)
+    fixed: float | None = None
+    shared: bool = False
+
+    def update(self, w: Array, e: Array) -> Array:
+        if self.fixed is not None:
+            return np.full(len(w), self.fixed)
+        return best_gamma(w, e, self.bounds, self.shared)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where a minimisation of the risk ended: z (M, K), φ (F,), γ (K,)."""
+
+    z: Array
+    phi: Array
+    gamma: Array
+    risk: float
+    iterations: int
+    converged: bool
+
+
+def gauss_newton(
+    risk: Risk, z: Array, phi: Array, rule: GammaRule, max_iterations: int = 200, tolerance: float = 1e-8
+) -> Solution:
+    """Levenberg–Marquardt on (z, φ) within bounds, γ at its exact minimum after every step."""
+    z_low, z_high = risk.z_bounds
+    p_low, p_high = risk.problem.phi_bounds
+    z, phi = np.clip(z, z_low, z_high), np.clip(phi, p_low, p_high)
+    w = risk.w
+    lin = risk.linearise(z, phi)
+    e = risk.mismatch(z, lin.f)
+    if not np.isfinite(e).all():
+        return Solution(z, phi, np.full(len(w), np.nan), np.inf, 0, False)
+    gamma = rule.update(w, e)
+    value = risk.value(z, e, gamma, phi)
+    damping, quiet = 1e-3, 0
+    for iteration in range(1, max_iterations + 1):
+        normal = risk.normal(z, lin, e, gamma, phi)
+        pinned = _pinned(risk, z, phi, normal)
+        while True:
+            dz, dphi = _step(risk, normal, damping, pinned)
+            z_new, phi_new = np.clip(z + dz, z_low, z_high), np.clip(phi + dphi, p_low, p_high)
+            lin_new = risk.linearise(z_new, phi_new)
+            e_new = risk.mismatch(z_new, lin_new.f)
+            finite = bool(np.isfinite(e_new).all())
+            new = risk.value(z_new, e_new, gamma, phi_new) if finite else np.inf
+            if new <= value:
+                break
+            damping *= 8.0
+            if damping > 1e12:  # no descent left along any scaled step: rounding level
+                return Solution(z, phi, gamma, value, iteration, True)
+        z, phi, lin, e = z_new, phi_new, lin_new, e_new
+        gamma = rule.update(w, e)
+        new = risk.value(z, e, gamma, phi)
+        gain, value = value - new, new
+        damping = max(damping * 0.15, 1e-10)
+        quiet = quiet + 1 if gain < tolerance * (1.0 + abs(value)) else 0
+        if quiet >= 2:
+            return Solution(z, phi, gamma, value, iteration, True)
+    return Solution(z, phi, gamma, value, max_iterations, False)
+
+
+def _pinned(risk: Risk, z: Array, phi: Array, normal: Normal) -> tuple[list[Array], Array] | None:
+    """Unknowns that sit at a bound and would be pushed through it: per block (n,), and for φ (F,)."""
+    z_low, z_high = risk.z_bounds
+    p_low, p_high = risk.problem.phi_bounds
+    phi_pins = ((phi <= p_low) & (normal.g_phi > 0)) | ((phi >= p_high) & (normal.g_phi < 0))
+    if not (np.isfinite(z_low).any() or np.isfinite(z_high).any()):
+        return ([np.zeros(0, bool)] * len(normal.g), phi_pins) if phi_pins.any() else None
+    pins = []
+    for b, g in zip(risk.blocks, normal.g, strict=True):
+        at_low, at_high = (z[b.rows] <= z_low).T.ravel(), (z[b.rows] >= z_high).T.ravel()
+        pins.append((at_low & (g > 0)) | (at_high & (g < 0)))
+    return pins, phi_pins
+
+
+def _step(risk: Risk, normal: Normal, damping: float, pinned: tuple[list[Array], Array] | None) -> tuple[Array, Array]:
+    """Solve the damped bordered normal equations by Schur complement on φ."""
+    F = len(normal.g_phi)
+    M, K = len(risk.t), len(risk.units.scale)
+    dz = np.empty((M, K))
+    S, rhs = normal.H_phi.copy(), -normal.g_phi
+    S[np.diag_indices(F)] *= 1.0 + damping
+    S[np.diag_indices(F)] += 1e-14 * (1.0 + np.trace(S))
+    solved = []
+    for i, (H, border, g) in enumerate(zip(normal.H, normal.border, normal.g, strict=True)):
+        H = H.copy()
+        diagonal = np.einsum("ii->i", H)
+        diagonal *= 1.0 + damping
+        right = np.concatenate([border, -g[:, None]], 1)
+        if pinned is not None and pinned[0][i].any():
+            pin = pinned[0][i]
+            H[pin], H[:, pin] = 0.0, 0.0
+            diagonal[pin] = 1.0
+            right[pin] = 0.0
+        x, info = lapack.dposv(H, right, lower=1)[1:]
+        if info:
+            x = np.linalg.lstsq(H, right, rcond=1e-12)[0]
+        S -= right[:, :F].T @ x[:, :F]
+        rhs -= right[:, :F].T @ x[:, F]
+        solved.append(x)
+    if pinned is not None:
+        pin = pinned[1]
+        S[pin], S[:, pin], rhs[pin] = 0.0, 0.0, 0.0
+        S[pin, pin] = 1.0
+    # Scaled by its diagonal, so that one indifferent parameter does not swamp the others.
+    d = np.sqrt(np.maximum(np.diag(S), 1e-300))
+    dphi = np.linalg.lstsq(S / np.outer(d, d), rhs / d, rcond=1e-14)[0] / d if F else rhs
+    for b, x in zip(risk.blocks, solved, strict=True):
+        dz[b.rows] = (x[:, F] - x[:, :F] @ dphi).reshape(K, -1).T
+    return dz, dphi
+
+
+def lbfgsb(
+    risk: Risk,
+    z: Array,
+    phi: Array,
+    rule: GammaRule,
+    gamma_start: float = 1.0,
+    hops: int = 0,
+    rng: np.random.Generator | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> Solution:
+    """The paper's optimiser: L-BFGS-B on (x, θ, log γ) jointly, with basin hopping if `hops` > 0."""
+    from scipy.optimize import basinhopping, minimize
+
+    shape, F, K = z.shape, len(phi), z.shape[1]
+    n_gamma = 0 if rule.fixed is not None else 1 if rule.shared else K
+
+    def unpack(v: Array) -> tuple[Array, Array, Array]:
+        free = np.exp(v[z.size + F :])
+        gamma = np.full(K, rule.fixed) if rule.fixed is not None else np.broadcast_to(free, K)
+        return v[: z.size].reshape(shape), v[z.size : z.size + F], gamma
+
+    def half_risk(v: Array) -> tuple[float, Array]:
+        zv, pv, gamma = unpack(v)
+        lin = risk.linearise(zv, pv)
+        e = risk.mismatch(zv, lin.f)
+        if not np.isfinite(e).all():
+            return 1e100, np.zeros_like(v)
+        gz, gp, gg = risk.gradient(zv, lin, e, gamma, pv)
+        tail = gg if n_gamma == K and not rule.shared else np.full(n_gamma, gg.sum())
+        return 0.5 * risk.value(zv, e, gamma, pv), np.concatenate([gz.ravel(), gp, tail])
+
+    z_low, z_high = (np.broadcast_to(b, shape).ravel() for b in risk.z_bounds)
+    p_low, p_high = risk.problem.phi_bounds
+    log_gamma = np.log(np.array([rule.bounds] * n_gamma)).reshape(-1, 2)
+    low = np.concatenate([z_low, p_low, log_gamma[:, 0]])
+    high = np.concatenate([z_high, p_high, log_gamma[:, 1]])
+    start = np.clip(np.concatenate([z.ravel(), phi, np.full(n_gamma, np.log(gamma_start))]), low, high)
+    options = {"method": "L-BFGS-B", "jac": True, "bounds": np.column_stack([low, high])}
+    if hops:
+        result = basinhopping(half_risk, start, niter=hops, minimizer_kwargs=options, rng=rng).lowest_optimization_result
+    else:
+        result = minimize(half_risk, start, **options)
+    zv, pv, gamma = unpack(result.x)
+    return Solution(zv, pv, gamma.copy(), 2.0 * float(result.fun), int(result.nit), bool(result.success))

@@ -1,0 +1,113 @@
+"""Where θ starts: random draws, each carried to the θ that best matches the smoothed derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.problem import Problem
+from odinfer.risk import Risk
+
+Array = NDArray[np.float64]
+
+
+def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
+    """Random φ (count, F): |N(0, 1)| as in the paper, later ones over several magnitudes and both signs.
+
+    A start the user gave is the first for its parameter; the later draws scatter around it.
+    """
+    F = len(problem.free)
+    theta = np.abs(rng.normal(size=(count, F)))
+    late = np.arange(count) >= (count + 1) // 2
+    theta *= np.where(late[:, None], 10.0 ** rng.uniform(-2, 2, size=(count, F)), 1.0)
+    for j, name in enumerate(problem.free):
+        low, high = problem.limits(name)
+        if name in problem.start:
+            theta[:, j] = problem.start[name] * np.where(np.arange(count) > 0, np.exp(0.5 * rng.normal(size=count)), 1.0)
+        elif low < 0:
+            theta[late, j] *= rng.choice([-1.0, 1.0], size=int(late.sum()))
+        outside = (theta[:, j] < low) | (theta[:, j] > high)
+        a, b = max(low, -1e3), min(high, 1e3)
+        if not a < b:  # the bounds lie far from zero
+            a, b = (low, 2 * low + 1) if np.isfinite(low) else (2 * high - 1, high)
+        inside = np.exp(rng.uniform(np.log(a), np.log(b), count)) if a > 0 else rng.uniform(a, b, count)
+        theta[:, j] = np.where(outside, inside, theta[:, j])
+    full = np.zeros((count, len(problem.model.parameters)))
+    full[:, problem.free_index] = theta
+    return np.clip(problem.phi(full), *problem.phi_bounds)
+
+
+def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 12) -> tuple[Array, Array]:
+    """Levenberg–Marquardt on φ alone at the GP mean, from all starts side by side.
+
+    Args:
+        risk: gives the GP mean and the weights (A + γI)⁻¹.
+        phi: starts (S, F).
+
+    Returns:
+        φ (S, F) and the weighted squared mismatch (S,), inf where it is not finite.
+    """
+    p, z = risk.problem, risk.mean
+    S, F = phi.shape
+    M, K = z.shape
+    x, rate = risk.units.user(np.clip(z, *risk.z_bounds)), risk.units.time / risk.units.scale
+    tiled = (np.tile(risk.t, S), np.tile(x, (S, 1)))
+    u = np.tile(risk.u, (S, 1))
+    Dz = np.concatenate([(b.smoother.D @ z[b.rows].T[..., None])[..., 0] for b in risk.blocks], 1)
+
+    def whiten(m: Array) -> Array:  # (S, K, M, c) → the same, by block
+        parts = []
+        for b in risk.blocks:
+            W = np.swapaxes(b.smoother.Q, 1, 2) / np.sqrt(b.smoother.w + gamma)[..., None]
+            parts.append(W @ m[:, :, b.rows])
+        return np.concatenate(parts, 2)
+
+    def residual(phi: Array) -> tuple[Array, Array, Array]:
+        theta = np.repeat(p.theta(phi), M, 0)
+        f, _, ft = p.model.linearise(*tiled, theta, u)
+        f = (f * rate).reshape(S, M, K).transpose(0, 2, 1) - Dz
+        ft = (ft[..., p.free_index] * rate[:, None]).reshape(S, M, K, F) * p.slope(phi)[:, None, None, :]
+        joined = whiten(np.concatenate([f[..., None], ft.transpose(0, 2, 1, 3)], -1)).reshape(S, K * M, F + 1)
+        r, J = joined[..., 0], joined[..., 1:]
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = np.einsum("sn,sn->s", r, r)
+        return np.where(np.isfinite(cost), cost, np.inf), r, J
+
+    damping = np.full(S, 1e-3)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cost, r, J = residual(phi)
+        for _ in range(iterations if F else 0):
+            J = np.where(np.isfinite(cost)[:, None, None], J, 0.0)
+            r = np.where(np.isfinite(cost)[:, None], r, 0.0)
+            H = np.swapaxes(J, 1, 2) @ J
+            diagonal = np.einsum("sii->si", H)
+            diagonal += damping[:, None] * diagonal + 1e-12 * (1.0 + diagonal.max(1, keepdims=True))
+            step = np.linalg.solve(H, -(np.swapaxes(J, 1, 2) @ r[..., None]))[..., 0]
+            trial = np.clip(phi + step, *p.phi_bounds)
+            new_cost, new_r, new_J = residual(trial)
+            better = new_cost <= cost
+            gain = np.where(better & np.isfinite(cost), cost - new_cost, np.where(better, np.inf, 0.0))
+            phi = np.where(better[:, None], trial, phi)
+            r, J = np.where(better[:, None], new_r, r), np.where(better[:, None, None], new_J, J)
+            settled = np.where(better, gain <= 1e-6 * (1.0 + new_cost), damping > 1e8).all()
+            cost = np.where(better, new_cost, cost)
+            damping = np.where(better, damping * 0.1, damping * 10.0)
+            if settled:
+                break
+    return phi, cost
+
+
+def distinct(phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
+    """The best few different φ with the number of starts that ended at each."""
+    found: list[tuple[Array, float, int]] = []
+    for i in np.argsort(cost):
+        if not np.isfinite(cost[i]):
+            continue
+        for n, (known, value, count) in enumerate(found):
+            near = np.abs(phi[i] - known) <= 1e-2 * (np.abs(known) + 1e-3)
+            if near.all() or abs(cost[i] - value) <= 1e-4 * (1e-3 + value):
+                found[n] = (known, value, count + 1)
+                break
+        else:
+            found.append((phi[i], float(cost[i]), 1))
+    return [(known, count) for known, _, count in found[:most]]
