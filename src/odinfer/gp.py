@@ -5,8 +5,10 @@ shared by all states observed at the same times, turns it into a table over the 
 the signal variance v has a closed form. A few rounds of quadratic models around the best entry finish it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -264,17 +266,19 @@ class Smoother:
     Q: Array
     w: Array
 
+    def tempered(self, temper: float) -> Smoother:
+        """The same with the weight of the prior on x and ẋ divided by `temper`."""
+        return self if temper == 1.0 else replace(self, C_inv=self.C_inv / temper, w=self.w * temper)
 
-def smooth(
-    hypers: Sequence[Hyperparameters], t: Array, y: Array, jitter: float, jitter_A: float | None = None
-) -> Smoother:
+
+def smooth(hypers: Sequence[Hyperparameters], t: Array, y: Array, jitter: float) -> Smoother:
     """Prior operators and posterior mean on the grid.
 
     Args:
         hypers: one per state.
         t: grid times (N,), measured like the times that gave the hyperparameters.
         y: observations (K, N), NaN where a state is not observed at a grid time.
-        jitter: added to the diagonal of C and, unless `jitter_A` says otherwise, of A.
+        jitter: added to the diagonals of C and of A.
     """
     K, N = y.shape
     grams = [kernel(h.kernel).gram(t, t, np.array(h.shape)) for h in hypers]
@@ -285,7 +289,7 @@ def smooth(
     C_inv = np.linalg.inv(C)
     C_inv = 0.5 * (C_inv + np.swapaxes(C_inv, 1, 2))
     D = dC @ C_inv
-    A = dCd - D @ Cd + (jitter if jitter_A is None else jitter_A) * eye
+    A = dCd - D @ Cd + jitter * eye
     w, Q = np.linalg.eigh(0.5 * (A + np.swapaxes(A, 1, 2)))
     mean = np.empty((K, N))
     for k, h in enumerate(hypers):

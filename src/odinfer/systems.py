@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from odinfer.data import Data
 from odinfer.errors import InputError
 from odinfer.model import Model
+from odinfer.problem import Problem
 from odinfer.simulate import simulate
 
 Array = NDArray[np.float64]
@@ -27,6 +28,7 @@ class System:
         t: the paper's observation times (N,).
         snr: noise is given as a signal-to-noise ratio of variances instead of a standard deviation.
         levels: the paper's two noise levels, low first.
+        bounds: the authors' bounds, of every parameter and of every state.
     """
 
     model: Model
@@ -35,6 +37,14 @@ class System:
     t: Array
     snr: bool = False
     levels: tuple[float, float] = (0.1, 0.5)
+    bounds: tuple[tuple[float | None, float | None], tuple[float | None, float | None]] = ((None, None), (None, None))
+
+    def problem(self, data: Data) -> Problem:
+        """The problem as the authors pose it, with their bounds."""
+        of_theta, of_states = self.bounds
+        return Problem(
+            self.model, data, bounds=dict.fromkeys(self.theta, of_theta) | dict.fromkeys(self.model.states, of_states)
+        )
 
     @functools.cached_property
     def x(self) -> Array:
@@ -74,6 +84,7 @@ lotka_volterra = System(
     {"a": 2.0, "b": 1.0, "c": 4.0, "d": 1.0},
     np.array([5.0, 3.0]),
     np.linspace(0.0, 2.0, 20),
+    bounds=((0.0, 100.0), (0.0, 10.0)),
 )
 
 fitzhugh_nagumo = System(
@@ -83,6 +94,7 @@ fitzhugh_nagumo = System(
     np.linspace(0.0, 10.0, 20),
     snr=True,
     levels=(100.0, 10.0),
+    bounds=((0.0, 100.0), (None, None)),
 )
 
 protein_transduction = System(
@@ -98,6 +110,7 @@ Rpp' = k4*RS - k5*Rpp/(k6 + Rpp)""",
     np.array([1.0, 0.0, 1.0, 0.0, 0.0]),
     np.array([0.0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100]),
     levels=(0.001, 0.01),
+    bounds=((1e-8, 10.0), (0.0, 2.0)),
 )
 
 

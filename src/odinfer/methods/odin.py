@@ -1,97 +1,286 @@
-"""ODIN: Algorithm 1 of the paper, and what goes beyond it."""
+"""ODIN: ODE-informed regression (Algorithm 1 of the paper), then maximum likelihood from its solution."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer import gp, starts
+from odinfer import gradient_matching as gm
+from odinfer import refine as rf
+from odinfer import starts
+from odinfer.errors import InputError, Status, nearest
+from odinfer.fit import CONSISTENT, CONTRADICTS, Curve, ExperimentFit, Fit, Progress, Stage, frame
+from odinfer.kernels import kernel
 from odinfer.problem import Problem
-from odinfer.risk import Risk, Units
+from odinfer.risk import Risk
 from odinfer.solve import GammaRule, Solution, gauss_newton, lbfgsb
 
 Array = NDArray[np.float64]
 
+OPTIMIZERS = ("gauss-newton", "lbfgsb")
+# γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
+CONTRADICTS_ABOVE = 0.1
+# Trajectory residuals this many times the noise in variance mean that the trajectory misses the data.
+_MISFIT = 4.0
+
+
 @dataclass(frozen=True)
 class Odin:
+    """ODIN with its options.
+
+    Args:
+        kernel: a name of `odinfer.kernels.KERNELS`, or "auto": per state by evidence.
+        optimizer: "gauss-newton" (Levenberg–Marquardt with the exact γ update) or "lbfgsb" (the paper's).
+        refine: carry the solution on to the maximum likelihood by trajectory matching.
+        gamma: "learn", or a value to hold it at (0 means that the equations hold exactly).
+        gamma_bounds: within which γ is learned.
+        jitter: added to the diagonals of C and A, a floor on the derivatives' variance.
+        grid: grid points per gap between observations; 1 is the paper's choice.
+        temper: the GP's terms count for 1/temper; above 1 the data and the equations outweigh the smoother.
+        starts: how many random θ to start from.
+        hops: basin hops of "lbfgsb".
+        shared: one set of hyperparameters and one γ for all states.
+        scale_time: standardise time.
+        hyper_bounds: of kernel shape hyperparameters in standardised units.
+        peaks: separate evidence maxima that are followed up.
+    """
+
     kernel: str = "auto"
     optimizer: str = "gauss-newton"
     refine: bool = True
     gamma: str | float = "learn"
     gamma_bounds: tuple[float, float] = (1e-6, 1e3)
     jitter: float = 1e-6
-    jitter_A: float | None = None
-    grid: int = 1
+    grid: int = 2
+    temper: float = 4.0
     starts: int = 10
     hops: int = 0
     shared: bool = False
     scale_time: bool = True
     hyper_bounds: tuple[float, float] = (1e-6, 1e6)
     peaks: int = 1
-    margin: float = 2.0
-    candidates: tuple[str, ...] = ("matern52", "warped-matern52")
+
+    name = "odin"
+
+    def __post_init__(self) -> None:
+        if self.kernel != "auto":
+            kernel(self.kernel)
+        if self.optimizer not in OPTIMIZERS:
+            raise InputError(f"unknown optimizer '{self.optimizer}'{nearest(self.optimizer, OPTIMIZERS)}")
+        if self.gamma != "learn":
+            try:
+                value = float(self.gamma)
+            except ValueError:
+                raise InputError(f"gamma must be 'learn' or a number, not '{self.gamma}'") from None
+            if not 0 <= value < np.inf:
+                raise InputError(f"gamma must not be negative, not {value:g}")
+        low, high = self.gamma_bounds
+        if not 0 < low < high:
+            raise InputError(f"gamma_bounds must be 0 < low < high, not {self.gamma_bounds}")
+        if not 0 < self.jitter < 1:
+            raise InputError(f"jitter must be between 0 and 1, not {self.jitter:g}")
+        for option, least in (("grid", 1), ("starts", 1), ("hops", 0), ("peaks", 1)):
+            value = getattr(self, option)
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"{option} must be a whole number from {least} on, not {value!r}")
+        if not self.temper >= 1:
+            raise InputError(f"temper must be at least 1, not {self.temper:g}")
+
+    @staticmethod
+    def paper(system: Any, **changes: Any) -> Odin:
+        """The authors' settings for one of the paper's systems, given as a System or by name.
+
+        Their bounds on θ and states belong to the Problem: see `System.problem`. The optimiser stays Gauss–Newton,
+        which reaches the same minimum; pass optimizer="lbfgsb" for theirs (and hops=10 on FHN and PT).
+        """
+        name = getattr(getattr(system, "model", system), "name", system)
+        family = "lorenz96" if str(name).startswith("lorenz96") else str(name)
+        presets: dict[str, dict[str, Any]] = {
+            "lotka_volterra": {"kernel": "rbf", "shared": True},
+            "fitzhugh_nagumo": {"kernel": "matern52"},
+            "protein_transduction": {"kernel": "sigmoid", "scale_time": False},
+            "lorenz96": {"kernel": "matern32"},
+        }
+        if family not in presets:
+            raise InputError(f"the paper has no system '{name}'{nearest(str(name), presets)}")
+        common = {
+            "refine": False, "gamma_bounds": (1e-6, 10.0), "jitter": 1e-4, "grid": 1, "temper": 1.0,
+            "hyper_bounds": (1e-6, 100.0), "peaks": 4,
+        }  # fmt: skip
+        return Odin(**(common | presets[family] | changes))
+
+    def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
+        """Infer θ, states, γ and noise; see `odinfer.fit`."""
+        say = progress or (lambda what, share: None)
+        say("checking the equations", 0.0)
+        problem.check_field()
+        say("smoothing the data", 0.15)
+        clock = time.perf_counter()
+        risk, solutions, agreeing = self.solve(problem, seed)
+        odin_seconds = time.perf_counter() - clock
+        say("following trajectories", 0.6)
+        clock = time.perf_counter()
+        refined = _refine(problem, risk, solutions) if self.refine and solutions else None
+        seconds = (odin_seconds, time.perf_counter() - clock)
+        say("done", 1.0)
+        return _assemble(self, problem, seed, risk, solutions, agreeing, refined, seconds)
+
+    def solve(self, problem: Problem, seed: int = 0) -> tuple[Risk, list[Solution], int]:
+        """The ODIN stage: the risk, its different minima (best first), and how many starts led to the best."""
+        rng = np.random.default_rng(seed)
+        risk = self.risk(problem)
+        phi, cost = starts.match(risk, starts.draw(problem, self.starts, rng))
+        found: list[tuple[Solution, int]] = []
+        for p, count in starts.distinct(phi, cost, most=3):
+            found.append((self.minimise(risk, risk.mean, p, rng), count))
+        found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)
+        agreeing = sum(n for s, n in found if s.risk <= found[0][0].risk + 1e-2)
+        different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + 1e-2 for o, _ in found[:i])]
+        return risk, different, agreeing
+
+    def risk(self, problem: Problem) -> Risk:
+        """Step 1: standardise, fit the Gaussian processes, and set up the risk."""
+        units = gm.standardise(problem, self.scale_time)
+        hypers = gm.smooth_states(problem, units, self.kernel, self.shared, self.hyper_bounds, self.peaks)
+        return gm.build_risk(problem, units, hypers, self.jitter, self.grid, self.temper)
+
+    def minimise(self, risk: Risk, z: Array, phi: Array, rng: np.random.Generator) -> Solution:
+        """Step 2: minimise the risk from one start."""
+        if self.optimizer == "lbfgsb":
+            return lbfgsb(risk, z, phi, self.rule, hops=self.hops, rng=rng)
+        return gauss_newton(risk, z, phi, self.rule)
 
     @property
     def rule(self) -> GammaRule:
         return GammaRule(self.gamma_bounds, None if self.gamma == "learn" else float(self.gamma), self.shared)
 
 
-def standardise(problem: Problem, scale_time: bool = True) -> Units:
-    pooled = np.concatenate([e.y for e in problem.data.experiments])
-    mean, scale = np.nanmean(pooled, 0), np.nanstd(pooled, 0)
-    spread = np.concatenate([e.t - e.t.mean() for e in problem.data.experiments])
-    return Units(mean, np.where(scale > 0, scale, 1.0), float(spread.std()) if scale_time else 1.0)
+def _refine(problem: Problem, risk: Risk, solutions: Sequence[Solution]) -> rf.Refined | None:
+    """The best trajectory reached from any of ODIN's minima."""
+    best = None
+    for s in solutions:
+        x, slope = risk.units.user(s.z), gm.slopes(risk, s)
+        guess = rf.paths_through(problem, [(risk.t[b.rows], x[b.rows], slope[b.rows]) for b in risk.blocks])
+        found = rf.refine(problem, risk.units.scale, guess, s.phi)
+        if found is not None and (best is None or found.objective < best.objective):
+            best = found
+    return best
 
 
-def build(problem: Problem, o: Odin) -> Risk:
-    units = standardise(problem, o.scale_time)
-    ex = problem.data.experiments
-    origin = [e.t[0] for e in ex] if o.scale_time else [0.0] * len(ex)
-    series = []
-    for k in range(len(problem.model.states)):
-        state = []
-        for e, t0 in zip(ex, origin):
-            seen = np.isfinite(e.y[:, k])
-            if seen.any():
-                state.append(gp.Series((e.t[seen] - t0) / units.time, (e.y[seen, k] - units.mean[k]) / units.scale[k]))
-        series.append(state)
-    known = [None if np.isnan(s) else float((s / c) ** 2) for s, c in zip(problem.known_sigma, units.scale)]
-    names = list(o.candidates) if o.kernel == "auto" else [o.kernel]
-    if o.shared:
-        pooled = [[s for state in series for s in state]]
-        hypers = gp.empirical_bayes(pooled, names, [known[0]], o.margin, o.hyper_bounds, o.peaks) * len(series)
-    else:
-        hypers = gp.empirical_bayes(series, names, known, o.margin, o.hyper_bounds, o.peaks)
-    grids = []
-    for e, t0 in zip(ex, origin):
-        t, rows = refine_grid(e.t, o.grid)
-        y = np.full((e.y.shape[1], len(t)), np.nan)
-        y[:, rows] = units.standard(e.y).T
-        grids.append((t, y, gp.smooth(hypers, (t - t0) / units.time, y, o.jitter, o.jitter_A)))
-    return Risk.build(problem, units, hypers, grids)
+def _assemble(
+    method: Odin,
+    problem: Problem,
+    seed: int,
+    risk: Risk,
+    solutions: list[Solution],
+    agreeing: int,
+    refined: rf.Refined | None,
+    seconds: tuple[float, float],
+) -> Fit:
+    """Everything as plain data in the user's units, and the verdicts."""
+    names, units = problem.model.states, risk.units
+    like = rf.Likelihood(problem, units.scale)
+    sigma = units.scale * np.sqrt([h.noise for h in risk.hypers])
+    warnings: list[str] = []
+    stages: dict[str, Stage] = {}
+    s = solutions[0] if solutions else _smoothed_only(risk)
+    curves = gm.curves(risk, s) if solutions else []
+    gradients = gm.gradients(risk, s)
+    gamma = _named(names, s.gamma)
+    rss = np.nansum([np.nansum((c.at(e.t)[0] - e.y) ** 2, 0) for c, e in zip(curves, problem.data.experiments)], 0)
+    status = Status.NOT_FINITE if not solutions else Status.CONVERGED if s.converged else Status.MAX_ITERATIONS
+    stages["odin"] = _stage(problem, s.phi, gamma, sigma, curves, s.risk, like.loglik(rss), seconds[0], status.value)
+    theta, final_sigma, accepted = stages["odin"].theta, sigma, False
+    if refined is not None:
+        better = [_trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
+        final = _unbiased(problem, like, refined)
+        note = "converged" if refined.converged else Status.MAX_ITERATIONS.value
+        stages["refined"] = _stage(
+            problem, refined.phi, gamma, final, better, refined.objective, refined.loglik, seconds[1], note
+        )
+        noise = np.maximum(sigma, np.sqrt(rss / like.n))
+        accepted = bool((refined.sigma**2 <= _MISFIT * noise**2).all())
+        if accepted:
+            theta, final_sigma, curves = stages["refined"].theta, final, better
+            status = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
+    if method.refine and not accepted and status.converged:
+        status = Status.ODIN_KEPT
+    for name in problem.free:
+        low, high = problem.limits(name)
+        if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
+            warnings.append(f"parameter '{name}' is at its bound ({theta[name]:g})")
+    verdicts = {k: CONTRADICTS if v > CONTRADICTS_ABOVE else CONSISTENT for k, v in gamma.items()}
+    experiments = {
+        e.name: ExperimentFit(e.t, e.y, c, g)
+        for e, c, g in zip(problem.data.experiments, curves, gradients, strict=True)
+    }
+    details = {
+        "starts": method.starts,
+        "starts_agreeing": agreeing,
+        "stage_used": "refined" if accepted else "odin",
+        "iterations": s.iterations,
+        "kernels": {n: h.kernel for n, h in zip(names, risk.hypers, strict=True)},
+        "evidence": {n: h.evidence for n, h in zip(names, risk.hypers, strict=True)},
+        "observations": _named(names, like.n),
+        "rmse": _named(names, np.sqrt(np.nansum([np.nansum((v.x - v.y) ** 2, 0) for v in experiments.values()], 0) / like.n)),
+        "loglik": stages["refined" if accepted else "odin"].loglik,
+        "seconds": sum(seconds),
+    }
+    rate = (units.scale / units.time) ** 2
+    return Fit(
+        model=problem.model.name, equations=problem.model.text, method=method.name, options=_plain(asdict(method)),
+        seed=seed, state_names=names, parameter_names=problem.model.parameters, theta=theta, gamma=gamma,
+        gamma_user=_named(names, s.gamma * rate), sigma=_named(names, final_sigma), verdicts=verdicts,
+        experiments=experiments, stages=stages, status=status.value, converged=status.converged, details=details,
+        warnings=tuple(warnings),
+    )  # fmt: skip
 
 
-def refine_grid(t: Array, points: int) -> tuple[Array, NDArray[np.int64]]:
-    """`points` grid times per gap between observations, and the rows of the observations among them."""
-    if points <= 1 or len(t) < 2:
-        return t, np.arange(len(t))
-    fine = np.concatenate([t[:-1, None] + np.diff(t)[:, None] * np.arange(points) / points]).ravel()
-    return np.append(fine, t[-1]), np.arange(len(t)) * points
+def _named(names: Sequence[str], values: Any) -> dict[str, Any]:
+    return dict(zip(names, np.asarray(values).tolist(), strict=True))
 
 
-def odin_stage(problem: Problem, o: Odin, seed: int = 0, risk=None, most=3) -> tuple[Risk, Solution, int]:
-    rng = np.random.default_rng(seed)
-    risk = risk or build(problem, o)
-    phi0 = starts.draw(problem, o.starts, rng)
-    phi, cost = starts.match(risk, phi0)
-    best, agree = None, 0
-    for p, count in starts.distinct(phi, cost, most):
-        s = gauss_newton(risk, risk.mean, p, o.rule)
-        if best is None or s.risk < best.risk - 1e-3:
-            best, agree = s, count
-        elif abs(s.risk - best.risk) <= 1e-3:
-            agree += count
-    return risk, best, agree
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
+
+
+def _smoothed_only(risk: Risk) -> Solution:
+    """What is left when no start gave a finite model: the GP means."""
+    nothing = np.full(len(risk.problem.free), np.nan)
+    return Solution(risk.mean, nothing, np.full(risk.mean.shape[1], np.nan), np.inf, 0, False)
+
+
+def _stage(
+    problem: Problem, phi: Array, gamma: dict[str, float], sigma: Array, curves: list[Curve], objective: float,
+    loglik: float, seconds: float, note: str,
+) -> Stage:  # fmt: skip
+    theta = _named(problem.model.parameters, problem.theta(phi))
+    x = tuple(c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True))
+    states = frame(problem.data.experiments[0].t, x[0], problem.model.states)
+    return Stage(theta, gamma, _named(problem.model.states, sigma), x, float(objective), loglik, seconds, note, states)
+
+
+def _unbiased(problem: Problem, like: rf.Likelihood, refined: rf.Refined) -> Array:
+    """Noise standard deviations with the fitted unknowns taken off the degrees of freedom, evenly over states."""
+    used = refined.information.shape[0] / len(like.n)
+    correction = np.sqrt(like.n / np.maximum(like.n - used, 1.0))
+    return np.where(np.isnan(problem.known_sigma), refined.sigma * correction, refined.sigma)
+
+
+def _trajectory_curve(problem: Problem, refined: rf.Refined, e: int) -> Curve:
+    """One experiment's trajectory with standard deviations from the information matrix."""
+    path, lin = refined.paths[e], refined.condensed[e]
+    K, E, F = len(path.x0), len(refined.paths), len(refined.phi)
+    dense = gm.dense_times(problem.data.experiments[e].t)
+    x, slope = path.at(dense)
+    index = np.r_[e * K : (e + 1) * K, E * K : E * K + F]
+    d = np.sqrt(np.maximum(np.diag(refined.information), 1e-300))
+    cov = np.linalg.pinv(refined.information / np.outer(d, d), rcond=1e-12, hermitian=True) / np.outer(d, d)
+    S = path.sensitivity_at(lin, dense)
+    sd = np.sqrt(np.maximum(np.einsum("nkp,pq,nkq->nk", S, cov[np.ix_(index, index)], S), 0.0))
+    return Curve(dense, x, slope, sd)
