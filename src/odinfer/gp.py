@@ -19,6 +19,8 @@ from odinfer.kernels import Kernel, kernel
 Array = NDArray[np.float64]
 
 _LOG_RHO = np.linspace(np.log(1e-9), np.log(1e2), 36)
+# A weak belief about log ρ: without it the evidence now and then explains all noise by a short lengthscale.
+_RHO_MEAN, _RHO_SD = np.log(1e-2), 4.0
 _FINE = np.linspace(-1.0, 1.0, 5) * (_LOG_RHO[1] - _LOG_RHO[0])
 
 
@@ -48,6 +50,7 @@ def empirical_bayes(
     margin: float = 0.0,
     bounds: tuple[float, float] = (1e-6, 1e6),
     peaks: int = 1,
+    weak_prior: bool = False,
 ) -> list[Hyperparameters]:
     """Hyperparameters that maximise the evidence, per state over all its experiments.
 
@@ -59,6 +62,7 @@ def empirical_bayes(
         margin: in nats.
         bounds: of every shape hyperparameter.
         peaks: how many separate maxima of the table are followed up.
+        weak_prior: add a weak prior on the noise ratio to the evidence.
     """
     groups: dict[tuple[bytes, ...], list[int]] = {}
     for k, state in enumerate(series):
@@ -68,7 +72,7 @@ def empirical_bayes(
         times = [s.t for s in series[members[0]]]
         y = [np.stack([series[k][e].y for k in members], -1) for e in range(len(times))]
         noise = np.array([np.nan if known_noise[k] is None else known_noise[k] for k in members], float)
-        best = _search(times, y, noise, [kernel(name) for name in kernels], margin, bounds, peaks)
+        best = _search(times, y, noise, [kernel(name) for name in kernels], margin, bounds, peaks, _RHO_SD if weak_prior else np.inf)
         found |= dict(zip(members, best, strict=True))
     return [found[k] for k in range(len(series))]
 
@@ -94,7 +98,7 @@ def _spectrum(k: Kernel, times: list[Array], y: list[Array], shapes: Array) -> t
     return np.concatenate(values, -1), np.concatenate(coefficients, -2)
 
 
-def _table(lam: Array, b2: Array, log_rho: Array, noise: Array) -> Array:
+def _table(lam: Array, b2: Array, log_rho: Array, noise: Array, rho_sd: float) -> Array:
     """Evidence (..., R, S) over noise ratios, the variance at its best (or fixed by a known noise).
 
     Args:
@@ -102,6 +106,7 @@ def _table(lam: Array, b2: Array, log_rho: Array, noise: Array) -> Array:
         b2: squared coefficients (..., n, S).
         log_rho: (..., R).
         noise: known noise variances (S,), NaN where unknown.
+        rho_sd: standard deviation of the prior on log ρ.
     """
     n = lam.shape[-1]
     rho = np.exp(log_rho)
@@ -109,7 +114,8 @@ def _table(lam: Array, b2: Array, log_rho: Array, noise: Array) -> Array:
     logdet = np.log(spread).sum(-1)[..., None]
     quad = (1.0 / spread) @ b2
     v = np.maximum(np.where(np.isnan(noise), quad / n, noise / rho[..., None]), 1e-300)
-    return -0.5 * (n * np.log(2 * np.pi * v) + logdet + quad / v)
+    prior = ((log_rho - _RHO_MEAN) / rho_sd)[..., None] ** 2
+    return -0.5 * (n * np.log(2 * np.pi * v) + logdet + quad / v + prior)
 
 
 def _peak(values: Array, step: Array | float) -> tuple[Array, Array]:
@@ -121,12 +127,12 @@ def _peak(values: Array, step: Array | float) -> tuple[Array, Array]:
     return offset * step, mid + 0.5 * slope * offset + 0.5 * curve * offset**2
 
 
-def _best_rho(lam: Array, b2: Array, noise: Array, coarse: Array) -> tuple[Array, Array]:
+def _best_rho(lam: Array, b2: Array, noise: Array, coarse: Array, rho_sd: float) -> tuple[Array, Array]:
     """Maximise over ρ near each coarse maximum. lam (S, Q, n), b2 (S, Q, n, 1) → value, log ρ (S, Q)."""
     log_rho = coarse
     for shrink in (1.0, 0.25):
         points = log_rho[..., None] + shrink * _FINE
-        values = _table(lam, b2, points, noise)[..., 0]
+        values = _table(lam, b2, points, noise, rho_sd)[..., 0]
         top = np.clip(values.argmax(-1), 1, len(_FINE) - 2)
         three = np.take_along_axis(values, top[..., None] + np.array([-1, 0, 1]), -1)
         offset, best = _peak(three, shrink * (_FINE[1] - _FINE[0]))
@@ -152,6 +158,7 @@ def _search(
     margin: float,
     bounds: tuple[float, float],
     peaks: int,
+    rho_sd: float,
 ) -> list[Hyperparameters]:
     """Global table over all candidates, then local rounds, for S states observed at the same times."""
     S = y[0].shape[1]
@@ -160,7 +167,7 @@ def _search(
     for k in kernels:
         shapes, steps = k.shapes(longest)
         shapes = np.log(np.clip(shapes, *bounds))
-        table = _table(*_spectrum(k, times, y, np.exp(shapes)), _LOG_RHO, noise)  # (G, R, S)
+        table = _table(*_spectrum(k, times, y, np.exp(shapes)), _LOG_RHO, noise, rho_sd)  # (G, R, S)
         for s in range(S):
             found = _peaks(table[..., s], k, shapes, steps, peaks)
             if len(choice) == s:
@@ -172,7 +179,8 @@ def _search(
         starts = [(s, peak) for s in range(S) for peak in choice[s] if peak.kernel is k]
         if starts:
             members = [s for s, _ in starts]
-            polished = _polish(k, times, [ye[:, members] for ye in y], noise[members], [p for _, p in starts], bounds)
+            own = [ye[:, members] for ye in y]
+            polished = _polish(k, times, own, noise[members], [p for _, p in starts], bounds, rho_sd)
             for s, hyper in zip(members, polished, strict=True):
                 known = result[s]
                 if known is None or hyper.evidence > known.evidence:
@@ -196,7 +204,13 @@ def _peaks(table: Array, k: Kernel, shapes: Array, steps: Array, count: int) -> 
 
 
 def _polish(
-    k: Kernel, times: list[Array], y: list[Array], noise: Array, start: list[_Peak], bounds: tuple[float, float]
+    k: Kernel,
+    times: list[Array],
+    y: list[Array],
+    noise: Array,
+    start: list[_Peak],
+    bounds: tuple[float, float],
+    rho_sd: float,
 ) -> list[Hyperparameters]:
     """Rounds of a quadratic model of the evidence over a shrinking stencil of log shapes, all states at once."""
     S, d = len(start), len(k.shape_names)
@@ -211,7 +225,7 @@ def _polish(
         box = scale[:, None] * start[0].steps
         points = np.clip(shape[:, None, :] + box[:, None, :] * stencil, *limits)  # (S, Q, d)
         lam, b2 = _spectrum(k, times, yT, np.exp(points))
-        values, rhos = _best_rho(lam, b2, noise[:, None, None, None], np.broadcast_to(rho[:, None], points.shape[:2]))
+        values, rhos = _best_rho(lam, b2, noise[:, None, None, None], np.broadcast_to(rho[:, None], points.shape[:2]), rho_sd)
         top = values.argmax(1)
         fit = values @ solver.T
         move = np.array([_quadratic_top(c, d) for c in fit])
@@ -223,10 +237,11 @@ def _polish(
         if scale.max() < 0.02:
             break
     lam, b2 = _spectrum(k, times, yT, np.exp(shape[:, None, :]))
-    value, rho2 = _best_rho(lam, b2, noise[:, None, None, None], rho[:, None])
+    value, rho2 = _best_rho(lam, b2, noise[:, None, None, None], rho[:, None], rho_sd)
     ratio = np.exp(rho2[:, 0])
     quad = (b2[:, 0, :, 0] / (lam[:, 0] + ratio[:, None])).sum(-1)
     v = np.where(np.isnan(noise), quad / lam.shape[-1], noise / ratio)
+    value = value + 0.5 * ((rho2 - _RHO_MEAN) / rho_sd) ** 2  # the evidence alone
     return [
         Hyperparameters(k.name, tuple(np.exp(shape[s]).tolist()), float(v[s]), float(ratio[s] * v[s]), float(value[s, 0]))
         for s in range(S)

@@ -18,7 +18,7 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     """
     F = len(problem.free)
     theta = np.abs(rng.normal(size=(count, F)))
-    late = np.arange(count) >= (count + 1) // 2
+    late = ~_early(count)
     theta *= np.where(late[:, None], 10.0 ** rng.uniform(-2, 2, size=(count, F)), 1.0)
     for j, name in enumerate(problem.free):
         low, high = problem.limits(name)
@@ -37,8 +37,16 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     return np.clip(problem.phi(full), *problem.phi_bounds)
 
 
+def _early(count: int) -> NDArray[np.bool_]:
+    """Which of `count` starts are of the paper's kind: positive."""
+    return np.arange(count) < (count + 1) // 2
+
+
 def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 12) -> tuple[Array, Array]:
     """Levenberg–Marquardt on φ alone at the GP mean, from all starts side by side.
+
+    The first half of them keeps to positive parameters: through infinity a rate law such as k x/(K + x) has a
+    way to negative ones that fits noise, while most models mean positive ones.
 
     Args:
         risk: gives the GP mean and the weights (A + γI)⁻¹.
@@ -73,6 +81,8 @@ def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 12) -> t
             cost = np.einsum("sn,sn->s", r, r)
         return np.where(np.isfinite(cost), cost, np.inf), r, J
 
+    low, high = (np.broadcast_to(b, (S, F)) for b in p.phi_bounds)
+    low = np.where(_early(S)[:, None] & ~p.is_log, np.maximum(low, np.minimum(0.0, high)), low)
     damping = np.full(S, 1e-3)
     with np.errstate(over="ignore", invalid="ignore"):
         cost, r, J = residual(phi)
@@ -83,7 +93,7 @@ def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 12) -> t
             diagonal = np.einsum("sii->si", H)
             diagonal += damping[:, None] * diagonal + 1e-12 * (1.0 + diagonal.max(1, keepdims=True))
             step = np.linalg.solve(H, -(np.swapaxes(J, 1, 2) @ r[..., None]))[..., 0]
-            trial = np.clip(phi + step, *p.phi_bounds)
+            trial = np.clip(phi + step, low, high)
             new_cost, new_r, new_J = residual(trial)
             better = new_cost <= cost
             gain = np.where(better & np.isfinite(cost), cost - new_cost, np.where(better, np.inf, 0.0))
@@ -98,16 +108,41 @@ def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 12) -> t
 
 
 def distinct(phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
-    """The best few different φ with the number of starts that ended at each."""
-    found: list[tuple[Array, float, int]] = []
+    """The best few different φ with the number of starts that ended at each; one is of the positive half."""
+    found: list[tuple[int, int]] = []
     for i in np.argsort(cost):
         if not np.isfinite(cost[i]):
             continue
-        for n, (known, value, count) in enumerate(found):
-            near = np.abs(phi[i] - known) <= 1e-2 * (np.abs(known) + 1e-3)
-            if near.all() or abs(cost[i] - value) <= 1e-4 * (1e-3 + value):
-                found[n] = (known, value, count + 1)
+        for n, (j, count) in enumerate(found):
+            near = np.abs(phi[i] - phi[j]) <= 1e-2 * (np.abs(phi[j]) + 1e-3)
+            if near.all() or abs(cost[i] - cost[j]) <= 1e-4 * (1e-3 + cost[j]):
+                found[n] = (j, count + 1)
                 break
         else:
-            found.append((phi[i], float(cost[i]), 1))
-    return [(known, count) for known, _, count in found[:most]]
+            found.append((int(i), 1))
+    early = _early(len(cost))
+    first_positive = next((f for f in found if early[f[0]]), None)
+    kept = found[:most]
+    if first_positive is not None and first_positive not in kept:
+        kept[-1] = first_positive
+    return [(phi[i], count) for i, count in kept]
+
+
+def pulled_back(problem: Problem, phi: Array) -> list[Array]:
+    """Other places to go on from where parameters ran off together, as k and K of k x/(K + x) do when x ≪ K.
+
+    Far out only their ratio matters, and nothing leads back; so they are scaled back together, to positive values
+    where the limits allow.
+    """
+    theta = problem.theta(phi)
+    free = theta[problem.free_index]
+    far = np.abs(free) > 30.0 * np.maximum(1.0, [abs(problem.start.get(p, 1.0)) for p in problem.free])
+    if far.sum() < 2:
+        return []
+    mean = np.exp(np.log(np.abs(free[far])).mean())
+    found = []
+    for size in (1.0, 0.1):
+        near = theta.copy()
+        near[problem.free_index] = np.where(far, np.abs(free) * size / mean, free)
+        found.append(np.clip(problem.phi(near), *problem.phi_bounds))
+    return found

@@ -25,8 +25,9 @@ Array = NDArray[np.float64]
 OPTIMIZERS = ("gauss-newton", "lbfgsb")
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
-# Trajectory residuals this many times the noise in variance mean that the trajectory misses the data.
-_MISFIT = 4.0
+# A trajectory misses the data if its residuals are this many times the noise in variance, and run in smooth
+# stretches (Durbin–Watson statistic; 2 for white residuals) rather than scatter.
+_MISFIT, _SMOOTH = 4.0, 0.8
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Odin:
         scale_time: standardise time.
         hyper_bounds: of kernel shape hyperparameters in standardised units.
         peaks: separate evidence maxima that are followed up.
+        weak_prior: a weak prior on the noise ratio keeps the evidence from explaining all noise away.
     """
 
     kernel: str = "auto"
@@ -64,6 +66,7 @@ class Odin:
     scale_time: bool = True
     hyper_bounds: tuple[float, float] = (1e-6, 1e6)
     peaks: int = 1
+    weak_prior: bool = True
 
     name = "odin"
 
@@ -110,7 +113,7 @@ class Odin:
             raise InputError(f"the paper has no system '{name}'{nearest(str(name), presets)}")
         common = {
             "refine": False, "gamma_bounds": (1e-6, 10.0), "jitter": 1e-4, "grid": 1, "temper": 1.0,
-            "hyper_bounds": (1e-6, 100.0), "peaks": 4,
+            "hyper_bounds": (1e-6, 100.0), "peaks": 4, "weak_prior": False,
         }  # fmt: skip
         return Odin(**(common | presets[family] | changes))
 
@@ -146,7 +149,7 @@ class Odin:
     def risk(self, problem: Problem) -> Risk:
         """Step 1: standardise, fit the Gaussian processes, and set up the risk."""
         units = gm.standardise(problem, self.scale_time)
-        hypers = gm.smooth_states(problem, units, self.kernel, self.shared, self.hyper_bounds, self.peaks)
+        hypers = gm.smooth_states(problem, units, self.kernel, self.shared, self.hyper_bounds, self.peaks, self.weak_prior)
         return gm.build_risk(problem, units, hypers, self.jitter, self.grid, self.temper)
 
     def minimise(self, risk: Risk, z: Array, phi: Array, rng: np.random.Generator) -> Solution:
@@ -166,9 +169,10 @@ def _refine(problem: Problem, risk: Risk, solutions: Sequence[Solution]) -> rf.R
     for s in solutions:
         x, slope = risk.units.user(s.z), gm.slopes(risk, s)
         guess = rf.paths_through(problem, [(risk.t[b.rows], x[b.rows], slope[b.rows]) for b in risk.blocks])
-        found = rf.refine(problem, risk.units.scale, guess, s.phi)
-        if found is not None and (best is None or found.objective < best.objective):
-            best = found
+        for phi in (s.phi, *starts.pulled_back(problem, s.phi)):
+            found = rf.refine(problem, risk.units.scale, guess, phi)
+            if found is not None and (best is None or found.objective < best.objective):
+                best = found
     return best
 
 
@@ -204,7 +208,8 @@ def _assemble(
             problem, refined.phi, gamma, final, better, refined.objective, refined.loglik, seconds[1], note
         )
         noise = np.maximum(sigma, np.sqrt(rss / like.n))
-        accepted = bool((refined.sigma**2 <= _MISFIT * noise**2).all())
+        large = refined.sigma**2 > _MISFIT * noise**2
+        accepted = not (large & (_durbin_watson(problem, stages["refined"].x) < _SMOOTH)).any()
         if accepted:
             theta, final_sigma, curves = stages["refined"].theta, final, better
             status = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
@@ -214,7 +219,8 @@ def _assemble(
         low, high = problem.limits(name)
         if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
             warnings.append(f"parameter '{name}' is at its bound ({theta[name]:g})")
-    verdicts = {k: CONTRADICTS if v > CONTRADICTS_ABOVE else CONSISTENT for k, v in gamma.items()}
+    # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
+    verdicts = {k: CONTRADICTS if v > CONTRADICTS_ABOVE and not accepted else CONSISTENT for k, v in gamma.items()}
     experiments = {
         e.name: ExperimentFit(e.t, e.y, c, g)
         for e, c, g in zip(problem.data.experiments, curves, gradients, strict=True)
@@ -263,6 +269,17 @@ def _stage(
     x = tuple(c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True))
     states = frame(problem.data.experiments[0].t, x[0], problem.model.states)
     return Stage(theta, gamma, _named(problem.model.states, sigma), x, float(objective), loglik, seconds, note, states)
+
+
+def _durbin_watson(problem: Problem, x: Sequence[Array]) -> Array:
+    """Σ(r_i − r_{i−1})²/Σ r_i² of the residuals of every state (K,), over all experiments."""
+    steps, total = np.zeros(len(problem.model.states)), np.zeros(len(problem.model.states))
+    for e, xe in zip(problem.data.experiments, x, strict=True):
+        for k, r in enumerate((e.y - xe).T):
+            r = r[np.isfinite(r)]
+            steps[k] += (np.diff(r) ** 2).sum()
+            total[k] += (r**2).sum()
+    return np.asarray(steps / np.maximum(total, 1e-300))
 
 
 def _unbiased(problem: Problem, like: rf.Likelihood, refined: rf.Refined) -> Array:

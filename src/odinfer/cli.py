@@ -1,0 +1,442 @@
+"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from odinfer.errors import InputError, InputWarning, nearest
+
+if TYPE_CHECKING:
+    from odinfer.fit import Fit, Method, Progress
+    from odinfer.problem import Problem
+
+DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
+METHODS = ("odin",)
+KNOWN, HOW, OUT = "What is known beforehand", "How to fit", "Output"
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="From a CSV of noisy time series and the equations of a model to parameters, states and a verdict.",
+    epilog="Start here:  [bold]odinfer example lotka_volterra[/bold]",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _option(flag: str, metavar: str | None, help: str, panel: str = KNOWN, **more: Any) -> Any:
+    return typer.Option(*flag.split(), metavar=metavar, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Equations: a text file such as model.ode.")]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file: a column time and one per state.")]
+Bounds = Annotated[list[str] | None, _option("--set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")]
+Fixed = Annotated[list[str] | None, _option("--fixed", "NAME=VALUE", "A parameter that is not estimated.")]
+Start = Annotated[list[str] | None, _option("--start", "NAME=VALUE", "Where the search for a parameter starts.")]
+Log = Annotated[list[str] | None, _option("--log", "NAME", "A parameter on a log scale, hence positive.")]
+Prior = Annotated[list[str] | None, _option("--prior", "TEXT", '"a~normal(2,0.5)", lognormal or uniform.')]
+Sigma = Annotated[list[str] | None, _option("--sigma", "NAME=VALUE", "The noise of a state, a standard deviation.")]
+Positive = Annotated[bool, _option("--positive", None, "All parameters are positive.")]
+Input = Annotated[list[str] | None, _option("--input", "NAME", "A column that is a known input u(t).")]
+Replicates = Annotated[str, _option("--replicates", "error|mean", "Several values at one time: an error, or averaged.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+    if version:
+        from odinfer import __version__
+
+        typer.echo(f"odinfer {__version__}")
+        raise typer.Exit
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer fit model.ode data.csv\n\n"
+    "  odinfer fit model.ode data.csv --set a=0:10 --log k --prior 'b~normal(2,0.5)' -o results\n\n"
+    "Exit codes: 0 done, 1 did not converge, 2 bad input, 130 interrupted."
+)
+def fit(
+    ctx: typer.Context,
+    model: ModelFile,
+    data: DataFile,
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    replicates: Replicates = "error",
+    method: Annotated[str, _option("--method", "NAME", "How to infer: odin.", HOW)] = "odin",
+    kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
+    gamma: Annotated[str | None, _option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
+    grid: Annotated[int | None, _option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,
+    starts: Annotated[int | None, _option("--starts", "N", "How many random starts.", HOW)] = None,
+    optimizer: Annotated[str | None, _option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
+    no_refine: Annotated[bool, _option("--no-refine", None, "Stop after ODIN: no trajectories.", HOW)] = False,
+    paper: Annotated[str | None, _option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
+    seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
+    out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit if not given.", OUT)] = None,
+    truth: Annotated[str | None, _option("--truth", "a=2,b=1|FILE", "True values to compare with.", OUT)] = None,
+    as_json: Annotated[bool, _option("--json", None, "Print fit.json and nothing else.", OUT)] = False,
+    quiet: Annotated[bool, _option("--quiet -q", None, "Print warnings and errors only.", OUT)] = False,
+    debug: Debug = False,
+) -> int:
+    """Estimate parameters and states of MODEL from DATA."""
+    folder = out or Path(f"{model.stem}-fit")
+    with _noticed(quiet or as_json) as notes:
+        problem = _problem(model, data, ctx.params, notes)
+        true = _values("--truth", truth, problem.model.parameters) if truth else None
+        options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
+        how = _method(method, paper, options | {"refine": False if no_refine else None})
+        with _staged(folder) as stage:
+            result = _fitted(problem, how, seed, sys.stderr.isatty() and not (quiet or as_json))
+            from odinfer import report
+
+            names = [path.name for path in report.write_outputs(result, stage, true)]
+            document = (stage / "fit.json").read_text("utf-8")
+    if as_json:
+        typer.echo(document.rstrip())
+    elif not quiet:
+        if sys.stdout.isatty():
+            from rich.console import Console
+
+            Console().print(report.summary_rich(result, true))
+        else:
+            typer.echo(report.summary(result, true).rstrip())
+        first = next((name for name in names if name.endswith(".html")), names[0])
+        others = ", ".join(name for name in names if name != first)
+        typer.echo(f"\nOpen {folder / first} first. Also in {folder}: {others}")
+    if not result.converged:
+        _say(f"not converged: {result.status}")
+    return DONE if result.converged else NOT_CONVERGED
+
+
+@app.command(epilog="Example:\n\n  odinfer check model.ode data.csv --set a=0:10")
+def check(
+    ctx: typer.Context,
+    model: ModelFile,
+    data: DataFile,
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    replicates: Replicates = "error",
+    debug: Debug = False,
+) -> int:
+    """Say what is understood from MODEL and DATA and what looks wrong, without fitting."""
+    from odinfer import check as checks
+
+    with _noticed() as notes:
+        problem = _problem(model, data, ctx.params, notes)
+        found = checks.findings(problem)
+    typer.echo(checks.describe(problem))
+    typer.echo("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
+    return DONE
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer simulate model.ode --theta a=2,b=1 --x0 prey=5,predator=3 --times 0:2:21\n\n"
+    "  odinfer simulate model.ode --theta truth.json --x0 x=1 --times 0,1,2.5 --noise 0.1 -o data.csv"
+)
+def simulate(
+    model: ModelFile,
+    x0: Annotated[str, typer.Option(metavar="x=1,y=2", help="States at the first time.")],
+    times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Or a list such as 0,1,2.5.")],
+    theta: Annotated[str, typer.Option(metavar="a=2,b=1|FILE", help="Parameters, or a JSON file with them.")] = "",
+    inputs: Annotated[Path | None, typer.Option(metavar="CSV", help="Known inputs over time, a column each.")] = None,
+    noise: Annotated[float, typer.Option(min=0, metavar="SD", help="Standard deviation of added noise.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the noise.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A CSV file; else printed.")] = None,
+    debug: Debug = False,
+) -> int:
+    """Integrate MODEL from given parameters and initial values; CSV out."""
+    import numpy as np
+
+    from odinfer.data import read_csv, write_csv
+    from odinfer.model import Model
+
+    with _noticed():
+        system = Model.from_file(model)
+        values = {**system.fixed, **(_values("--theta", theta, system.parameters) if theta else {})}
+        initial, t, series = _values("--x0", x0, system.states), _times(times), {}
+        if inputs:
+            first = read_csv(inputs, system.inputs).experiments[0]
+            series = {name: (first.t, y) for name, y in zip(system.inputs, first.y.T, strict=True)}
+        if out is not None and out.is_dir():
+            raise InputError(f"cannot write to '{out}': it is a folder; give a file with -o")
+        with _staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
+            from odinfer.simulate import simulate as integrate
+
+            x = integrate(system, values, initial, t, series)
+            y = x + noise * np.random.default_rng(seed).normal(size=x.shape)
+            file = stage / (out.name if out else "printed.csv")
+            write_csv(file, {"time": t, **dict(zip(system.states, y.T, strict=True))})
+            if out is None:
+                typer.echo(file.read_text("utf-8").rstrip())
+                file.unlink()
+    finite = np.isfinite(x).all(1)
+    if not finite.all():
+        _say(f"the solution cannot be followed beyond time {t[finite][-1]:g}: it blows up; later cells are empty")
+    return DONE if finite.all() else NOT_CONVERGED
+
+
+@app.command(epilog="Examples:\n\n  odinfer example\n\n  odinfer example sir try-sir")
+def example(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which one; a list if not given.")] = None,
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Where to; NAME if not given.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that differ.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Write a model and data to try: NAME.ode, NAME.csv and truth.json."""
+    from odinfer import example as examples
+
+    if name is None:
+        known = examples.names()
+        typer.echo("\n".join(f"{key:{max(map(len, known))}}  {what}" for key, what in known.items()))
+        typer.echo("\nWrite one with: odinfer example NAME")
+        return DONE
+    ode, data, truth = examples.write(name, folder or Path(name), force)
+    typer.echo(f"Wrote {ode}, {data} and {truth}. Next:")
+    typer.echo(f"  odinfer check {ode} {data}\n  odinfer fit {ode} {data} --truth {truth}")
+    return DONE
+
+
+def main() -> None:
+    """Run the command: the one place where exceptions become one line and an exit code."""
+    try:
+        code = int(app(prog_name="odinfer", standalone_mode=False) or DONE)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except Exception as error:
+        if "--debug" in sys.argv:
+            import traceback
+
+            traceback.print_exc()
+        usage = getattr(error, "format_message", None)  # the command line itself is wrong
+        code = BAD_INPUT if usage or isinstance(error, InputError) else INTERNAL
+        if code == INTERNAL:
+            _say(f"internal error: {type(error).__name__}: {error} (run again with --debug)")
+        else:
+            _say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
+    if code == INTERRUPTED:
+        _say("interrupted; nothing was written")
+        os._exit(code)  # at once, whatever the thread that imports is doing
+    sys.exit(code)
+
+
+def _say(text: str) -> None:
+    """One line on stderr."""
+    print(" ".join(text.split()), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _noticed(quiet: bool = False) -> Iterator[list[str]]:
+    """Collect notes and warnings and show them at the end, so that an error is the only line on stderr."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+    lines = [] if quiet else [f"note: {note}" for note in notes]
+    lines += [f"warning: {w.message}" for w in caught if issubclass(w.category, InputWarning)]
+    for line in dict.fromkeys(lines):
+        _say(line)
+
+
+@contextlib.contextmanager
+def _staged(folder: Path) -> Iterator[Path]:
+    """A hidden folder whose files move to `folder` at the end, all of them or, after an error, none.
+
+    It is made before computing, so that a place that cannot be written to is reported at once.
+    """
+    base = folder.absolute()
+    while not os.path.lexists(base):
+        base = base.parent
+    stage = None
+    try:
+        stage = Path(tempfile.mkdtemp(prefix=".odinfer-", dir=base))
+        yield stage
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in sorted(stage.iterdir()):
+            os.replace(file, folder / file.name)
+    except OSError as error:
+        raise InputError(f"cannot write to '{folder}': {error.strerror or error}; choose another place") from error
+    finally:
+        if stage is not None:
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+def _problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
+    """Read the files and apply the flags that `fit` and `check` share."""
+    from odinfer.data import read_csv
+    from odinfer.model import Model
+    from odinfer.problem import Problem
+
+    bounds = {name: _interval(name, text) for name, text in _pairs("--set", flags["bounds"]).items()}
+    fixed, start, sigma = (_numbers(f"--{flag}", flags[flag]) for flag in ("fixed", "start", "sigma"))
+    scale = {name.strip(): "log" for text in flags["log"] or () for name in text.split(",")}
+    prior = dict(_prior(text) for text in flags["prior"] or ())
+    system = Model.from_file(model)
+    inputs = list(flags["input"] or ())
+    for name in inputs:
+        if name not in (*system.parameters, *system.inputs):
+            raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
+    said = {*inputs, *bounds, *fixed, *start, *scale, *prior, *system.bounds, *system.start, *system.scale}
+    said |= {*system.fixed, *system.prior}
+    for name in sorted({*system.parameters} & _columns(data) - said):
+        inputs.append(name)
+        notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
+    system = Model.from_file(model, inputs) if inputs else system
+    observed = read_csv(data, system.states, system.inputs, flags["replicates"])
+    return Problem(system, observed, bounds, fixed, prior, sigma, start, scale, flags["positive"])
+
+
+def _columns(path: Path) -> set[str]:
+    """The names of the series in a data file; none if it cannot be read, which `read_csv` then says."""
+    from odinfer import data
+
+    try:
+        table = data._table(path.read_text("utf-8-sig"))[1]
+    except (OSError, ValueError, csv.Error):
+        return set()
+    roles = (data.TIME, data.EXPERIMENT, data.OBSERVABLE, data.VALUE)
+    time, group, observable, value = (data._role(table, names) for names in roles)
+    return (set(table[observable]) if observable and value else set(table)) - {time or "", group or ""}
+
+
+def _method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:
+    """The method; its options are the fields of its dataclass, which checks them."""
+    from odinfer.methods.odin import Odin
+
+    if name not in METHODS:
+        raise InputError(f"unknown method '{name}'{nearest(name, METHODS)}")
+    given = {key: value for key, value in options.items() if value is not None}
+    with contextlib.suppress(KeyError, ValueError):
+        given["gamma"] = float(given["gamma"])
+    return Odin.paper(paper, **given) if paper else Odin(**given)
+
+
+def _pairs(flag: str, items: Iterable[str] | None) -> dict[str, str]:
+    """name=value pairs of a flag, repeated or with commas in between."""
+    found: dict[str, str] = {}
+    for item in (part for text in items or () for part in text.split(",")):
+        name, _, value = (part.strip() for part in item.partition("="))
+        if not name or not value or name in found:
+            raise InputError(
+                f"{flag} names '{name}' twice" if name in found else f"{flag} takes name=value, not '{item}'"
+            )
+        found[name] = value
+    return found
+
+
+def _number(flag: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag}: '{text}' is not a number") from None
+
+
+def _numbers(flag: str, items: Iterable[str] | None) -> dict[str, float]:
+    return {name: _number(f"{flag} {name}", text) for name, text in _pairs(flag, items).items()}
+
+
+def _interval(name: str, text: str) -> tuple[float | None, float | None]:
+    low, _, high = (part.strip() for part in text.partition(":"))
+    if ":" not in text or not (low or high):
+        raise InputError(f"--set {name}: '{text}' is not an interval; write {name}=0:100, {name}=0: or {name}=:100")
+    return _number(f"--set {name}", low) if low else None, _number(f"--set {name}", high) if high else None
+
+
+def _prior(text: str) -> tuple[str, tuple[str, float, float]]:
+    match = re.fullmatch(r"\s*(\w+)\s*~\s*(\w+)\s*\(([^,]+),([^,]+)\)\s*", text)
+    if not match:
+        raise InputError(f"--prior takes text such as 'a~normal(2,0.5)', not '{text}'")
+    name, family, a, b = match.groups()
+    return name, (family, _number(f"--prior {name}", a), _number(f"--prior {name}", b))
+
+
+def _values(flag: str, text: str, known: Iterable[str]) -> dict[str, float]:
+    """Values by name, from a=2,b=1 or from a JSON file, which may be a fit.json."""
+    if "=" in text:
+        values = _numbers(flag, [text])
+    else:
+        try:
+            content = json.loads(Path(text).read_text("utf-8"))
+            values = {name: float(value) for name, value in content.get("theta", content).items()}
+        except OSError as error:
+            raise InputError(f"{flag}: cannot read '{text}' ({error.strerror}); give a=2,b=1 or a JSON file") from None
+        except (ValueError, TypeError, AttributeError):
+            raise InputError(f"{flag}: '{text}' is not a JSON file of numbers by name") from None
+    for name in values:
+        if name not in known:
+            raise InputError(f"{flag}: the model has no '{name}'{nearest(name, known)}")
+    return values
+
+
+def _times(text: str) -> Any:
+    import numpy as np
+
+    numbers = [_number("--times", part) for part in re.split("[:,]", text)]
+    if ":" not in text:
+        return np.array(numbers)
+    if len(numbers) != 3 or not (numbers[2].is_integer() and 2 <= numbers[2] <= 1e6):
+        raise InputError(f"--times takes START:STOP:COUNT with a whole COUNT from 2 on, or a list; not '{text}'")
+    return np.linspace(numbers[0], numbers[1], int(numbers[2]))
+
+
+def _fitted(problem: Problem, method: Method, seed: int, show: bool) -> Fit:
+    """Fit, with a progress line if wanted; what writing the outputs needs is imported meanwhile."""
+    from odinfer._jax import jax
+    from odinfer.fit import fit as run
+
+    with contextlib.suppress(OSError):  # a cache is welcome, not needed
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odinfer" / "jax"
+        cache.mkdir(parents=True, exist_ok=True)
+        jax.config.update("jax_compilation_cache_dir", str(cache))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    meanwhile = threading.Thread(target=_import_writers, daemon=True)
+    meanwhile.start()
+    with _progress(show) as tell:
+        result = run(problem, method=method, seed=seed, progress=tell)
+    meanwhile.join()
+    return result
+
+
+@contextlib.contextmanager
+def _progress(show: bool) -> Iterator[Progress | None]:
+    if not show:
+        yield None
+        return
+    from rich import console, progress
+
+    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
+
+
+def _import_writers() -> None:
+    with contextlib.suppress(Exception):  # who needs them will say what is wrong
+        for name in ("pandas", "xarray", "h5netcdf", "matplotlib.backends.backend_agg", "jinja2"):
+            importlib.import_module(name)

@@ -1,0 +1,121 @@
+"""Fits made by hand, odd ones included: what a method returns, without running one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from odinfer.fit import CONSISTENT, CONTRADICTS, Curve, ExperimentFit, Fit, Gradients, Stage, frame
+
+EVIL = "<script>alert(1)</script>"
+
+
+def make_fit(
+    states: tuple[str, ...] = ("prey", "predator"),
+    parameters: tuple[str, ...] = ("a", "b", "c", "d"),
+    experiments: tuple[str, ...] = ("1",),
+    contradicting: tuple[str, ...] = (),
+    gamma: bool = True,
+    gradients: bool = True,
+    stages: tuple[str, ...] = ("odin", "refined"),
+    n: int = 20,
+    missing: float = 0.0,
+    **changes: Any,
+) -> Fit:
+    """Damped waves per state with noise; `changes` replaces fields of the result."""
+    rng = np.random.default_rng(len(states))
+    K = len(states)
+    fitted: dict[str, ExperimentFit] = {}
+    for i, name in enumerate(experiments):
+        t, fine = np.sort(rng.uniform(0, 2 + i, n)), np.linspace(0, 2 + i, 101)
+        fine = np.unique(np.concatenate([t, fine[(fine > t[0]) & (fine < t[-1])]]))
+        phase = np.arange(K) + 0.4 * i
+        x = np.exp(-0.3 * fine[:, None]) * np.sin(3 * fine[:, None] + phase) * 2.0 ** np.arange(K) + 3
+        slope = np.gradient(x, fine, axis=0)
+        at = np.searchsorted(fine, t)
+        sd = np.broadcast_to(0.06 * 2.0 ** np.arange(K) * (1 + 0.8 * np.cos(9 * fine[:, None])), x.shape).copy()
+        y = x[at] + 0.15 * 2.0 ** np.arange(K) * rng.normal(size=(n, K))
+        y[rng.uniform(size=y.shape) < missing] = np.nan
+        f = slope[at] + np.array([2.0 * (s in contradicting) for s in states]) * np.cos(5 * t[:, None])
+        match = Gradients(t, f, slope[at] + 0.2, np.full((n, K), 0.4) * 2.0 ** np.arange(K)) if gradients else None
+        fitted[name] = ExperimentFit(t, y, Curve(fine, x, slope, sd), match)
+    theta = {p: 1.0 + 0.1 * j for j, p in enumerate(parameters)}
+    levels = {s: 3.0 if s in contradicting else 1e-6 for s in states} if gamma else {}
+    sigma = {s: 0.15 * 2.0**k for k, s in enumerate(states)}
+    made = {}
+    for j, name in enumerate(stages):
+        x_stage = tuple(e.x + 0.01 * j for e in fitted.values())
+        first = next(iter(fitted.values()))
+        made[name] = Stage(
+            theta={p: v + 0.01 * (name == "odin") for p, v in theta.items()},
+            gamma=levels if name == "odin" else {},
+            sigma=sigma,
+            x=x_stage,
+            objective=-12.5 + j,
+            loglik=3.25 + j,
+            seconds=0.4,
+            note="converged after 7 steps",
+            states=frame(first.t, x_stage[0], states),
+        )
+    fields: dict[str, Any] = {
+        "model": "lotka_volterra",
+        "equations": "prey' = a*prey - b*prey*predator\npredator' = -c*predator + d*prey*predator",
+        "method": "odin",
+        "options": {"kernel": "auto", "gamma_bounds": (1e-6, 1e3), "jitter_A": None, "refine": True},
+        "seed": 0,
+        "state_names": states,
+        "parameter_names": parameters,
+        "theta": theta,
+        "gamma": levels,
+        "gamma_user": {s: 2.5 * g for s, g in levels.items()},
+        "sigma": sigma,
+        "verdicts": {s: CONTRADICTS if s in contradicting else CONSISTENT for s in levels},
+        "experiments": fitted,
+        "stages": made,
+        "status": "converged",
+        "converged": True,
+        "details": {"seconds": 0.8, "starts": 10, "agreeing": 9, "kernels": dict.fromkeys(states, "matern52")},
+        "warnings": (),
+    }
+    return Fit(**(fields | changes))
+
+
+MANY = tuple(f"x{i}" for i in range(40))
+ODD: dict[str, Fit] = {
+    "plain": make_fit(),
+    "one state": make_fit(("x",), ("k",)),
+    "six states": make_fit(tuple("ABCDEF"), contradicting=("C",)),
+    "forty states": make_fit(MANY, contradicting=("x33",)),
+    "missing observations": make_fit(missing=0.4),
+    "three experiments": make_fit(experiments=("control", "dose 1", "dose 2")),
+    "nine experiments": make_fit(experiments=tuple("abcdefghi"), n=6),
+    "no gamma": make_fit(gamma=False),
+    "no gradients": make_fit(gradients=False),
+    "only odin": make_fit(stages=("odin",)),
+    "no stages": make_fit(stages=()),
+    "no equations": make_fit(equations=None),
+    "evil names": make_fit((EVIL, "_$x^$_"), (EVIL, "[bold]k"), experiments=(EVIL, "$\\frac$"), model=EVIL),
+    "other scripts": make_fit(("捕食者", "état"), ("α",), experiments=("Ωμέγα",)),
+    "tiny and huge": make_fit(sigma={"prey": 1e-12, "predator": 1e12}),
+    "infinite": make_fit(
+        gamma_user={"prey": np.inf, "predator": np.nan},
+        sigma={"prey": np.nan, "predator": np.nan},
+        theta={"a": np.nan, "b": np.inf, "c": -np.inf, "d": -0.0},
+        status="did not converge: the iteration limit was reached",
+        converged=False,
+        warnings=("read me", "and me"),
+    ),
+}
+
+
+def failed() -> Fit:
+    """A fit of which nothing but the data is left."""
+    fit = make_fit(gradients=False, stages=(), gamma=False, converged=False, status="failed: nothing is finite")
+    e = fit.experiments["1"]
+    nothing = np.full_like(e.curve.x, np.nan)
+    fit.experiments["1"] = ExperimentFit(e.t, e.y, Curve(e.curve.t, nothing, nothing, nothing))
+    return fit
+
+
+ODD["failed"] = failed()
