@@ -75,7 +75,14 @@ def make_fit(
         "stages": made,
         "status": "converged",
         "converged": True,
-        "details": {"seconds": 0.8, "starts": 10, "agreeing": 9, "kernels": dict.fromkeys(states, "matern52")},
+        "details": {
+            "seconds": 0.8,
+            "starts": 10,
+            "starts_agreeing": 9,
+            "stage_used": "refined",
+            "fixed": list(parameters[-1:]),
+            "kernels": dict.fromkeys(states, "matern52"),
+        },
         "warnings": (),
     }
     return Fit(**(fields | changes))

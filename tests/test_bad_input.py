@@ -132,7 +132,7 @@ BAD_FLAGS = {
     "negative prior sd": (["fit", "m.ode", "d.csv", "--prior", "a~normal(0,-1)"], ["'a'", "positive"]),
     "input the model lacks": (["fit", "m.ode", "d.csv", "--input", "u"], ["'u'"]),
     "input without a column": (["fit", "m.ode", "d.csv", "--input", "a"], ["'a'", "column"]),
-    "unknown replicates": (["fit", "m.ode", "d.csv", "--replicates", "median"], ["'median'", "error, mean"]),
+    "unknown replicates": (["fit", "m.ode", "d.csv", "--replicates", "median"], ["'median'", "'mean'"]),
     "unknown method": (["fit", "m.ode", "d.csv", "--method", "newton"], ["'newton'", "odin"]),
     "unknown kernel": (["fit", "m.ode", "d.csv", "--kernel", "zzz"], ["'zzz'", "auto", "rbf", "matern52"]),
     "unknown optimizer": (["fit", "m.ode", "d.csv", "--optimizer", "zzz"], ["gauss-newton", "lbfgsb"]),
@@ -141,7 +141,7 @@ BAD_FLAGS = {
     "negative gamma": (["fit", "m.ode", "d.csv", "--gamma", "-1"], ["gamma", "negative"]),
     "no starts": (["fit", "m.ode", "d.csv", "--starts", "0"], ["starts", "1"]),
     "no grid": (["fit", "m.ode", "d.csv", "--grid", "0"], ["grid", "1"]),
-    "grid that is text": (["fit", "m.ode", "d.csv", "--grid", "fine"], ["--grid", "fine"]),
+    "grid that is text": (["fit", "m.ode", "d.csv", "--grid", "fine"], ["--grid", "integer"]),
     "negative seed": (["fit", "m.ode", "d.csv", "--seed", "-1"], ["--seed"]),
     "truth of a stranger": (["fit", "m.ode", "d.csv", "--truth", "q=1"], ["--truth", "'q'"]),
     "truth missing": (["fit", "m.ode", "d.csv", "--truth", "no.json"], ["no.json"]),
@@ -172,7 +172,10 @@ def test_bad_flags_are_refused_in_words_of_the_user(folder: Path, case: str):
     [
         (["simulate", "m.ode", "--x0", "prey=1,predator=1", "--times", "0:1:3", "--theta", "a=1"], ["b, c, d"]),
         (["simulate", "m.ode", "--x0", "prey=1", "--times", "0:1:3", "--theta", "a=1,b=1,c=1,d=1"], ["predator"]),
-        (["simulate", "m.ode", "--x0", "prey=1,predator=1", "--times", "2,1", "--theta", "a=1,b=1,c=1,d=1"], ["increasing"]),
+        (
+            ["simulate", "m.ode", "--x0", "prey=1,predator=1", "--times", "2,1", "--theta", "a=1,b=1,c=1,d=1"],
+            ["increasing"],
+        ),
     ],
 )
 def test_simulations_that_lack_something_are_refused(folder: Path, arguments: list[str], words: list[str]):

@@ -81,35 +81,26 @@ def noise(problem: Problem, state: str) -> float:
 
 
 def _identifiability(p: Problem) -> Iterator[str]:
-    """Directions of θ along which no equation changes at the data; all states are observed, so this is local rank."""
+    """Directions of θ along which no equation changes at the data: all states are observed, so these are lost."""
     from odinfer.starts import draw
 
-    if not p.free:
-        return
-    held: set[str] | None = None
+    F = len(p.free)
+    idle, together = np.ones(F, bool), np.ones((F, F), bool)
     for phi in draw(p, 6, np.random.default_rng(0))[:3]:
         J = np.concatenate([_sensitivity(p, i, phi) for i in range(len(p.data.experiments))])
         J = J[np.isfinite(J).all(1)]
         size = np.sqrt((J**2).sum(0))
-        J = J / np.where(size > 0, size, 1.0)
-        if not callable(p.prior):  # a prior says something about its parameter, like an observation
-            J = np.concatenate([J, np.diag([float(name in p.prior) for name in p.free])])
-        values, directions = np.linalg.svd(J)[1:]
-        values = np.append(values, np.zeros(len(p.free) - len(values)))
-        lost = np.abs(directions[values < _SAME * max(values.max(), 1.0)]).max(0, initial=0.0) > 0.05
-        names = {name for name, is_lost in zip(p.free, lost, strict=True) if is_lost}
-        held = names if held is None else held & names
-        for name, s in zip(p.free, size, strict=True):
-            if s == 0 and held == {name}:
-                yield f"parameter '{name}' has no effect on any equation at the data; remove or fix it"
-                return
-    if held:
-        which = ", ".join(f"'{name}'" for name in p.free if name in held)
-        first = next(name for name in p.free if name in held)
-        yield (
-            f"the data cannot tell {which} apart: a change of one is undone by the others; "
-            f"fix one (--fixed {first}=1) or give a prior"
-        )
+        idle &= size == 0
+        # A prior says something about its parameter, like an observation.
+        told = np.diag([float(callable(p.prior) or name in p.prior) for name in p.free])
+        values, directions = np.linalg.svd(np.concatenate([J / np.where(size > 0, size, 1.0), told]))[1:]
+        lost = directions[values < _SAME * values.max(initial=1.0)]
+        together &= np.abs(lost.T @ lost) > 0.05
+    for name in np.array(p.free)[idle]:
+        yield f"parameter '{name}' has no effect on any equation at the data; remove or fix it"
+    for group in dict.fromkeys(tuple(np.array(p.free)[row]) for row in together if row.sum() > 1):
+        which, remedy = ", ".join(f"'{name}'" for name in group), f"fix one (--fixed {group[0]}=1) or give a prior"
+        yield f"the data cannot tell {which} apart: a change of one is undone by the others; {remedy}"
 
 
 def _sensitivity(p: Problem, experiment: int, phi: Array) -> Array:

@@ -39,7 +39,7 @@ app = typer.Typer(
 )
 
 
-def _option(flag: str, metavar: str | None, help: str, panel: str = KNOWN, **more: Any) -> Any:
+def _option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any) -> Any:
     return typer.Option(*flag.split(), metavar=metavar, help=help, rich_help_panel=panel, show_default=False, **more)
 
 
@@ -51,14 +51,16 @@ Start = Annotated[list[str] | None, _option("--start", "NAME=VALUE", "Where the 
 Log = Annotated[list[str] | None, _option("--log", "NAME", "A parameter on a log scale, hence positive.")]
 Prior = Annotated[list[str] | None, _option("--prior", "TEXT", '"a~normal(2,0.5)", lognormal or uniform.')]
 Sigma = Annotated[list[str] | None, _option("--sigma", "NAME=VALUE", "The noise of a state, a standard deviation.")]
-Positive = Annotated[bool, _option("--positive", None, "All parameters are positive.")]
+Positive = Annotated[bool, _option("--positive", "", "All parameters are positive.")]
 Input = Annotated[list[str] | None, _option("--input", "NAME", "A column that is a known input u(t).")]
 Replicates = Annotated[str, _option("--replicates", "error|mean", "Several values at one time: an error, or averaged.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+def _version(
+    version: Annotated[bool, typer.Option("--version", metavar="", help="Show the version and exit.")] = False,
+) -> None:
     if version:
         from odinfer import __version__
 
@@ -90,18 +92,18 @@ def fit(
     grid: Annotated[int | None, _option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,
     starts: Annotated[int | None, _option("--starts", "N", "How many random starts.", HOW)] = None,
     optimizer: Annotated[str | None, _option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
-    no_refine: Annotated[bool, _option("--no-refine", None, "Stop after ODIN: no trajectories.", HOW)] = False,
+    no_refine: Annotated[bool, _option("--no-refine", "", "Stop after ODIN: no trajectories.", HOW)] = False,
     paper: Annotated[str | None, _option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
     seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
     out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit if not given.", OUT)] = None,
     truth: Annotated[str | None, _option("--truth", "a=2,b=1|FILE", "True values to compare with.", OUT)] = None,
-    as_json: Annotated[bool, _option("--json", None, "Print fit.json and nothing else.", OUT)] = False,
-    quiet: Annotated[bool, _option("--quiet -q", None, "Print warnings and errors only.", OUT)] = False,
+    as_json: Annotated[bool, _option("--json", "", "Print fit.json and nothing else.", OUT)] = False,
+    quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
     debug: Debug = False,
 ) -> int:
     """Estimate parameters and states of MODEL from DATA."""
     folder = out or Path(f"{model.stem}-fit")
-    with _noticed(quiet or as_json) as notes:
+    with _noticed(quiet) as notes:
         problem = _problem(model, data, ctx.params, notes)
         true = _values("--truth", truth, problem.model.parameters) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
@@ -198,7 +200,7 @@ def simulate(
                 file.unlink()
     finite = np.isfinite(x).all(1)
     if not finite.all():
-        _say(f"the solution cannot be followed beyond time {t[finite][-1]:g}: it blows up; later cells are empty")
+        _say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
     return DONE if finite.all() else NOT_CONVERGED
 
 
@@ -206,7 +208,7 @@ def simulate(
 def example(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which one; a list if not given.")] = None,
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Where to; NAME if not given.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that differ.")] = False,
+    force: Annotated[bool, typer.Option("--force", metavar="", help="Replace files that differ.")] = False,
     debug: Debug = False,
 ) -> int:
     """Write a model and data to try: NAME.ode, NAME.csv and truth.json."""

@@ -49,7 +49,7 @@ def empirical_bayes(
     known_noise: Sequence[float | None],
     margin: float = 0.0,
     bounds: tuple[float, float] = (1e-6, 1e6),
-    peaks: int = 1,
+    thorough: bool = False,
     weak_prior: bool = False,
 ) -> list[Hyperparameters]:
     """Hyperparameters that maximise the evidence, per state over all its experiments.
@@ -61,7 +61,7 @@ def empirical_bayes(
         known_noise: per state, the noise variance where it is given, else None.
         margin: in nats.
         bounds: of every shape hyperparameter.
-        peaks: how many separate maxima of the table are followed up.
+        thorough: follow up several separate maxima of the table, and further.
         weak_prior: add a weak prior on the noise ratio to the evidence.
     """
     groups: dict[tuple[bytes, ...], list[int]] = {}
@@ -72,7 +72,7 @@ def empirical_bayes(
         times = [s.t for s in series[members[0]]]
         y = [np.stack([series[k][e].y for k in members], -1) for e in range(len(times))]
         noise = np.array([np.nan if known_noise[k] is None else known_noise[k] for k in members], float)
-        best = _search(times, y, noise, [kernel(name) for name in kernels], margin, bounds, peaks, _RHO_SD if weak_prior else np.inf)
+        best = _search(times, y, noise, [kernel(name) for name in kernels], margin, bounds, thorough, _RHO_SD if weak_prior else np.inf)
         found |= dict(zip(members, best, strict=True))
     return [found[k] for k in range(len(series))]
 
@@ -157,7 +157,7 @@ def _search(
     kernels: list[Kernel],
     margin: float,
     bounds: tuple[float, float],
-    peaks: int,
+    thorough: bool,
     rho_sd: float,
 ) -> list[Hyperparameters]:
     """Global table over all candidates, then local rounds, for S states observed at the same times."""
@@ -169,7 +169,7 @@ def _search(
         shapes = np.log(np.clip(shapes, *bounds))
         table = _table(*_spectrum(k, times, y, np.exp(shapes)), _LOG_RHO, noise, rho_sd)  # (G, R, S)
         for s in range(S):
-            found = _peaks(table[..., s], k, shapes, steps, peaks)
+            found = _peaks(table[..., s], k, shapes, steps, 5 if thorough else 1)
             if len(choice) == s:
                 choice.append(found)
             elif found[0].value > choice[s][0].value + margin:
@@ -180,7 +180,7 @@ def _search(
         if starts:
             members = [s for s, _ in starts]
             own = [ye[:, members] for ye in y]
-            polished = _polish(k, times, own, noise[members], [p for _, p in starts], bounds, rho_sd)
+            polished = _polish(k, times, own, noise[members], [p for _, p in starts], bounds, rho_sd, 8 if thorough else 3)
             for s, hyper in zip(members, polished, strict=True):
                 known = result[s]
                 if known is None or hyper.evidence > known.evidence:
@@ -211,6 +211,7 @@ def _polish(
     start: list[_Peak],
     bounds: tuple[float, float],
     rho_sd: float,
+    rounds: int,
 ) -> list[Hyperparameters]:
     """Rounds of a quadratic model of the evidence over a shrinking stencil of log shapes, all states at once."""
     S, d = len(start), len(k.shape_names)
@@ -221,7 +222,7 @@ def _polish(
     solver = np.linalg.pinv(design)
     yT = [ye.T[:, None, :, None] for ye in y]  # (S, 1, n, 1): each state keeps to its own shapes
     scale = np.ones(S)
-    for _ in range(8):
+    for _ in range(rounds):
         box = scale[:, None] * start[0].steps
         points = np.clip(shape[:, None, :] + box[:, None, :] * stencil, *limits)  # (S, Q, d)
         lam, b2 = _spectrum(k, times, yT, np.exp(points))
@@ -234,7 +235,7 @@ def _polish(
         shape = np.clip(shape + box * step, *limits)
         rho = rhos[np.arange(S), top]
         scale = np.where((np.abs(step) < 0.99).all(1), 0.3 * scale, 0.7 * scale)
-        if scale.max() < 0.02:
+        if scale.max() < 0.05:
             break
     lam, b2 = _spectrum(k, times, yT, np.exp(shape[:, None, :]))
     value, rho2 = _best_rho(lam, b2, noise[:, None, None, None], rho[:, None], rho_sd)

@@ -38,7 +38,7 @@ def smooth_states(
     kernel_name: str = "auto",
     shared: bool = False,
     bounds: tuple[float, float] = (1e-6, 1e6),
-    peaks: int = 1,
+    thorough: bool = False,
     weak_prior: bool = False,
 ) -> tuple[gp.Hyperparameters, ...]:
     """Empirical Bayes for every state (one set for all if shared)."""
@@ -56,8 +56,8 @@ def smooth_states(
     names, margin = (AUTO, _AUTO_MARGIN) if kernel_name == "auto" else ((kernel_name,), 0.0)
     if shared:
         pooled = [[s for state in series for s in state]]
-        return tuple(gp.empirical_bayes(pooled, names, known[:1], margin, bounds, peaks, weak_prior) * len(series))
-    return tuple(gp.empirical_bayes(series, names, known, margin, bounds, peaks, weak_prior))
+        return tuple(gp.empirical_bayes(pooled, names, known[:1], margin, bounds, thorough, weak_prior) * len(series))
+    return tuple(gp.empirical_bayes(series, names, known, margin, bounds, thorough, weak_prior))
 
 
 def build_risk(

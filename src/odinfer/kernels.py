@@ -138,7 +138,7 @@ def _warped(base: Kernel) -> Kernel:
 
     def grid(t: Array) -> tuple[Array, ...]:
         span = float(t[-1] - t[0])
-        return (np.geomspace(0.1, 10.0, 12), *base.grid(t)[1:], span * np.geomspace(0.005, 1.0, 6))
+        return (np.geomspace(0.1, 10.0, 10), *base.grid(t)[1:], span * np.geomspace(0.005, 0.5, 5))
 
     return Kernel(f"warped-{base.name}", (*base.shape_names, "tau"), gram, grid)
 

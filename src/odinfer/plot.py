@@ -105,13 +105,16 @@ def gamma_figure(fit: Fit) -> Figure | None:
     colours = [_verdict_colour(fit, fit.state_names[k]) for k in shown]
     ends = np.clip(np.nan_to_num(values, nan=low), low, high)
     ax.barh(rows, ends - low, left=low, height=0.56, color=colours, zorder=3)
-    ax.set_xscale("log")
-    ax.set_xlim(low, high * 100)  # room for the words behind the bars
+    high *= 100  # room for the words behind the bars
+    ax.set(xscale="log", xlim=(low, high), ylim=(-0.6, len(shown) - 0.4))
+    decades = np.arange(np.log10(low), np.log10(high) + 0.5, max(1, np.log10(high / low) // 8))
+    # Plain words on given ticks: the usual ones of a logarithmic axis take longer to draw than all else.
+    ax.set_xticks(10.0**decades, ["1" if d == 0 else f"1e{d:.0f}" for d in decades])
+    ax.minorticks_off()
     for row, end, value, k in zip(rows, ends, values, shown, strict=True):
         words = f"{number(value, 2)}  {fit.verdicts.get(fit.state_names[k], '')}"
         ax.annotate(words, (end, row), (5, 0), textcoords="offset points", va="center", fontsize=STYLE["small"],
                     color=STYLE["ink"], parse_math=False)  # fmt: skip
-    ax.set_ylim(-0.6, len(shown) - 0.4)
     ax.set_yticks(rows, names, fontsize=STYLE["text"], parse_math=False)
     ax.tick_params(axis="y", length=0)
     _label(ax.set_xlabel, "mismatch γ (standardised units)")
@@ -131,10 +134,8 @@ def png(figure: Figure, dpi: int = DPI) -> bytes:
 
 def number(value: float, digits: int = 5) -> str:
     """A number for people: so many digits, exponents without padding, a dash where there is none."""
-    if np.isnan(value):
-        return "-"
-    mantissa, e, exponent = f"{value:.{digits}g}".partition("e")
-    return mantissa + e + str(int(exponent)) if e else mantissa
+    mantissa, e, exponent = f"{value + 0.0:.{digits}g}".partition("e")
+    return "-" if np.isnan(value) else mantissa + e + str(int(exponent)) if e else mantissa
 
 
 # --- layout, by hand in inches: constrained layout would draw each figure twice
@@ -252,15 +253,11 @@ def _noted(figure: Figure, fit: Fit) -> Figure:
     return figure
 
 
-# --- small parts
-
-
 def _shown(fit: Fit) -> list[int]:
     """The states to draw, in their order; where there are too many, those that contradict the data come first."""
     every = list(range(len(fit.state_names)))
-    if len(every) > MOST:
-        every = sorted(every, key=lambda k: fit.verdicts.get(fit.state_names[k]) != CONTRADICTS)[:MOST]
-    return every
+    wrong_first = sorted(every, key=lambda k: fit.verdicts.get(fit.state_names[k]) != CONTRADICTS)
+    return every if len(every) <= MOST else wrong_first[:MOST]
 
 
 def _colours(fit: Fit) -> list[Any]:

@@ -7,6 +7,7 @@ state-first, (K, N). A = Q diag(w) Qᵀ is diagonalised once, so the γ terms ar
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -105,12 +106,12 @@ class Risk:
         """GP posterior means of all states at all points (M, K): where x starts."""
         return np.concatenate([b.smoother.mean.T for b in self.blocks])
 
-    @property
+    @functools.cached_property
     def w(self) -> Array:
         """Eigenvalues of A over all blocks (K, M)."""
         return np.concatenate([b.smoother.w for b in self.blocks], 1)
 
-    @property
+    @functools.cached_property
     def z_bounds(self) -> tuple[Array, Array]:
         low, high = self.problem.state_bounds
         return self.units.standard(low), self.units.standard(high)
@@ -134,14 +135,23 @@ class Risk:
 
     def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float:
         """R at a point, given its mismatch e (K, M); γ is (K,). The paper's formula, without a factor ½."""
+        return self.state_terms(z, phi) + self.gamma_terms(e, gamma)
+
+    def state_terms(self, z: Array, phi: Array) -> float:
+        """The terms of R without γ: the GP prior, the data, and −2 log p(θ)."""
         total = 0.0
         for b in self.blocks:
             zb = z[b.rows].T
-            total += float(np.einsum("kn,knm,km->", zb, b.smoother.C_inv, zb) + (b.weight * (zb - b.y) ** 2).sum())
-        spread = self.w + gamma[:, None]
-        total += float((e * e / spread + np.log(spread)).sum())
+            miss = zb - b.y
+            total += float(np.vdot(zb, (b.smoother.C_inv @ zb[..., None])[..., 0]) + np.vdot(b.weight * miss, miss))
         if self.problem.penalty:
             total += 2.0 * prior_in_phi(self.problem, phi)[0]
+        return total if np.isfinite(total) else np.inf
+
+    def gamma_terms(self, e: Array, gamma: Array) -> float:
+        """The terms of R with γ: the mismatch of gradients and the log-determinant."""
+        spread = self.w + gamma[:, None]
+        total = float(np.vdot(e, e / spread) + np.log(spread).sum())
         return total if np.isfinite(total) else np.inf
 
     def gradient(self, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]:
@@ -214,21 +224,31 @@ def best_gamma(w: Array, e: Array, bounds: tuple[float, float], shared: bool = F
         w, e = w.reshape(1, -1), e.reshape(1, -1)
     e2 = e * e
     low, high = np.log(bounds[0]), np.log(bounds[1])
-    grid = np.linspace(low, high, 40)
-    spread = w[:, None, :] + np.exp(grid)[None, :, None]
+    grid = np.linspace(low, high, 16)
+    spread = w[:, None, :] + np.exp(grid)[:, None]
     values = (e2[:, None, :] / spread + np.log(spread)).sum(-1)
     best = values.argmin(1)
-    lg = grid[best]
-    width = grid[1] - grid[0]
-    for _ in range(6):  # safeguarded Newton on log γ inside the cell around the grid's minimum
+    s = w + bounds[0]
+    rising = ((1.0 - e2 / s) / s).sum(1) >= 0  # at the lower bound
+    gamma = np.full(len(w), bounds[0])
+    inner = np.flatnonzero((best > 0) | ~rising)
+    if len(inner):
+        gamma[inner] = _polished_gamma(w[inner], e2[inner], grid, best[inner])
+    return np.broadcast_to(gamma, K).copy() if shared else gamma
+
+
+def _polished_gamma(w: Array, e2: Array, grid: Array, best: NDArray[np.int64]) -> Array:
+    """Safeguarded Newton on log γ inside the cells around the grid's minima."""
+    lg, width = grid[best], grid[1] - grid[0]
+    low, high = np.maximum(lg - width, grid[0]), np.minimum(lg + width, grid[-1])
+    for _ in range(12):
         gamma = np.exp(lg)[:, None]
         s = w + gamma
         d1 = (gamma * (1.0 / s - e2 / s**2)).sum(1)
         d2 = d1 + (gamma**2 * (2.0 * e2 / s**3 - 1.0 / s**2)).sum(1)
         step = np.where(d2 > 0, -d1 / np.where(d2 > 0, d2, 1.0), -np.sign(d1) * width / 4)
-        lg = np.clip(lg + np.clip(step, -width / 2, width / 2), np.maximum(grid[best] - width, low), np.minimum(grid[best] + width, high))
-        if np.abs(step).max() < 1e-9:
+        new = np.clip(lg + np.clip(step, -width / 2, width / 2), low, high)
+        lg, moved = new, np.abs(new - lg).max()
+        if moved < 1e-8:
             break
-    gamma = np.exp(lg)
-    gamma = np.where(lg <= low + 1e-12, bounds[0], gamma)
-    return np.broadcast_to(gamma, K).copy() if shared else gamma
+    return np.exp(lg)

@@ -41,44 +41,93 @@ class Solution:
 
 
 def gauss_newton(
-    risk: Risk, z: Array, phi: Array, rule: GammaRule, max_iterations: int = 200, tolerance: float = 1e-8
+    risk: Risk,
+    z: Array,
+    phi: Array,
+    rule: GammaRule,
+    max_iterations: int = 200,
+    tolerance: float = 1e-7,
+    rival: float = np.inf,
 ) -> Solution:
-    """Levenberg–Marquardt on (z, φ) within bounds, γ at its exact minimum after every step."""
+    """Levenberg–Marquardt on (z, φ) within bounds, γ at its exact minimum after every step.
+
+    Args:
+        risk: what to minimise.
+        z, phi: where to start.
+        rule: how γ is treated.
+        rival: the risk of a better solution; the search ends early once it is clear that it stays above.
+    """
     z_low, z_high = risk.z_bounds
     p_low, p_high = risk.problem.phi_bounds
     z, phi = np.clip(z, z_low, z_high), np.clip(phi, p_low, p_high)
-    w = risk.w
     lin = risk.linearise(z, phi)
     e = risk.mismatch(z, lin.f)
     if not np.isfinite(e).all():
-        return Solution(z, phi, np.full(len(w), np.nan), np.inf, 0, False)
-    gamma = rule.update(w, e)
-    value = risk.value(z, e, gamma, phi)
-    damping, quiet = 1e-3, 0
+        return Solution(z, phi, np.full(len(risk.w), np.nan), np.inf, 0, False)
+    gamma = rule.update(risk.w, e)
+    base = risk.state_terms(z, phi)
+    value = base + risk.gamma_terms(e, gamma)
+    damping, quiet, gain = 1e-3, 0, np.inf
+    memory = _Anderson()
     for iteration in range(1, max_iterations + 1):
         normal = risk.normal(z, lin, e, gamma, phi)
         pinned = _pinned(risk, z, phi, normal)
+        first = True
         while True:
             dz, dphi = _step(risk, normal, damping, pinned)
+            if first and pinned is None and gain < 1.0:  # close enough for the steps to be nearly linear
+                dz, dphi = memory.extrapolate(z, phi, dz, dphi)
+                first = False
             z_new, phi_new = np.clip(z + dz, z_low, z_high), np.clip(phi + dphi, p_low, p_high)
             lin_new = risk.linearise(z_new, phi_new)
             e_new = risk.mismatch(z_new, lin_new.f)
-            finite = bool(np.isfinite(e_new).all())
-            new = risk.value(z_new, e_new, gamma, phi_new) if finite else np.inf
-            if new <= value:
+            base = risk.state_terms(z_new, phi_new)
+            if base + risk.gamma_terms(e_new, gamma) <= value:
                 break
+            if memory.used:
+                memory = _Anderson()
+                continue
             damping *= 8.0
             if damping > 1e12:  # no descent left along any scaled step: rounding level
                 return Solution(z, phi, gamma, value, iteration, True)
         z, phi, lin, e = z_new, phi_new, lin_new, e_new
-        gamma = rule.update(w, e)
-        new = risk.value(z, e, gamma, phi)
+        gamma = rule.update(risk.w, e)
+        new = base + risk.gamma_terms(e, gamma)
         gain, value = value - new, new
         damping = max(damping * 0.15, 1e-10)
         quiet = quiet + 1 if gain < tolerance * (1.0 + abs(value)) else 0
         if quiet >= 2:
             return Solution(z, phi, gamma, value, iteration, True)
+        if iteration >= 4 and value - 10.0 * gain > rival:
+            return Solution(z, phi, gamma, value, iteration, False)
     return Solution(z, phi, gamma, value, max_iterations, False)
+
+
+class _Anderson:
+    """Anderson acceleration of the step map.
+
+    Gauss–Newton leaves out the curvature of f, so near a minimum with a mismatch its error shrinks only by a
+    constant factor a step; combining the last steps removes the slowest of these.
+    """
+
+    def __init__(self, depth: int = 2) -> None:
+        self.depth, self.used = depth, False
+        self.past: list[tuple[Array, Array]] = []
+        self.scale: Array | None = None
+
+    def extrapolate(self, z: Array, phi: Array, dz: Array, dphi: Array) -> tuple[Array, Array]:
+        self.scale = scale = np.abs(phi) + 1e-3 if self.scale is None else self.scale
+        at, step = np.concatenate([z.ravel(), phi / scale]), np.concatenate([dz.ravel(), dphi / scale])
+        past, self.past = self.past, [*self.past[-self.depth + 1 :], (at, step)]
+        self.used = False
+        # Only where the steps have become small and comparable is the map close to linear.
+        if not past or np.linalg.norm(step) > 0.9 * np.linalg.norm(past[-1][1]) or np.abs(step).max() > 0.3:
+            return dz, dphi
+        dx, ds = (np.stack([now - old[i] for old in past], -1) for i, now in ((0, at), (1, step)))
+        alpha = np.linalg.lstsq(ds, step, rcond=1e-8)[0]
+        step = step - (dx + ds) @ alpha
+        self.used = True
+        return step[: z.size].reshape(z.shape), step[z.size :] * scale
 
 
 def _pinned(risk: Risk, z: Array, phi: Array, normal: Normal) -> tuple[list[Array], Array] | None:
@@ -125,8 +174,12 @@ def _step(risk: Risk, normal: Normal, damping: float, pinned: tuple[list[Array],
         S[pin], S[:, pin], rhs[pin] = 0.0, 0.0, 0.0
         S[pin, pin] = 1.0
     # Scaled by its diagonal, so that one indifferent parameter does not swamp the others.
-    d = np.sqrt(np.maximum(np.diag(S), 1e-300))
-    dphi = np.linalg.lstsq(S / np.outer(d, d), rhs / d, rcond=1e-14)[0] / d if F else rhs
+    d = np.sqrt(np.maximum(S.diagonal(), 1e-300))
+    S /= d[:, None] * d
+    dphi, info = lapack.dposv(S, rhs / d)[1:] if F else (rhs, 0)
+    if info:
+        dphi = np.linalg.lstsq(S, rhs / d, rcond=1e-14)[0]
+    dphi = dphi / d if F else dphi
     for b, x in zip(risk.blocks, solved, strict=True):
         dz[b.rows] = (x[:, F] - x[:, :F] @ dphi).reshape(K, -1).T
     return dz, dphi

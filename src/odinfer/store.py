@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FORMAT = "odinfer-fit/1"
-_SUFFIXES = (".json", ".nc")
 _TEXTS = ("state_names", "parameter_names", "warnings")
 _BY_NAME, _STAGE = ("theta", "gamma", "sigma"), ("objective", "loglik", "seconds")
 _CURVE, _GRADIENTS = ("t", "x", "slope", "sd"), ("t", "f", "gp", "sd")
@@ -38,7 +37,7 @@ def write(fit: Fit, path: str | Path) -> None:
         InputError: if the ending is another one or the file cannot be written; an older file then stays as it was.
     """
     path = Path(path)
-    if path.suffix not in _SUFFIXES:
+    if path.suffix not in (".json", ".nc"):
         raise InputError(f"cannot tell the format of '{path.name}'; the name must end in .json or .nc")
     with replacing(path) as temporary:
         if path.suffix == ".json":
@@ -158,10 +157,9 @@ def _fit(content: dict[str, Any]) -> Fit:
     experiments: dict[str, ExperimentFit] = {}
     for e in content["experiments"]:
         curve = Curve(**_series(e["curve"], _CURVE, len(states)))
-        match = e["gradients"] and Gradients(**_series(e["gradients"], _GRADIENTS, len(states)))
-        experiments[_text(e["name"])] = ExperimentFit(
-            **_series(e, ("t", "y"), len(states)), curve=curve, gradients=match
-        )
+        gp = e["gradients"] and Gradients(**_series(e["gradients"], _GRADIENTS, len(states)))
+        data = _series(e, ("t", "y"), len(states))
+        experiments[_text(e["name"])] = ExperimentFit(**data, curve=curve, gradients=gp)
     stages = {}
     for name, stage in content["stages"].items():
         times = [e.t for e in experiments.values()]
@@ -239,9 +237,7 @@ def _unpacked(value: Any) -> Any:
             return {_unpacked(key): _unpacked(v) for key, v in pairs}
         case dict():
             return {key: _unpacked(v) for key, v in value.items()}
-        case list():
-            return [_unpacked(v) for v in value]
-    return value
+    return [_unpacked(v) for v in value] if isinstance(value, list) else value
 
 
 # --- xarray

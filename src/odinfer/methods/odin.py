@@ -48,7 +48,7 @@ class Odin:
         shared: one set of hyperparameters and one γ for all states.
         scale_time: standardise time.
         hyper_bounds: of kernel shape hyperparameters in standardised units.
-        peaks: separate evidence maxima that are followed up.
+        thorough: search the evidence for hyperparameters further than a good fit needs.
         weak_prior: a weak prior on the noise ratio keeps the evidence from explaining all noise away.
     """
 
@@ -65,7 +65,7 @@ class Odin:
     shared: bool = False
     scale_time: bool = True
     hyper_bounds: tuple[float, float] = (1e-6, 1e6)
-    peaks: int = 1
+    thorough: bool = False
     weak_prior: bool = True
 
     name = "odin"
@@ -87,7 +87,7 @@ class Odin:
             raise InputError(f"gamma_bounds must be 0 < low < high, not {self.gamma_bounds}")
         if not 0 < self.jitter < 1:
             raise InputError(f"jitter must be between 0 and 1, not {self.jitter:g}")
-        for option, least in (("grid", 1), ("starts", 1), ("hops", 0), ("peaks", 1)):
+        for option, least in (("grid", 1), ("starts", 1), ("hops", 0)):
             value = getattr(self, option)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{option} must be a whole number from {least} on, not {value!r}")
@@ -113,7 +113,7 @@ class Odin:
             raise InputError(f"the paper has no system '{name}'{nearest(str(name), presets)}")
         common = {
             "refine": False, "gamma_bounds": (1e-6, 10.0), "jitter": 1e-4, "grid": 1, "temper": 1.0,
-            "hyper_bounds": (1e-6, 100.0), "peaks": 4, "weak_prior": False,
+            "hyper_bounds": (1e-6, 100.0), "thorough": True, "weak_prior": False,
         }  # fmt: skip
         return Odin(**(common | presets[family] | changes))
 
@@ -139,8 +139,9 @@ class Odin:
         risk = self.risk(problem)
         phi, cost = starts.match(risk, starts.draw(problem, self.starts, rng))
         found: list[tuple[Solution, int]] = []
-        for p, count in starts.distinct(phi, cost, most=3):
-            found.append((self.minimise(risk, risk.mean, p, rng), count))
+        for p, count in starts.distinct(phi, cost, most=2):
+            rival = min((s.risk for s, _ in found), default=np.inf)
+            found.append((self.minimise(risk, risk.mean, p, rng, rival), count))
         found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)
         agreeing = sum(n for s, n in found if s.risk <= found[0][0].risk + 1e-2)
         different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + 1e-2 for o, _ in found[:i])]
@@ -149,14 +150,16 @@ class Odin:
     def risk(self, problem: Problem) -> Risk:
         """Step 1: standardise, fit the Gaussian processes, and set up the risk."""
         units = gm.standardise(problem, self.scale_time)
-        hypers = gm.smooth_states(problem, units, self.kernel, self.shared, self.hyper_bounds, self.peaks, self.weak_prior)
+        hypers = gm.smooth_states(problem, units, self.kernel, self.shared, self.hyper_bounds, self.thorough, self.weak_prior)
         return gm.build_risk(problem, units, hypers, self.jitter, self.grid, self.temper)
 
-    def minimise(self, risk: Risk, z: Array, phi: Array, rng: np.random.Generator) -> Solution:
-        """Step 2: minimise the risk from one start."""
+    def minimise(
+        self, risk: Risk, z: Array, phi: Array, rng: np.random.Generator | None = None, rival: float = np.inf
+    ) -> Solution:
+        """Step 2: minimise the risk from one start; Gauss–Newton gives up where a rival is out of reach."""
         if self.optimizer == "lbfgsb":
             return lbfgsb(risk, z, phi, self.rule, hops=self.hops, rng=rng)
-        return gauss_newton(risk, z, phi, self.rule)
+        return gauss_newton(risk, z, phi, self.rule, rival=rival)
 
     @property
     def rule(self) -> GammaRule:

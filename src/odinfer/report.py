@@ -1,0 +1,279 @@
+"""What a fit says, for people: text for terminals, one HTML file with pictures, and a folder with everything."""
+
+from __future__ import annotations
+
+import base64
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odinfer import plot, store
+from odinfer.data import write_csv
+from odinfer.errors import InputError
+from odinfer.fit import _BAND, CONSISTENT, CONTRADICTS, Fit
+from odinfer.plot import number
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Truth = Mapping[str, float] | None
+
+_WIDTH = 100  # columns of text
+_STAGES = {"odin": "ODIN stage", "refined": "refined stage"}
+_FIGURES = {
+    "states": plot.states_figure,
+    "gradients": plot.gradients_figure,
+    "residuals": plot.residuals_figure,
+    "gamma": plot.gamma_figure,
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text: the first column names things, the others are numbers or words about them."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def headline(fit: Fit, gamma: str = "γ") -> str:
+    """The result in a sentence: whether it can be used, and which equations contradict the data."""
+    if not fit.converged:
+        return f"Do not rely on these numbers: the fit {fit.status}."
+    wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
+    if not wrong:
+        judged = all(name in fit.verdicts for name in fit.state_names)
+        return "All equations are consistent with the data." if judged else "The equations were fitted but not judged."
+    values = [number(fit.gamma.get(name, np.nan), 2) for name in wrong[:5]]
+    right = [fit.gamma.get(name, np.nan) for name in fit.state_names if fit.verdicts.get(name) == CONSISTENT]
+    others = f"; consistent equations are at {number(max(right), 2)}" if right else ""
+    if 1e-300 < min(right, default=0.0) < 0.5 * max(right, default=0.0):
+        others = f"; consistent equations are at {number(max(right), 2)} or less"
+    names = [*wrong[:5], f"{len(wrong) - 5} more"] if len(wrong) > 5 else wrong
+    subject = "The equation for" if len(wrong) == 1 else "The equations for"
+    verb = "contradicts" if len(wrong) == 1 else "contradict"
+    return f"{subject} {_and(names)} {verb} the data ({gamma} = {_and(values)}{others})."
+
+
+def summary(fit: Fit, truth: Truth = None) -> str:
+    """The result as plain text of at most about 100 columns.
+
+    Args:
+        fit: the result.
+        truth: true parameters by name, where they are known: another column.
+    """
+    parts = [_plain(f"{fit.model}, fitted by {fit.method}: {fit.status}"), _plain(headline(fit, "gamma")), ""]
+    parts += [*_aligned(parameter_table(fit, truth)), "", *_aligned(state_table(fit)), "", *map(_plain, facts(fit))]
+    parts += [_plain(f"Warning: {warning}") for warning in fit.warnings]
+    # Tables are narrow enough by themselves; names that are not do not make sentences run on.
+    return "\n".join(line if len(line) <= _WIDTH else textwrap.fill(line, _WIDTH) for line in parts) + "\n"
+
+
+def summary_rich(fit: Fit, truth: Truth = None) -> RenderableType:
+    """The same as `summary` for a terminal with colours, to be printed by a rich Console."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    tone = {"good": "bold green", "bad": "bold red", "unknown": "bold"}[_tone(fit)]
+    head = Text(_plain(f"{fit.model}, fitted by {fit.method}: {fit.status}"))
+    parts: list[RenderableType] = [head, Text(_plain(headline(fit)), tone), Text()]
+    for table in (parameter_table(fit, truth), state_table(fit)):
+        drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        for i, title in enumerate(table.header):
+            drawn.add_column(Text(title), justify="left" if i == 0 or title == "verdict" else "right")
+        for row in table.rows:
+            # As Text: a name such as [red] is no markup.
+            drawn.add_row(*(Text(_plain(cell), "red" if cell == CONTRADICTS else "") for cell in row))
+        parts.append(drawn)
+    parts += [Text(_plain(line), "dim") for line in facts(fit)]
+    parts += [Text(_plain(f"Warning: {warning}"), "yellow") for warning in fit.warnings]
+    return Group(*parts)
+
+
+def write_html(fit: Fit, path: str | Path, truth: Truth = None) -> None:
+    """Write the result as one HTML file that needs no other file and no network.
+
+    Args:
+        fit: the result.
+        path: of the file.
+        truth: true parameters by name, where they are known.
+    """
+    _write(path, _html(fit, _pictures(fit), truth).encode())
+
+
+def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Path]:
+    """Write fit.json, fit.nc, states.csv, plot.png and report.html.
+
+    states.csv has the estimated states at the observation times with their 95 % bands.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        InputError: if the folder cannot be made or written to.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from None
+    pictures = _pictures(fit)
+    paths = [folder / name for name in ("fit.json", "fit.nc", "states.csv", "plot.png", "report.html")]
+    store.write(fit, paths[0])
+    store.write(fit, paths[1])
+    with store.replacing(paths[2]) as temporary:
+        write_csv(temporary, state_columns(fit))
+    _write(paths[3], pictures["states"])
+    _write(paths[4], _html(fit, pictures, truth).encode())
+    return paths
+
+
+def state_columns(fit: Fit) -> dict[str, np.ndarray]:
+    """Estimated states and 95 % bands at the observation times of all experiments, one below the other."""
+    columns: dict[str, np.ndarray] = {}
+    if len(fit.experiments) > 1:
+        columns["experiment"] = np.concatenate([[name] * len(e.t) for name, e in fit.experiments.items()])
+    columns["time"] = np.concatenate([e.t for e in fit.experiments.values()])
+    found = [store.estimate(e) for e in fit.experiments.values()]
+    x, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    for k, state in enumerate(fit.state_names):
+        for end, sign in (("", 0), ("_low", -1), ("_high", 1)):
+            name = state + end
+            while name in columns:  # a state x beside one that is called x_low
+                name += "_"
+            columns[name] = x[:, k] + sign * _BAND * sd[:, k] if sign else x[:, k]
+    return columns
+
+
+def parameter_table(fit: Fit, truth: Truth = None) -> Table:
+    """A row per parameter: the final estimate, those of the stages, and the truth if it is given."""
+    fixed = fit.details.get("fixed") or ()
+    rows = []
+    for name in fit.parameter_names:
+        values = [fit.theta, *(stage.theta for stage in fit.stages.values()), *([truth] if truth else [])]
+        numbers = [number(value.get(name, np.nan)) for value in values]
+        rows.append((f"{name} (fixed)" if name in fixed else name, *numbers))
+    stages = tuple(_STAGES.get(name, name) for name in fit.stages)
+    return Table(("parameter", "estimate", *stages, *(["true"] if truth else [])), tuple(rows))
+
+
+def state_table(fit: Fit) -> Table:
+    """A row per state: γ and its verdict, the noise, and how far observations are from the estimate."""
+    residuals = np.concatenate([e.y - store.estimate(e)[0] for e in fit.experiments.values()])
+    observed = np.concatenate([np.isfinite(e.y) for e in fit.experiments.values()]).sum(0)
+    rows = []
+    for k, name in enumerate(fit.state_names):
+        r = residuals[np.isfinite(residuals[:, k]), k]
+        rmse = float(np.sqrt(np.mean(r**2))) if len(r) else np.nan
+        gamma, sigma = fit.gamma.get(name, np.nan), fit.sigma.get(name, np.nan)
+        verdict = fit.verdicts.get(name, "not judged")
+        rows.append((name, number(gamma, 2), verdict, number(sigma, 3), number(rmse, 3), str(observed[k])))
+    return Table(("state", "gamma", "verdict", "noise sigma", "residual RMSE", "observations"), tuple(rows))
+
+
+def stage_table(fit: Fit) -> Table:
+    """A row per stage: what it minimised, its likelihood, its time, how it ended."""
+    rows = [
+        (_STAGES.get(name, name), number(s.objective), number(s.loglik), f"{s.seconds:.2g} s", s.note)
+        for name, s in fit.stages.items()
+    ]
+    return Table(("stage", "objective", "log-likelihood", "time", "how it ended"), tuple(rows))
+
+
+def facts(fit: Fit) -> list[str]:
+    """Sentences on how the fit was found, as far as the method tells."""
+    d, lines = fit.details, []
+    if "stage_used" in d and len(fit.stages) > 1:
+        lines.append(f"The estimate is that of the {_STAGES.get(d['stage_used'], d['stage_used'])}.")
+    if "starts" in d and "starts_agreeing" in d:
+        lines.append(f"{d['starts_agreeing']} of {d['starts']} starts lead to this result.")
+    if isinstance(d.get("kernels"), Mapping):
+        kinds: dict[str, list[str]] = {}
+        for state, kernel in d["kernels"].items():
+            kinds.setdefault(str(kernel), []).append(state)
+        each = (k if len(kinds) == 1 else f"{k} for {_and(names)}" for k, names in kinds.items())
+        lines.append(f"Kernel: {', '.join(each)}.")
+    if "seconds" in d:
+        lines.append(f"Time taken: {d['seconds']:.2g} s; seed {fit.seed}.")
+    return lines
+
+
+# --- parts
+
+
+def _html(fit: Fit, pictures: Mapping[str, bytes], truth: Truth) -> str:
+    import jinja2
+
+    source = (resources.files("odinfer") / "templates" / "report.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    states, slopes = state_table(fit), fit.gamma_user
+    judged = tuple(
+        (row[0], row[2], row[1], number(np.sqrt(slopes.get(row[0], np.nan)), 2) if row[0] in slopes else "-")
+        for row in states.rows
+    )
+    return environment.from_string(source).render(
+        fit=fit,
+        headline=headline(fit),
+        tone=_tone(fit),
+        wrong=[name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS],
+        contradicts=CONTRADICTS,
+        parameters=parameter_table(fit, truth),
+        judged=Table(("equation for", "verdict", "γ", "typical slope error"), judged),
+        noise=Table(
+            ("state", "noise σ", "RMSE of residuals", "observations"), tuple((r[0], *r[3:]) for r in states.rows)
+        ),
+        stages=stage_table(fit),
+        facts=facts(fit),
+        pictures={name: base64.b64encode(image).decode() for name, image in pictures.items()},
+        version=fit.details.get("version", store.version()),
+    )
+
+
+def _pictures(fit: Fit) -> dict[str, bytes]:
+    """The figures as PNG files, each drawn once; without those that this fit does not have."""
+    drawn = {name: draw(fit) for name, draw in _FIGURES.items()}
+    return {name: plot.png(figure) for name, figure in drawn.items() if figure is not None}
+
+
+def _write(path: str | Path, content: bytes) -> None:
+    with store.replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _tone(fit: Fit) -> str:
+    if not fit.converged or CONTRADICTS in fit.verdicts.values():
+        return "bad"
+    return "good" if fit.verdicts else "unknown"
+
+
+def _aligned(table: Table) -> list[str]:
+    """A table as lines of text, names and words to the left, numbers to the right."""
+    cells = [[_plain(cell, 24) for cell in row] for row in (table.header, *table.rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(table.header))]
+    left = [i == 0 or title == "verdict" for i, title in enumerate(table.header)]
+    lines = [
+        "  ".join(
+            c.ljust(w) if to_left else c.rjust(w) for c, w, to_left in zip(row, widths, left, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _plain(text: str, most: int = 0) -> str:
+    """Without line breaks and control characters, which a terminal would obey, and cut to `most` characters."""
+    text = "".join(c if c.isprintable() else " " for c in text)
+    return text[: most - 3] + "..." if most and len(text) > most else text
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
