@@ -43,12 +43,20 @@ class Series:
     y: Array
 
 
+class Limits(NamedTuple):
+    """Bounds of all hyperparameters, and the standard deviation of the prior on log ρ (infinite for none)."""
+
+    low: float
+    high: float
+    rho_sd: float
+
+
 def empirical_bayes(
     series: Sequence[Sequence[Series]],
     kernels: Sequence[str],
     known_noise: Sequence[float | None],
     margin: float = 0.0,
-    bounds: tuple[float, float] = (1e-6, 1e6),
+    bounds: tuple[float, float] = (1e-10, 1e6),
     thorough: bool = False,
     weak_prior: bool = False,
 ) -> list[Hyperparameters]:
@@ -60,10 +68,11 @@ def empirical_bayes(
             more than `margin`.
         known_noise: per state, the noise variance where it is given, else None.
         margin: in nats.
-        bounds: of every shape hyperparameter.
+        bounds: of every hyperparameter: shapes, signal variance, noise variance.
         thorough: follow up several separate maxima of the table, and further.
         weak_prior: add a weak prior on the noise ratio to the evidence.
     """
+    limits = Limits(*bounds, _RHO_SD if weak_prior else np.inf)
     groups: dict[tuple[bytes, ...], list[int]] = {}
     for k, state in enumerate(series):
         groups.setdefault(tuple(s.t.tobytes() for s in state), []).append(k)
@@ -72,7 +81,7 @@ def empirical_bayes(
         times = [s.t for s in series[members[0]]]
         y = [np.stack([series[k][e].y for k in members], -1) for e in range(len(times))]
         noise = np.array([np.nan if known_noise[k] is None else known_noise[k] for k in members], float)
-        best = _search(times, y, noise, [kernel(name) for name in kernels], margin, bounds, thorough, _RHO_SD if weak_prior else np.inf)
+        best = _search(times, y, noise, [kernel(name) for name in kernels], margin, limits, thorough)
         found |= dict(zip(members, best, strict=True))
     return [found[k] for k in range(len(series))]
 
@@ -98,7 +107,7 @@ def _spectrum(k: Kernel, times: list[Array], y: list[Array], shapes: Array) -> t
     return np.concatenate(values, -1), np.concatenate(coefficients, -2)
 
 
-def _table(lam: Array, b2: Array, log_rho: Array, noise: Array, rho_sd: float) -> Array:
+def _table(lam: Array, b2: Array, log_rho: Array, noise: Array, limits: Limits) -> Array:
     """Evidence (..., R, S) over noise ratios, the variance at its best (or fixed by a known noise).
 
     Args:
@@ -106,16 +115,22 @@ def _table(lam: Array, b2: Array, log_rho: Array, noise: Array, rho_sd: float) -
         b2: squared coefficients (..., n, S).
         log_rho: (..., R).
         noise: known noise variances (S,), NaN where unknown.
-        rho_sd: standard deviation of the prior on log ρ.
+        limits: bounds and prior.
     """
     n = lam.shape[-1]
     rho = np.exp(log_rho)
     spread = lam[..., None, :] + rho[..., :, None]
     logdet = np.log(spread).sum(-1)[..., None]
     quad = (1.0 / spread) @ b2
-    v = np.maximum(np.where(np.isnan(noise), quad / n, noise / rho[..., None]), 1e-300)
-    prior = ((log_rho - _RHO_MEAN) / rho_sd)[..., None] ** 2
+    v = _variance(quad, n, rho[..., None], noise, limits)
+    prior = ((log_rho - _RHO_MEAN) / limits.rho_sd)[..., None] ** 2
     return -0.5 * (n * np.log(2 * np.pi * v) + logdet + quad / v + prior)
+
+
+def _variance(quad: Array, n: int, rho: Array, noise: Array, limits: Limits) -> Array:
+    """The best signal variance given the noise ratio: closed form, kept so that v and ρv are within bounds."""
+    best = np.clip(quad / n, np.maximum(limits.low, limits.low / rho), np.maximum(limits.high, limits.low / rho))
+    return np.where(np.isnan(noise), best, noise / rho)
 
 
 def _peak(values: Array, step: Array | float) -> tuple[Array, Array]:
@@ -127,12 +142,12 @@ def _peak(values: Array, step: Array | float) -> tuple[Array, Array]:
     return offset * step, mid + 0.5 * slope * offset + 0.5 * curve * offset**2
 
 
-def _best_rho(lam: Array, b2: Array, noise: Array, coarse: Array, rho_sd: float) -> tuple[Array, Array]:
+def _best_rho(lam: Array, b2: Array, noise: Array, coarse: Array, limits: Limits) -> tuple[Array, Array]:
     """Maximise over ρ near each coarse maximum. lam (S, Q, n), b2 (S, Q, n, 1) → value, log ρ (S, Q)."""
     log_rho = coarse
     for shrink in (1.0, 0.25):
         points = log_rho[..., None] + shrink * _FINE
-        values = _table(lam, b2, points, noise, rho_sd)[..., 0]
+        values = _table(lam, b2, points, noise, limits)[..., 0]
         top = np.clip(values.argmax(-1), 1, len(_FINE) - 2)
         three = np.take_along_axis(values, top[..., None] + np.array([-1, 0, 1]), -1)
         offset, best = _peak(three, shrink * (_FINE[1] - _FINE[0]))
@@ -156,9 +171,8 @@ def _search(
     noise: Array,
     kernels: list[Kernel],
     margin: float,
-    bounds: tuple[float, float],
+    limits: Limits,
     thorough: bool,
-    rho_sd: float,
 ) -> list[Hyperparameters]:
     """Global table over all candidates, then local rounds, for S states observed at the same times."""
     S = y[0].shape[1]
@@ -166,8 +180,8 @@ def _search(
     choice: list[list[_Peak]] = []
     for k in kernels:
         shapes, steps = k.shapes(longest)
-        shapes = np.log(np.clip(shapes, *bounds))
-        table = _table(*_spectrum(k, times, y, np.exp(shapes)), _LOG_RHO, noise, rho_sd)  # (G, R, S)
+        shapes = np.log(np.clip(shapes, limits.low, limits.high))
+        table = _table(*_spectrum(k, times, y, np.exp(shapes)), _LOG_RHO, noise, limits)  # (G, R, S)
         for s in range(S):
             found = _peaks(table[..., s], k, shapes, steps, 5 if thorough else 1)
             if len(choice) == s:
@@ -180,7 +194,7 @@ def _search(
         if starts:
             members = [s for s, _ in starts]
             own = [ye[:, members] for ye in y]
-            polished = _polish(k, times, own, noise[members], [p for _, p in starts], bounds, rho_sd, 8 if thorough else 3)
+            polished = _polish(k, times, own, noise[members], [p for _, p in starts], limits, 8 if thorough else 3)
             for s, hyper in zip(members, polished, strict=True):
                 known = result[s]
                 if known is None or hyper.evidence > known.evidence:
@@ -209,13 +223,12 @@ def _polish(
     y: list[Array],
     noise: Array,
     start: list[_Peak],
-    bounds: tuple[float, float],
-    rho_sd: float,
+    limits: Limits,
     rounds: int,
 ) -> list[Hyperparameters]:
     """Rounds of a quadratic model of the evidence over a shrinking stencil of log shapes, all states at once."""
     S, d = len(start), len(k.shape_names)
-    limits = (np.log(bounds[0]), np.log(bounds[1]))
+    low, high = np.log(limits.low), np.log(limits.high)
     shape, rho = np.stack([p.shape for p in start]), np.array([p.log_rho for p in start])
     stencil = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * d, indexing="ij"), -1).reshape(-1, d)
     design = _quadratic_design(stencil)
@@ -224,25 +237,25 @@ def _polish(
     scale = np.ones(S)
     for _ in range(rounds):
         box = scale[:, None] * start[0].steps
-        points = np.clip(shape[:, None, :] + box[:, None, :] * stencil, *limits)  # (S, Q, d)
+        points = np.clip(shape[:, None, :] + box[:, None, :] * stencil, low, high)  # (S, Q, d)
         lam, b2 = _spectrum(k, times, yT, np.exp(points))
-        values, rhos = _best_rho(lam, b2, noise[:, None, None, None], np.broadcast_to(rho[:, None], points.shape[:2]), rho_sd)
+        values, rhos = _best_rho(lam, b2, noise[:, None, None, None], np.broadcast_to(rho[:, None], points.shape[:2]), limits)
         top = values.argmax(1)
         fit = values @ solver.T
         move = np.array([_quadratic_top(c, d) for c in fit])
         inside = np.isfinite(move).all(1) & (np.abs(move) <= 1.0).all(1)
         step = np.where(inside[:, None], move, stencil[top])
-        shape = np.clip(shape + box * step, *limits)
+        shape = np.clip(shape + box * step, low, high)
         rho = rhos[np.arange(S), top]
         scale = np.where((np.abs(step) < 0.99).all(1), 0.3 * scale, 0.7 * scale)
         if scale.max() < 0.05:
             break
     lam, b2 = _spectrum(k, times, yT, np.exp(shape[:, None, :]))
-    value, rho2 = _best_rho(lam, b2, noise[:, None, None, None], rho[:, None], rho_sd)
+    value, rho2 = _best_rho(lam, b2, noise[:, None, None, None], rho[:, None], limits)
     ratio = np.exp(rho2[:, 0])
     quad = (b2[:, 0, :, 0] / (lam[:, 0] + ratio[:, None])).sum(-1)
-    v = np.where(np.isnan(noise), quad / lam.shape[-1], noise / ratio)
-    value = value + 0.5 * ((rho2 - _RHO_MEAN) / rho_sd) ** 2  # the evidence alone
+    v = _variance(quad, lam.shape[-1], ratio, noise, limits)
+    value = value + 0.5 * ((rho2 - _RHO_MEAN) / limits.rho_sd) ** 2  # the evidence alone
     return [
         Hyperparameters(k.name, tuple(np.exp(shape[s]).tolist()), float(v[s]), float(ratio[s] * v[s]), float(value[s, 0]))
         for s in range(S)

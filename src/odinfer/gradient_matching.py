@@ -37,7 +37,7 @@ def smooth_states(
     units: Units,
     kernel_name: str = "auto",
     shared: bool = False,
-    bounds: tuple[float, float] = (1e-6, 1e6),
+    bounds: tuple[float, float] = (1e-10, 1e6),
     thorough: bool = False,
     weak_prior: bool = False,
 ) -> tuple[gp.Hyperparameters, ...]:

@@ -29,8 +29,8 @@ STYLE: dict[str, Any] = {
     "faint": "#6B7280",
     "line": "#C9CDD3",
     "grid": "#ECEEF1",
-    "text": 9.0,
-    "small": 8.0,
+    "text": 9,
+    "small": 8,
 }
 _WIDTH = 9.6  # inches
 _LEFT, _BOTTOM, _TOP, _ROW = 0.72, 0.46, 0.1, 0.22  # inches around each panel for labels; a row of the legend

@@ -128,9 +128,10 @@ class Risk:
     def mismatch(self, z: Array, f: Array) -> Array:
         """e = Qᵀ(f − Dz) for all states and points (K, M)."""
         parts = []
-        for b in self.blocks:
-            fb, zb = f[b.rows].T[..., None], z[b.rows].T[..., None]
-            parts.append((np.swapaxes(b.smoother.Q, 1, 2) @ fb - b.QtD @ zb)[..., 0])
+        with np.errstate(invalid="ignore", over="ignore"):  # f may overflow at a trial point; the caller looks
+            for b in self.blocks:
+                fb, zb = f[b.rows].T[..., None], z[b.rows].T[..., None]
+                parts.append((np.swapaxes(b.smoother.Q, 1, 2) @ fb - b.QtD @ zb)[..., 0])
         return np.concatenate(parts, 1)
 
     def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float:
@@ -151,6 +152,8 @@ class Risk:
     def gamma_terms(self, e: Array, gamma: Array) -> float:
         """The terms of R with γ: the mismatch of gradients and the log-determinant."""
         spread = self.w + gamma[:, None]
+        if not np.isfinite(e).all():
+            return np.inf
         total = float(np.vdot(e, e / spread) + np.log(spread).sum())
         return total if np.isfinite(total) else np.inf
 

@@ -48,6 +48,7 @@ def gauss_newton(
     max_iterations: int = 200,
     tolerance: float = 1e-7,
     rival: float = np.inf,
+    gamma: Array | float = 1.0,
 ) -> Solution:
     """Levenberg–Marquardt on (z, φ) within bounds, γ at its exact minimum after every step.
 
@@ -55,6 +56,7 @@ def gauss_newton(
         risk: what to minimise.
         z, phi: where to start.
         rule: how γ is treated.
+        gamma: where it starts, (K,) or one value.
         rival: the risk of a better solution; the search ends early once it is clear that it stays above.
     """
     z_low, z_high = risk.z_bounds
@@ -64,18 +66,17 @@ def gauss_newton(
     e = risk.mismatch(z, lin.f)
     if not np.isfinite(e).all():
         return Solution(z, phi, np.full(len(risk.w), np.nan), np.inf, 0, False)
-    gamma = rule.update(risk.w, e)
+    gamma = np.broadcast_to(gamma, len(risk.w)) if rule.fixed is None else rule.update(risk.w, e)
     base = risk.state_terms(z, phi)
     value = base + risk.gamma_terms(e, gamma)
     damping, quiet, gain = 1e-3, 0, np.inf
     memory = _Anderson()
     for iteration in range(1, max_iterations + 1):
         normal = risk.normal(z, lin, e, gamma, phi)
-        pinned = _pinned(risk, z, phi, normal)
         first = True
         while True:
-            dz, dphi = _step(risk, normal, damping, pinned)
-            if first and pinned is None and gain < 1.0:  # close enough for the steps to be nearly linear
+            dz, dphi, bounded = _bounded_step(risk, normal, damping, z, phi)
+            if first and not bounded and gain < 1.0:  # close enough for the steps to be nearly linear
                 dz, dphi = memory.extrapolate(z, phi, dz, dphi)
                 first = False
             z_new, phi_new = np.clip(z + dz, z_low, z_high), np.clip(phi + dphi, p_low, p_high)
@@ -130,36 +131,79 @@ class _Anderson:
         return step[: z.size].reshape(z.shape), step[z.size :] * scale
 
 
-def _pinned(risk: Risk, z: Array, phi: Array, normal: Normal) -> tuple[list[Array], Array] | None:
-    """Unknowns that sit at a bound and would be pushed through it: per block (n,), and for φ (F,)."""
-    z_low, z_high = risk.z_bounds
-    p_low, p_high = risk.problem.phi_bounds
-    phi_pins = ((phi <= p_low) & (normal.g_phi > 0)) | ((phi >= p_high) & (normal.g_phi < 0))
-    if not (np.isfinite(z_low).any() or np.isfinite(z_high).any()):
-        return ([np.zeros(0, bool)] * len(normal.g), phi_pins) if phi_pins.any() else None
-    pins = []
+@dataclass
+class _Pins:
+    """Unknowns held in a step: masks and the moves they make, per block (n,) and for φ (F,)."""
+
+    blocks: list[NDArray[np.bool_]]
+    moves: list[Array]
+    phi: NDArray[np.bool_]
+    phi_move: Array
+
+    @property
+    def any(self) -> bool:
+        return bool(self.phi.any()) or any(bool(m.any()) for m in self.blocks)
+
+
+def _pinned(risk: Risk, z: Array, phi: Array, normal: Normal) -> _Pins:
+    """Unknowns that sit at a bound and would be pushed through it."""
+    (z_low, z_high), (p_low, p_high) = risk.z_bounds, risk.problem.phi_bounds
+    masks = []
     for b, g in zip(risk.blocks, normal.g, strict=True):
         at_low, at_high = (z[b.rows] <= z_low).T.ravel(), (z[b.rows] >= z_high).T.ravel()
-        pins.append((at_low & (g > 0)) | (at_high & (g < 0)))
-    return pins, phi_pins
+        masks.append((at_low & (g > 0)) | (at_high & (g < 0)))
+    phi_mask = ((phi <= p_low) & (normal.g_phi > 0)) | ((phi >= p_high) & (normal.g_phi < 0))
+    return _Pins(masks, [np.zeros(len(m)) for m in masks], phi_mask, np.zeros(len(phi)))
 
 
-def _step(risk: Risk, normal: Normal, damping: float, pinned: tuple[list[Array], Array] | None) -> tuple[Array, Array]:
+def _bounded_step(risk: Risk, normal: Normal, damping: float, z: Array, phi: Array) -> tuple[Array, Array, bool]:
+    """A damped step that ends within the bounds, and whether any of them matters.
+
+    Unknowns that a step would carry through a bound go just to it, and the others are solved for again.
+    """
+    (z_low, z_high), (p_low, p_high) = risk.z_bounds, risk.problem.phi_bounds
+    pins = _pinned(risk, z, phi, normal)
+    for _ in range(6):
+        dz, dphi = _step(risk, normal, damping, pins)
+        to_z, to_phi = np.clip(z + dz, z_low, z_high) - z, np.clip(phi + dphi, p_low, p_high) - phi
+        crossed = False
+        for i, b in enumerate(risk.blocks):
+            new = (to_z[b.rows] != dz[b.rows]).T.ravel() & ~pins.blocks[i]
+            if new.any() and (np.abs(to_z[b.rows] - dz[b.rows]).T.ravel()[new] > 1e-14).any():
+                pins.blocks[i] |= new
+                pins.moves[i][new] = to_z[b.rows].T.ravel()[new]
+                crossed = True
+        new = (np.abs(to_phi - dphi) > 1e-14 * (1.0 + np.abs(phi))) & ~pins.phi
+        if new.any():
+            pins.phi |= new
+            pins.phi_move[new] = to_phi[new]
+            crossed = True
+        if not crossed:
+            break
+    return to_z, to_phi, pins.any
+
+
+def _step(risk: Risk, normal: Normal, damping: float, pins: _Pins) -> tuple[Array, Array]:
     """Solve the damped bordered normal equations by Schur complement on φ."""
     F = len(normal.g_phi)
     M, K = len(risk.t), len(risk.units.scale)
     dz = np.empty((M, K))
     S, rhs = normal.H_phi.copy(), -normal.g_phi
-    S[np.diag_indices(F)] *= 1.0 + damping
-    S[np.diag_indices(F)] += 1e-14 * (1.0 + np.trace(S))
+    diagonal = np.einsum("ii->i", S)
+    diagonal *= 1.0 + damping
+    diagonal += 1e-14 * (1.0 + diagonal.sum())
+    if pins.phi.any():
+        rhs = rhs - S @ pins.phi_move
     solved = []
     for i, (H, border, g) in enumerate(zip(normal.H, normal.border, normal.g, strict=True)):
         H = H.copy()
         diagonal = np.einsum("ii->i", H)
         diagonal *= 1.0 + damping
-        right = np.concatenate([border, -g[:, None]], 1)
-        if pinned is not None and pinned[0][i].any():
-            pin = pinned[0][i]
+        right = np.concatenate([border, (-g - border @ pins.phi_move)[:, None]], 1)
+        pin, move = pins.blocks[i], pins.moves[i]
+        if pin.any():
+            right[:, F] -= H @ move
+            rhs = rhs - border.T @ move
             H[pin], H[:, pin] = 0.0, 0.0
             diagonal[pin] = 1.0
             right[pin] = 0.0
@@ -167,12 +211,12 @@ def _step(risk: Risk, normal: Normal, damping: float, pinned: tuple[list[Array],
         if info:
             x = np.linalg.lstsq(H, right, rcond=1e-12)[0]
         S -= right[:, :F].T @ x[:, :F]
-        rhs -= right[:, :F].T @ x[:, F]
+        rhs = rhs - right[:, :F].T @ x[:, F]
         solved.append(x)
-    if pinned is not None:
-        pin = pinned[1]
-        S[pin], S[:, pin], rhs[pin] = 0.0, 0.0, 0.0
-        S[pin, pin] = 1.0
+    held = pins.phi
+    S[held], S[:, held] = 0.0, 0.0
+    S[held, held] = 1.0
+    rhs[held] = 0.0
     # Scaled by its diagonal, so that one indifferent parameter does not swamp the others.
     d = np.sqrt(np.maximum(S.diagonal(), 1e-300))
     S /= d[:, None] * d
@@ -180,9 +224,9 @@ def _step(risk: Risk, normal: Normal, damping: float, pinned: tuple[list[Array],
     if info:
         dphi = np.linalg.lstsq(S, rhs / d, rcond=1e-14)[0]
     dphi = dphi / d if F else dphi
-    for b, x in zip(risk.blocks, solved, strict=True):
-        dz[b.rows] = (x[:, F] - x[:, :F] @ dphi).reshape(K, -1).T
-    return dz, dphi
+    for i, (b, x) in enumerate(zip(risk.blocks, solved, strict=True)):
+        dz[b.rows] = (x[:, F] - x[:, :F] @ dphi + pins.moves[i]).reshape(K, -1).T
+    return dz, dphi + pins.phi_move
 
 
 def lbfgsb(

@@ -44,10 +44,10 @@ class Odin:
         grid: grid points per gap between observations; 1 is the paper's choice.
         temper: the GP's terms count for 1/temper; above 1 the data and the equations outweigh the smoother.
         starts: how many random θ to start from.
-        hops: basin hops of "lbfgsb".
+        hops: basin hops from the best solution found.
         shared: one set of hyperparameters and one γ for all states.
         scale_time: standardise time.
-        hyper_bounds: of kernel shape hyperparameters in standardised units.
+        hyper_bounds: of kernel hyperparameters and noise variance in standardised units.
         thorough: search the evidence for hyperparameters further than a good fit needs.
         weak_prior: a weak prior on the noise ratio keeps the evidence from explaining all noise away.
     """
@@ -64,7 +64,7 @@ class Odin:
     hops: int = 0
     shared: bool = False
     scale_time: bool = True
-    hyper_bounds: tuple[float, float] = (1e-6, 1e6)
+    hyper_bounds: tuple[float, float] = (1e-10, 1e6)
     thorough: bool = False
     weak_prior: bool = True
 
@@ -99,14 +99,14 @@ class Odin:
         """The authors' settings for one of the paper's systems, given as a System or by name.
 
         Their bounds on θ and states belong to the Problem: see `System.problem`. The optimiser stays Gauss–Newton,
-        which reaches the same minimum; pass optimizer="lbfgsb" for theirs (and hops=10 on FHN and PT).
+        which reaches the same minimum; pass optimizer="lbfgsb" for theirs.
         """
         name = getattr(getattr(system, "model", system), "name", system)
         family = "lorenz96" if str(name).startswith("lorenz96") else str(name)
         presets: dict[str, dict[str, Any]] = {
             "lotka_volterra": {"kernel": "rbf", "shared": True},
-            "fitzhugh_nagumo": {"kernel": "matern52"},
-            "protein_transduction": {"kernel": "sigmoid", "scale_time": False},
+            "fitzhugh_nagumo": {"kernel": "matern52", "hops": 40},
+            "protein_transduction": {"kernel": "sigmoid", "scale_time": False, "hops": 10},
             "lorenz96": {"kernel": "matern32"},
         }
         if family not in presets:
@@ -143,6 +143,8 @@ class Odin:
             rival = min((s.risk for s, _ in found), default=np.inf)
             found.append((self.minimise(risk, risk.mean, p, rng, rival), count))
         found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)
+        if found and self.optimizer == "gauss-newton":
+            found.insert(0, self.hop(risk, *found[0], rng))
         agreeing = sum(n for s, n in found if s.risk <= found[0][0].risk + 1e-2)
         different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + 1e-2 for o, _ in found[:i])]
         return risk, different, agreeing
@@ -154,12 +156,28 @@ class Odin:
         return gm.build_risk(problem, units, hypers, self.jitter, self.grid, self.temper)
 
     def minimise(
-        self, risk: Risk, z: Array, phi: Array, rng: np.random.Generator | None = None, rival: float = np.inf
+        self,
+        risk: Risk,
+        z: Array,
+        phi: Array,
+        rng: np.random.Generator | None = None,
+        rival: float = np.inf,
+        gamma: Array | float = 1.0,
     ) -> Solution:
         """Step 2: minimise the risk from one start; Gauss–Newton gives up where a rival is out of reach."""
         if self.optimizer == "lbfgsb":
             return lbfgsb(risk, z, phi, self.rule, hops=self.hops, rng=rng)
-        return gauss_newton(risk, z, phi, self.rule, rival=rival)
+        return gauss_newton(risk, z, phi, self.rule, rival=rival, gamma=gamma)
+
+    def hop(self, risk: Risk, best: Solution, count: int, rng: np.random.Generator) -> tuple[Solution, int]:
+        """Basin hopping: minimise again from around the best solution, at three distances and three γ in turn."""
+        for i in range(self.hops):
+            z = best.z + (0.5 + 0.5 * (i % 3)) * rng.uniform(-1.0, 1.0, best.z.shape)
+            phi = best.phi * np.exp(rng.uniform(-1.0, 1.0, best.phi.shape))
+            s = self.minimise(risk, z, phi, rival=best.risk, gamma=(1.0, 1e-3, 1e-6)[i % 3])
+            if s.risk < best.risk - 1e-2:
+                best, count = s, 1
+        return best, count
 
     @property
     def rule(self) -> GammaRule:
