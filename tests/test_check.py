@@ -68,6 +68,12 @@ def test_a_fixed_value_or_a_prior_tells_a_product_apart():
     assert findings(problem("x' = -a*b*x", noisy(0.1), prior={"a": ("normal", 1, 0.1)})) == []
 
 
+def test_a_problem_without_unknown_parameters_can_be_checked():
+    p = problem("x' = -k*x", noisy(0.1), fixed={"k": 0.7})
+    assert findings(p) == []
+    assert "0 parameters to estimate, 1 fixed" in describe(p)
+
+
 def test_a_parameter_without_effect_is_named():
     (sentence,) = findings(problem("x' = -k*x + 0*z", noisy(0.1)))
     assert "'z' has no effect" in sentence

@@ -20,6 +20,15 @@ from odinfer.data import read_csv
 from odinfer.model import Model
 from odinfer.problem import Problem
 
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory):
+    """Compiled code of the tests stays out of the user's cache, and the first fit is a cold one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 MAIN = "from odinfer.cli import main; main()"
 OUTPUTS = {"fit.json", "fit.nc", "states.csv", "plot.png", "report.html"}
 
@@ -142,6 +151,13 @@ def test_a_fit_that_does_not_converge_is_exit_code_1_and_still_written(tmp_path:
     assert run.stderr == "not converged: gave up\n"
     options = json.loads((tmp_path / "lotka_volterra-fit" / "fit.json").read_text())["options"]
     assert (options["refine"], options["gamma"], options["kernel"]) == (False, 0.01, "rbf")
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    ode, data, _ = example.write("lotka_volterra", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(ode))
+    run = odinfer("fit", ode, data, "--quiet", cwd=tmp_path)
+    assert run[1:] == (0, "", "")
 
 
 def test_ctrl_c_leaves_nothing_and_is_exit_code_130(tmp_path: Path):

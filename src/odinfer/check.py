@@ -84,6 +84,8 @@ def _identifiability(p: Problem) -> Iterator[str]:
     """Directions of θ along which no equation changes at the data: all states are observed, so these are lost."""
     from odinfer.starts import draw
 
+    if not p.free:
+        return
     F = len(p.free)
     idle, together = np.ones(F, bool), np.ones((F, F), bool)
     for phi in draw(p, 6, np.random.default_rng(0))[:3]:
@@ -117,8 +119,8 @@ def _amount(p: Problem) -> Iterator[str]:
     unknown = len(p.free) + len(p.model.states) * len(p.data.experiments)
     if observed < _FEW * unknown:
         yield (
-            f"{observed} observations are few for {len(p.free)} parameters and {unknown - len(p.free)} initial values; "
-            "expect wide intervals, fix what is known"
+            f"{observed} observations are few for {_count(len(p.free), 'parameter')} and "
+            f"{_count(unknown - len(p.free), 'initial value')}; expect wide intervals, fix what is known"
         )
     for e in p.data.experiments:
         for state, column in zip(p.model.states, e.y.T, strict=True):

@@ -6,9 +6,12 @@ import contextlib
 import csv
 import importlib
 import json
+import logging
 import os
 import re
+import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -195,9 +198,10 @@ def simulate(
             y = x + noise * np.random.default_rng(seed).normal(size=x.shape)
             file = stage / (out.name if out else "printed.csv")
             write_csv(file, {"time": t, **dict(zip(system.states, y.T, strict=True))})
-            if out is None:
-                typer.echo(file.read_text("utf-8").rstrip())
+            printed = "" if out else file.read_text("utf-8")
+            if not out:
                 file.unlink()
+    typer.echo(printed, nl=False)
     finite = np.isfinite(x).all(1)
     if not finite.all():
         _say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
@@ -244,7 +248,6 @@ def main() -> None:
             _say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
     if code == INTERRUPTED:
         _say("interrupted; nothing was written")
-        os._exit(code)  # at once, whatever the thread that imports is doing
     sys.exit(code)
 
 
@@ -268,25 +271,35 @@ def _noticed(quiet: bool = False) -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def _staged(folder: Path) -> Iterator[Path]:
-    """A hidden folder whose files move to `folder` at the end, all of them or, after an error, none.
+    """A hidden folder whose files move to `folder` at the end, all of them or, after an error or Ctrl-C, none.
 
     It is made before computing, so that a place that cannot be written to is reported at once.
     """
     base = folder.absolute()
     while not os.path.lexists(base):
         base = base.parent
-    stage = None
+    stage = base / f".odinfer-{secrets.token_hex(6)}"
+
+    def stop(*_: object) -> None:
+        # At once and not by an exception, which Python loses where it is raised inside a callback.
+        shutil.rmtree(stage, ignore_errors=True)
+        sys.stderr.write("\r\x1b[K\x1b[?25h" if sys.stderr.isatty() else "")  # the progress line hides the cursor
+        _say("interrupted; nothing was written")
+        os._exit(INTERRUPTED)
+
+    handler = signal.signal(signal.SIGINT, stop)
     try:
-        stage = Path(tempfile.mkdtemp(prefix=".odinfer-", dir=base))
+        stage.mkdir()
         yield stage
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         folder.mkdir(parents=True, exist_ok=True)
         for file in sorted(stage.iterdir()):
             os.replace(file, folder / file.name)
     except OSError as error:
         raise InputError(f"cannot write to '{folder}': {error.strerror or error}; choose another place") from error
     finally:
-        if stage is not None:
-            shutil.rmtree(stage, ignore_errors=True)
+        shutil.rmtree(stage, ignore_errors=True)
+        signal.signal(signal.SIGINT, handler)
 
 
 def _problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
@@ -417,6 +430,7 @@ def _fitted(problem: Problem, method: Method, seed: int, show: bool) -> Fit:
         cache.mkdir(parents=True, exist_ok=True)
         jax.config.update("jax_compilation_cache_dir", str(cache))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about font caches are not for our users
     meanwhile = threading.Thread(target=_import_writers, daemon=True)
     meanwhile.start()
     with _progress(show) as tell:

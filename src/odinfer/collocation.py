@@ -99,8 +99,8 @@ class Path:
         ft = (ft[..., p.free_index] * p.slope(phi)).reshape(n, s, K, F)
         h = np.diff(self.mesh)
         hA = h[:, None, None] * A
-        residual = self.Z - self.nodes[:-1, None] - hA @ f
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # a path may leave the finite numbers on its way
+            residual = self.Z - self.nodes[:-1, None] - hA @ f
             violation = float(np.abs(residual / scale).max())
         if not np.isfinite(violation) or not np.isfinite(fx).all():
             return Condensed(np.empty(0), np.empty(0), np.inf)

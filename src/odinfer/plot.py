@@ -65,7 +65,7 @@ def gradients_figure(fit: Fit) -> Figure | None:
         if name in fit.gamma:
             words = f"{fit.verdicts.get(name, 'not judged')}, γ = {number(fit.gamma[name], 2)}"
             _label(ax.set_title, words, _verdict_colour(fit, name), loc="left")
-    return _finish(figure, fit, {"slope from the equation": "-", "slope from the data": "--", "its 95 % band": "band"})
+    return _finish(figure, fit, {"slope by the equation": "-", "slope of the data": "--", "95 % band, with γ": "band"})
 
 
 def residuals_figure(fit: Fit) -> Figure:
@@ -155,8 +155,7 @@ def _panels(fit: Fit, height: float = 0.0, title: float = 0.0, aside: float = 0.
 
     Rows are `height` inches tall, with `title` inches for a title; a share `aside` on the right is kept free.
     """
-    shown = _shown(fit)
-    n = len(shown)
+    n = len(_shown(fit))
     height = height or (2.2 if n > 2 else 2.7)
     columns = min(n, 2) if n <= 4 else 2 if aside and n <= 12 else 3 if n <= 12 else 4
     each, head = _WIDTH / columns, 0.36 + _ROW * (len(fit.experiments) > 1)
@@ -165,11 +164,9 @@ def _panels(fit: Fit, height: float = 0.0, title: float = 0.0, aside: float = 0.
     first, last = _span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t)))
     margin = 0.02 * (last - first) or 0.5
     panels = []
-    for i, k in enumerate(shown):
-        row, column = divmod(i, columns)
-        wide = (each - _LEFT - 0.14) * (1 - aside)
-        bottom = total - head - (row + 1) * height + _BOTTOM
-        ax = _axes(figure, column * each + _LEFT, bottom, wide, height - _BOTTOM - _TOP - title)
+    for i, k in enumerate(_shown(fit)):
+        left, bottom = i % columns * each + _LEFT, total - head - (i // columns + 1) * height + _BOTTOM
+        ax = _axes(figure, left, bottom, (each - _LEFT - 0.14) * (1 - aside), height - _BOTTOM - _TOP - title)
         ax.set_xlim(first - margin, last + margin)
         if i >= n - columns:
             _label(ax.set_xlabel, "time")

@@ -43,7 +43,8 @@ def write(fit: Fit, path: str | Path) -> None:
         if path.suffix == ".json":
             temporary.write_text(dumps(fit), encoding="utf-8")
         else:
-            to_xarray(fit).to_netcdf(temporary, engine="h5netcdf")
+            data = to_xarray(fit)  # NaN is NaN: to declare it as the filler of each variable takes time
+            data.to_netcdf(temporary, engine="h5netcdf", encoding={v: {"_FillValue": None} for v in data.variables})
 
 
 @contextlib.contextmanager
@@ -132,8 +133,8 @@ def load(path: str | Path) -> Fit:
     except (ValueError, RecursionError) as error:
         where = f": line {error.lineno}, {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
         raise InputError(f"{path} is not a JSON file{where}; was it cut off or edited?") from None
-    kind = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(kind, str) or not kind.startswith("odinfer-fit/"):
+    kind = str(content.get("format")) if isinstance(content, dict) else ""
+    if not kind.startswith("odinfer-fit/"):
         raise InputError(f"{path} is not an odinfer fit; give a file that fit.save('name.json') wrote")
     if kind != FORMAT:
         raise InputError(f"{path} was written by a newer odinfer (format {kind[:40]}); update odinfer to read it")
@@ -189,8 +190,7 @@ def _array(values: Any, *shape: int) -> Array:
 
 
 def _series(content: dict[str, Any], keys: tuple[str, ...], width: int) -> dict[str, Array]:
-    n = len(content["t"])
-    return {key: _array(content[key], n) if key == "t" else _array(content[key], n, width) for key in keys}
+    return {key: _array(content[key], len(content["t"]), *([] if key == "t" else [width])) for key in keys}
 
 
 def _named(values: dict[str, Any]) -> dict[str, float]:
@@ -235,8 +235,8 @@ def _unpacked(value: Any) -> Any:
             return tuple(_unpacked(v) for v in cells)
         case {"$dict": pairs}:
             return {_unpacked(key): _unpacked(v) for key, v in pairs}
-        case dict():
-            return {key: _unpacked(v) for key, v in value.items()}
+    if isinstance(value, dict):
+        return {key: _unpacked(v) for key, v in value.items()}
     return [_unpacked(v) for v in value] if isinstance(value, list) else value
 
 
