@@ -13,8 +13,8 @@ export OMP_NUM_THREADS := 1
 	touch $@
 
 demo: .venv/.installed
-	$(BIN)/odinfer example lotka_volterra demo --force
-	$(BIN)/odinfer fit demo/lotka_volterra.ode demo/lotka_volterra.csv -o demo --truth demo/truth.json --force
+	$(BIN)/odinfer example lotka_volterra demo
+	$(BIN)/odinfer fit demo/lotka_volterra.ode demo/lotka_volterra.csv -o demo --truth demo/truth.json
 
 test: lint
 	$(BIN)/python -m pytest -n 2

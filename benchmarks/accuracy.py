@@ -22,7 +22,14 @@ import numpy as np
 
 SYSTEMS = {"lv": "lotka_volterra", "fhn": "fitzhugh_nagumo", "pt": "protein_transduction"}
 # The authors' program, median over 20 draws of 21 (PT: 15) points.
-AUTHORS = {("lv", 0): 0.054, ("lv", 1): 0.294, ("fhn", 0): 0.088, ("fhn", 1): 0.280, ("pt", 0): 4.6e-3, ("pt", 1): 9.2e-3}
+AUTHORS = {
+    ("lv", 0): 0.054,
+    ("lv", 1): 0.294,
+    ("fhn", 0): 0.088,
+    ("fhn", 1): 0.280,
+    ("pt", 0): 4.6e-3,
+    ("pt", 1): 9.2e-3,
+}
 
 
 def times(short: str, points: int) -> np.ndarray | None:
@@ -56,7 +63,9 @@ def one(task: tuple[str, int, int, int]) -> dict[str, float]:
     truth = np.array([system.theta[p] for p in system.model.parameters])
     x = system.states(t)
     slope = system.model.linearise(t, x, truth, np.zeros((len(t), 0)))[0]
-    best = rf.refine(problem, standardise(problem).scale, rf.paths_through(problem, [(t, x, slope)], 2), problem.phi(truth))
+    best = rf.refine(
+        problem, standardise(problem).scale, rf.paths_through(problem, [(t, x, slope)], 2), problem.phi(truth)
+    )
     return {
         "odin": trmse(system, t, fit.stages["odin"].theta),
         "default": trmse(system, t, fit.theta),
@@ -78,7 +87,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=1000)
     options = parser.parse_args()
-    print(f"{'setting':16} {'ODIN':>9} {'authors':>9} {'default':>9} {'limit':>9} {'ratio':>6} {'worse':>6} {'kept':>5} {'γ alarm':>7} {'ms':>6}")
+    print(
+        f"{'setting':16} {'ODIN':>9} {'authors':>9} {'default':>9} {'limit':>9} {'ratio':>6} {'worse':>6} {'kept':>5} {'γ alarm':>7} {'ms':>6}"
+    )
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for short in options.settings.split(","):
             for level in (0, 1):

@@ -70,7 +70,9 @@ def one(task: tuple[str, float, int]) -> dict[str, float]:
     seconds = time.perf_counter() - clock
     truth = np.array([theta[p] for p in model.parameters])
     slope = model.linearise(t, x, truth, np.zeros((points, 0)))[0]
-    best = rf.refine(problem, standardise(problem).scale, rf.paths_through(problem, [(t, x, slope)], 2), problem.phi(truth))
+    best = rf.refine(
+        problem, standardise(problem).scale, rf.paths_through(problem, [(t, x, slope)], 2), problem.phi(truth)
+    )
 
     def error(values: dict[str, float]) -> float:
         e = float(np.sqrt(np.mean(((od.simulate(model, values, x0, t, rtol=1e-7, atol=1e-9) - x) / scale) ** 2)))
@@ -80,7 +82,8 @@ def one(task: tuple[str, float, int]) -> dict[str, float]:
         "odin": error(fit.stages["odin"].theta),
         "default": error(fit.theta),
         "limit": error(dict(zip(model.parameters, problem.theta(best.phi), strict=True))) if best else np.nan,
-        "worse": (fit.stages["refined"].objective if "refined" in fit.stages else np.inf) - (best.objective if best else np.inf),
+        "worse": (fit.stages["refined"].objective if "refined" in fit.stages else np.inf)
+        - (best.objective if best else np.inf),
         "kept": fit.details["stage_used"] == "odin",
         "alarm": any(v != "consistent" for v in fit.verdicts.values()),
         "seconds": seconds,
@@ -96,7 +99,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    print(f"{'system':26} noise {'ODIN':>8} {'default':>8} {'limit':>8} {'worse':>6} {'kept':>5} {'alarm':>5} {'ms':>6}")
+    print(
+        f"{'system':26} noise {'ODIN':>8} {'default':>8} {'limit':>8} {'worse':>6} {'kept':>5} {'alarm':>5} {'ms':>6}"
+    )
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for name in SYSTEMS:
             if options.only not in name:

@@ -334,9 +334,7 @@ def test_an_experiment_without_observations_is_left_out_with_a_warning(csv_file)
         assert len(read_csv(csv_file(wide(rows, "experiment,time,A,B"))).experiments) == 1
 
 
-LONG = [
-    (t, name, value) for k, name in ((1, "A"), (2, "B")) for t, value in ((row[0], row[k]) for row in ROWS)
-]
+LONG = [(t, name, value) for k, name in ((1, "A"), (2, "B")) for t, value in ((row[0], row[k]) for row in ROWS)]
 
 
 @pytest.mark.parametrize(
@@ -454,9 +452,7 @@ def test_wanted_columns_that_are_missing_are_refused_with_the_nearest(csv_file):
 def test_written_text_cannot_be_run_by_a_spreadsheet_and_numbers_are_untouched(tmp_path):
     path = tmp_path / "out.csv"
     names = np.array(["=1+1", "+a", "-b", "@c", " =d", "plain, with comma"])
-    write_csv(
-        path, {"=cmd()": names, "x": np.array([-1.5, 0.1, NAN, 1e-300, -0.0, 3]), "n": np.arange(-1, 5)}
-    )
+    write_csv(path, {"=cmd()": names, "x": np.array([-1.5, 0.1, NAN, 1e-300, -0.0, 3]), "n": np.arange(-1, 5)})
     assert path.read_text().splitlines() == [
         "'=cmd(),x,n",
         "'=1+1,-1.5,-1",
@@ -502,9 +498,7 @@ def quietly(call, *args, **kwargs):
 def test_the_order_of_the_rows_does_not_matter(drawn, random):
     t, y = drawn
     order = random.sample(range(len(t)), len(t))
-    assert_same(
-        quietly(make, t, y, inputs={"u": t}), quietly(make, t[order], y[order], inputs={"u": t[order]})
-    )
+    assert_same(quietly(make, t, y, inputs={"u": t}), quietly(make, t[order], y[order], inputs={"u": t[order]}))
 
 
 @fuzz
@@ -555,9 +549,7 @@ cell = st.sampled_from([*"0123x#é", "", "3.5", "-1e3", "nan", "inf", "1,5", '"'
 
 @settings(fuzz, max_examples=300)
 @given(
-    st.lists(
-        st.sampled_from(["time", "t", "A", "B", "experiment", "observable", "value", "", "#"]), max_size=5
-    ),
+    st.lists(st.sampled_from(["time", "t", "A", "B", "experiment", "observable", "value", "", "#"]), max_size=5),
     st.lists(st.lists(cell, min_size=1, max_size=5), max_size=8),
     st.sampled_from([",", ";", "\t"]),
     st.sampled_from(["\n", "\r\n", "\r"]),

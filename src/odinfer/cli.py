@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import importlib
-import json
 import logging
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -16,20 +13,20 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odinfer.errors import InputError, InputWarning, nearest
+from odinfer.errors import InputError, InputWarning
+from odinfer.flags import read_method, read_problem, read_times, read_values
 
 if TYPE_CHECKING:
     from odinfer.fit import Fit, Method, Progress
     from odinfer.problem import Problem
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
-METHODS = ("odin",)
 KNOWN, HOW, OUT = "What is known beforehand", "How to fit", "Output"
 
 app = typer.Typer(
@@ -107,10 +104,10 @@ def fit(
     """Estimate parameters and states of MODEL from DATA."""
     folder = out or Path(f"{model.stem}-fit")
     with _noticed(quiet) as notes:
-        problem = _problem(model, data, ctx.params, notes)
-        true = _values("--truth", truth, problem.model.parameters) if truth else None
+        problem = read_problem(model, data, ctx.params, notes)
+        true = read_values("--truth", truth, problem.model.parameters) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
-        how = _method(method, paper, options | {"refine": False if no_refine else None})
+        how = read_method(method, paper, options | {"refine": False if no_refine else None})
         with _staged(folder) as stage:
             result = _fitted(problem, how, seed, sys.stderr.isatty() and not (quiet or as_json))
             from odinfer import report
@@ -154,7 +151,7 @@ def check(
     from odinfer import check as checks
 
     with _noticed() as notes:
-        problem = _problem(model, data, ctx.params, notes)
+        problem = read_problem(model, data, ctx.params, notes)
         found = checks.findings(problem)
     typer.echo(checks.describe(problem))
     typer.echo("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
@@ -184,8 +181,8 @@ def simulate(
 
     with _noticed():
         system = Model.from_file(model)
-        values = {**system.fixed, **(_values("--theta", theta, system.parameters) if theta else {})}
-        initial, t, series = _values("--x0", x0, system.states), _times(times), {}
+        values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
+        initial, t, series = read_values("--x0", x0, system.states), read_times(times), {}
         if inputs:
             first = read_csv(inputs, system.inputs).experiments[0]
             series = {name: (first.t, y) for name, y in zip(system.inputs, first.y.T, strict=True)}
@@ -300,124 +297,6 @@ def _staged(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(stage, ignore_errors=True)
         signal.signal(signal.SIGINT, handler)
-
-
-def _problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
-    """Read the files and apply the flags that `fit` and `check` share."""
-    from odinfer.data import read_csv
-    from odinfer.model import Model
-    from odinfer.problem import Problem
-
-    bounds = {name: _interval(name, text) for name, text in _pairs("--set", flags["bounds"]).items()}
-    fixed, start, sigma = (_numbers(f"--{flag}", flags[flag]) for flag in ("fixed", "start", "sigma"))
-    scale = {name.strip(): "log" for text in flags["log"] or () for name in text.split(",")}
-    prior = dict(_prior(text) for text in flags["prior"] or ())
-    system = Model.from_file(model)
-    inputs = list(flags["input"] or ())
-    for name in inputs:
-        if name not in (*system.parameters, *system.inputs):
-            raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
-    said = {*inputs, *bounds, *fixed, *start, *scale, *prior, *system.bounds, *system.start, *system.scale}
-    said |= {*system.fixed, *system.prior}
-    for name in sorted({*system.parameters} & _columns(data) - said):
-        inputs.append(name)
-        notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
-    system = Model.from_file(model, inputs) if inputs else system
-    observed = read_csv(data, system.states, system.inputs, flags["replicates"])
-    return Problem(system, observed, bounds, fixed, prior, sigma, start, scale, flags["positive"])
-
-
-def _columns(path: Path) -> set[str]:
-    """The names of the series in a data file; none if it cannot be read, which `read_csv` then says."""
-    from odinfer import data
-
-    try:
-        table = data._table(path.read_text("utf-8-sig"))[1]
-    except (OSError, ValueError, csv.Error):
-        return set()
-    roles = (data.TIME, data.EXPERIMENT, data.OBSERVABLE, data.VALUE)
-    time, group, observable, value = (data._role(table, names) for names in roles)
-    return (set(table[observable]) if observable and value else set(table)) - {time or "", group or ""}
-
-
-def _method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:
-    """The method; its options are the fields of its dataclass, which checks them."""
-    from odinfer.methods.odin import Odin
-
-    if name not in METHODS:
-        raise InputError(f"unknown method '{name}'{nearest(name, METHODS)}")
-    given = {key: value for key, value in options.items() if value is not None}
-    with contextlib.suppress(KeyError, ValueError):
-        given["gamma"] = float(given["gamma"])
-    return Odin.paper(paper, **given) if paper else Odin(**given)
-
-
-def _pairs(flag: str, items: Iterable[str] | None) -> dict[str, str]:
-    """name=value pairs of a flag, repeated or with commas in between."""
-    found: dict[str, str] = {}
-    for item in (part for text in items or () for part in text.split(",")):
-        name, _, value = (part.strip() for part in item.partition("="))
-        if not name or not value or name in found:
-            raise InputError(
-                f"{flag} names '{name}' twice" if name in found else f"{flag} takes name=value, not '{item}'"
-            )
-        found[name] = value
-    return found
-
-
-def _number(flag: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{flag}: '{text}' is not a number") from None
-
-
-def _numbers(flag: str, items: Iterable[str] | None) -> dict[str, float]:
-    return {name: _number(f"{flag} {name}", text) for name, text in _pairs(flag, items).items()}
-
-
-def _interval(name: str, text: str) -> tuple[float | None, float | None]:
-    low, _, high = (part.strip() for part in text.partition(":"))
-    if ":" not in text or not (low or high):
-        raise InputError(f"--set {name}: '{text}' is not an interval; write {name}=0:100, {name}=0: or {name}=:100")
-    return _number(f"--set {name}", low) if low else None, _number(f"--set {name}", high) if high else None
-
-
-def _prior(text: str) -> tuple[str, tuple[str, float, float]]:
-    match = re.fullmatch(r"\s*(\w+)\s*~\s*(\w+)\s*\(([^,]+),([^,]+)\)\s*", text)
-    if not match:
-        raise InputError(f"--prior takes text such as 'a~normal(2,0.5)', not '{text}'")
-    name, family, a, b = match.groups()
-    return name, (family, _number(f"--prior {name}", a), _number(f"--prior {name}", b))
-
-
-def _values(flag: str, text: str, known: Iterable[str]) -> dict[str, float]:
-    """Values by name, from a=2,b=1 or from a JSON file, which may be a fit.json."""
-    if "=" in text:
-        values = _numbers(flag, [text])
-    else:
-        try:
-            content = json.loads(Path(text).read_text("utf-8"))
-            values = {name: float(value) for name, value in content.get("theta", content).items()}
-        except OSError as error:
-            raise InputError(f"{flag}: cannot read '{text}' ({error.strerror}); give a=2,b=1 or a JSON file") from None
-        except (ValueError, TypeError, AttributeError):
-            raise InputError(f"{flag}: '{text}' is not a JSON file of numbers by name") from None
-    for name in values:
-        if name not in known:
-            raise InputError(f"{flag}: the model has no '{name}'{nearest(name, known)}")
-    return values
-
-
-def _times(text: str) -> Any:
-    import numpy as np
-
-    numbers = [_number("--times", part) for part in re.split("[:,]", text)]
-    if ":" not in text:
-        return np.array(numbers)
-    if len(numbers) != 3 or not (numbers[2].is_integer() and 2 <= numbers[2] <= 1e6):
-        raise InputError(f"--times takes START:STOP:COUNT with a whole COUNT from 2 on, or a list; not '{text}'")
-    return np.linspace(numbers[0], numbers[1], int(numbers[2]))
 
 
 def _fitted(problem: Problem, method: Method, seed: int, show: bool) -> Fit:

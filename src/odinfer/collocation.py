@@ -122,7 +122,7 @@ class Path:
         for i in range(n):
             np.matmul(through[i], nodes[i], out=nodes[i + 1])
             nodes[i + 1, :, K:] += own[i]
-        stages = W[..., :K] @ nodes[:-1]
+        stages = np.asarray(W[..., :K] @ nodes[:-1], float)
         stages[..., K:] += W[..., K:]
         return Condensed(stages.reshape(n, s, K, K + F + 1), nodes, violation)
 
@@ -145,11 +145,11 @@ class Path:
         i = np.clip(np.searchsorted(self.mesh, t, side="right") - 1, 0, len(self.mesh) - 2)
         c = (t - self.mesh[i]) / np.diff(self.mesh)[i]
         maps = np.concatenate([lin.nodes[:-1, None], lin.stages], 1)[i]
-        return np.einsum("na,nakp->nkp", _basis(c), maps)[..., :-1]
+        return np.asarray(np.einsum("na,nakp->nkp", _basis(c), maps)[..., :-1])
 
     def defects(self, phi: Array, scale: Array) -> Array:
         """Largest h·|dx/dt − f|/scale between the stages of each interval (n,)."""
-        n, _, K = self.Z.shape
+        K = self.Z.shape[-1]
         h = np.diff(self.mesh)
         values = self._interval_values()
         x = np.einsum("qa,nak->nqk", _basis(_PROBE), values)
@@ -175,5 +175,7 @@ class Path:
         parts = np.where(defect <= tolerance, 1, np.clip(parts, 2, 8))
         if (parts == 1).all() or parts.sum() > most:
             return None
-        mesh = [np.linspace(a, b, k, endpoint=False) for a, b, k in zip(self.mesh[:-1], self.mesh[1:], parts, strict=True)]
+        mesh = [
+            np.linspace(a, b, k, endpoint=False) for a, b, k in zip(self.mesh[:-1], self.mesh[1:], parts, strict=True)
+        ]
         return self.on_mesh(np.append(np.concatenate(mesh), self.mesh[-1]))

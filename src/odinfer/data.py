@@ -122,9 +122,7 @@ class Data:
         return f"<Data: {len(self.experiments)} experiment(s); observations: {observed}; inputs: {inputs}>"
 
 
-def read_csv(
-    path: str | Path, states: Names | None = None, inputs: Names = (), replicates: str = "error"
-) -> Data:
+def read_csv(path: str | Path, states: Names | None = None, inputs: Names = (), replicates: str = "error") -> Data:
     """Read a CSV file, wide (a column per state) or long (columns time, observable and value).
 
     Both have a column `time` and may have a column `experiment`. Commas, semicolons or tabs separate; empty

@@ -1,16 +1,7 @@
-"""Equation text to vector field, by a whitelist over Python's syntax tree.
+"""One expression of an equation: whitelisted syntax in, a short program of instructions out.
 
-The text is parsed, never run. Every allowed node becomes one instruction of a short program in which equal
-instructions are shared; `Equations.field` runs it. A statement stands on one line, `;` separates several:
-
-    prey' = a*prey - b*prey*predator    # an equation, also: dprey/dt = ...
-    uptake = k*x/(K + x)                # a definition, usable anywhere, in any order
-    input u, v                          # known functions of time
-    fixed d = 1                         # a value that is not estimated
-    start a = 1.5                       # where the search starts
-    log a, b                            # estimated on a log scale, hence positive; `linear c` is the opposite
-    0 < b < 100                         # bounds of a parameter or a state; > and >= mean the same
-    a ~ normal(2, 0.5)                  # or lognormal(median, sd of the log), uniform(low, high)
+The text is parsed by Python's own parser and never run. Every allowed node becomes one instruction; equal
+instructions are shared, and constants are folded.
 """
 
 import ast
@@ -21,28 +12,20 @@ import re
 import reprlib
 import unicodedata
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from odinfer.errors import InputError, InputWarning, nearest
+from odinfer.errors import InputError, nearest
 
 MAX_CHARACTERS, MAX_COPIED = 100_000, 10_000
 ARITY = dict.fromkeys(("exp", "log", "log10", "sqrt", "abs", "sign", "sin", "cos", "tan"), range(1, 2))
 ARITY |= dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh"), range(1, 2))
 ARITY |= {"pow": range(2, 3), "min": range(2, MAX_CHARACTERS), "max": range(2, MAX_CHARACTERS)}
 ARITY |= {"hill": range(3, 4), "where": range(3, 4), "piecewise": range(3, MAX_CHARACTERS, 2)}
-PRIORS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
-    "normal": ("mean, sd > 0", lambda mean, sd: sd > 0),
-    "lognormal": ("median > 0, sd of the log > 0", lambda median, sd: median > 0 and sd > 0),
-    "uniform": ("low, high > low", lambda low, high: low < high),
-}
 KEYWORDS = ("input", "fixed", "start", "log", "linear")
 RESERVED = {"t", "dt", "pi", *ARITY, *KEYWORDS, *keyword.kwlist}
-RIVALS = (ROLES := ("equation", "definition", "input"), ("fixed", "start"))  # a name has at most one of each
 OPERATORS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 OPERATORS |= {ast.Pow: "pow", ast.USub: "neg", ast.UAdd: "pos", ast.Not: "not", ast.And: "and", ast.Or: "or"}
 OPERATORS |= {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -51,7 +34,7 @@ SHORT = reprlib.Repr()  # for pieces of the user's text in messages of one line
 SHORT.maxstring = 60
 
 
-def _operations(m: Any) -> dict[str, Callable[..., Any]]:
+def operations_of(m: Any) -> dict[str, Callable[..., Any]]:
     """What the instructions do, in terms of `m`: numpy to fold constants, jax.numpy in the field."""
 
     def power(x: Any, n: Any) -> Any:
@@ -69,40 +52,10 @@ def _operations(m: Any) -> dict[str, Callable[..., Any]]:
     return table | {"pos": m.positive, "where": m.where, "pow": power, "hill": hill}
 
 
-FOLD = _operations(np)
+FOLD = operations_of(np)
 
 
-@dataclass(frozen=True)
-class Equations:
-    """A system of ODEs read from text, with what the text declares about its parameters."""
-
-    states: tuple[str, ...]  # in the order of their equations
-    parameters: tuple[str, ...]  # as first met in the equations, definitions written out where they are used
-    inputs: tuple[str, ...]  # those declared in the text, then the others given to `parse`
-    bounds: dict[str, tuple[float, float]]  # with what log scales, lognormal and uniform priors imply
-    fixed: dict[str, float]
-    start: dict[str, float]
-    scale: dict[str, str]  # "log" or "linear", where declared
-    prior: dict[str, tuple[str, float, float]]  # such as ("normal", 2.0, 0.5)
-    text: str
-    _code: tuple[tuple[str, tuple[Any, ...]], ...] = field(repr=False, compare=False)
-    _outputs: tuple[int, ...] = field(repr=False, compare=False)
-
-    def field(self, t: Any, x: Any, theta: Any, u: Any) -> list[Any]:
-        """The K time derivatives at time t; x is (K,), theta (P,) with fixed values, u (len(inputs),)."""
-        import jax.numpy as jnp  # here, so that reading equations does not need JAX
-
-        operations, known = _operations(jnp), {"t": jnp.asarray(t)}
-        for names, values in ((self.states, x), (self.parameters, theta), (self.inputs, u)):
-            known |= zip(names, jnp.asarray(values), strict=True)
-        done: list[Any] = []
-        for op, args in self._code:
-            leaf = op not in operations
-            done.append(known.get(*args, *args) if leaf else operations[op](*(done[i] for i in args)))
-        return [jnp.asarray(done[i]) for i in self._outputs]
-
-
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """An expression and where it stands."""
 
     line: int
@@ -119,7 +72,7 @@ class _Source(NamedTuple):
         return [node.id for node in sorted(nodes, key=lambda node: node.col_offset)]
 
 
-def _read(text: str, line: int) -> _Source:
+def read(text: str, line: int) -> Source:
     """The syntax tree of one expression; every way in which Python's parser can fail is an InputError."""
     text = text.translate(SPELLING).strip()
     try:
@@ -127,7 +80,7 @@ def _read(text: str, line: int) -> _Source:
             raise SyntaxError("quotes are not allowed in an equation, a prime only marks its left side")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _Source(line, text, ast.parse(text, mode="eval").body)
+            return Source(line, text, ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
         words = [w for w in re.findall(r"\w+", text) if w in {*keyword.kwlist} - {"and", "or", "not"}]
         reason = f"'{words[0]}' is a reserved word" if words else getattr(error, "msg", "not valid text")
@@ -136,7 +89,7 @@ def _read(text: str, line: int) -> _Source:
         raise InputError(f"line {line}: cannot read {SHORT.repr(text)}: {reason[:99]}; {hint}") from None
 
 
-def _name(text: str, where: str) -> str:
+def checked_name(text: str, where: str) -> str:
     """A valid name, spelled as Python's parser spells it (NFKC)."""
     # Python also takes marks such as the middle dot for letters, which would make 'a·b' one name.
     if not (re.fullmatch(r"[^\W\d]\w*", text) and text.isidentifier()) or text.startswith("__"):
@@ -146,14 +99,14 @@ def _name(text: str, where: str) -> str:
     return text
 
 
-class _Program:
+class Program:
     """Instructions in order of evaluation; their arguments are the numbers of earlier instructions.
 
     `source` is the expression in work, `mask` the instruction that says whether its branch is taken.
     """
 
-    def __init__(self, definitions: dict[str, _Source]) -> None:
-        self.definitions, self.source = definitions, _Source(1, "", ast.Constant(0))
+    def __init__(self, definitions: dict[str, Source]) -> None:
+        self.definitions, self.source = definitions, Source(1, "", ast.Constant(0))
         self.mask: int | None = None
         self.code: list[tuple[str, tuple[Any, ...]]] = []
         self.copies: dict[tuple[str, int | None], int] = {}
@@ -167,7 +120,7 @@ class _Program:
         op, args = self.code[i]
         return args[0] if op in ("number", "truth") else None
 
-    def whole(self, source: _Source, mask: int | None = None) -> int:
+    def whole(self, source: Source, mask: int | None = None) -> int:
         """Translate a whole expression."""
         outer, self.source, self.mask = (self.source, self.mask), source, mask
         try:
@@ -215,7 +168,7 @@ class _Program:
             case ast.Name(id=name) if name in self.definitions:
                 return self.definition(name)
             case ast.Name(id=name):
-                return self.emit("name", name if name == "t" else _name(name, f"line {self.source.line}"))
+                return self.emit("name", name if name == "t" else checked_name(name, f"line {self.source.line}"))
             case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
                 part = self.translate(operand, condition=isinstance(op, ast.Not))
                 return self.apply(OPERATORS[type(op)], (part,), node)
@@ -280,126 +233,8 @@ class _Program:
         return self.emit(op, *args)
 
 
-def _constant(text: str, line: int) -> float:
-    source, program = _read(text, line), _Program({})
+def constant(text: str, line: int) -> float:
+    source, program = read(text, line), Program({})
     if (value := program.value(program.whole(source))) is None:
         raise source.error(source.tree, "is not a number; write one such as 2, 1/3 or -2*pi")
     return float(value)
-
-
-def _statement(text: str, line: int) -> Iterator[tuple[str, str, Any]]:
-    """What a statement says: kind, name and value, for each name in it."""
-    if match := re.match(rf"({'|'.join(KEYWORDS)})\s+([^\W\d].*)", text, re.DOTALL):
-        word, rest = match.groups()
-        if word in ("fixed", "start"):
-            name, _, value = rest.partition("=")
-            yield word, name, _constant(value, line)
-        else:
-            yield from (("input" if word == "input" else "scale", name, word) for name in rest.split(","))
-    elif match := re.match(r"([^=<>!:~]*)=(?!=)(.*)", text, re.DOTALL):
-        state = re.fullmatch("(.+)['\u2019\u2032]\\s*|d(.+)/\\s*dt\\s*", match[1])
-        name, kind = (state[1] or state[2], "equation") if state else (match[1], "definition")
-        yield kind, name, _read(match[2], line)
-    elif match := re.fullmatch(r"([^~]*)~\s*(\w+)\s*\((.*)\)", text, re.DOTALL):
-        name, family, rest = match.groups()
-        if family not in PRIORS:
-            raise InputError(f"line {line}: {SHORT.repr(family)} is no known prior{nearest(family, PRIORS)}")
-        numbers, (wanted, valid) = [_constant(number, line) for number in rest.split(",")], PRIORS[family]
-        if len(numbers) != 2 or not valid(*numbers):
-            raise InputError(f"line {line}: {SHORT.repr(text)} is no prior; write {family}({wanted})")
-        yield "prior", name, (family, *numbers)
-    elif len(parts := re.split(r"([<>])=?", text)) > 1:
-        for left, sign, right in zip(parts[:-2:2], parts[1::2], parts[2::2], strict=True):
-            low, high = (left, right) if sign == "<" else (right, left)
-            if high.strip().isidentifier() and high.strip() != "pi":
-                yield "lower bound", high, _constant(low, line)
-            else:
-                yield "upper bound", low, _constant(high, line)
-    else:
-        hint = "write x' = ..., name = ..., 0 < a < 1, a ~ normal(2, 0.5) or a declaration"
-        raise InputError(f"line {line}: cannot read {SHORT.repr(text)}; {hint}")
-
-
-def _bounds(said: dict[str, Any], start: str) -> tuple[float, float]:
-    """The range of a state or parameter, checked against all that is said about it."""
-    low, high = said.get("lower bound", -math.inf), said.get("upper bound", math.inf)
-    family, *numbers = said.get("prior", ("none",))
-    if family == "uniform":
-        low, high = max(low, numbers[0]), min(high, numbers[1])
-    positive = said.get("scale") == "log" or family == "lognormal"
-    if low >= high or (positive and (-math.inf < low < 0 or high <= 0)):
-        wanted = "positive upper and no negative lower" if positive else "lower bound below the upper"
-        raise InputError(f"{start} cannot lie between {low:g} and {high:g}; give it a {wanted} bound")
-    low = max(low, 0.0) if positive else low
-    value = said.get("fixed", said.get("start"))
-    if value is not None and (not low <= value <= high or (positive and value == 0)):
-        raise InputError(f"{start} has the value {value:g}, outside {low:g} to {high:g}; correct one of them")
-    return low, high
-
-
-def parse(text: str, inputs: Sequence[str] = ()) -> Equations:
-    """Read a system of equations; the format is shown at the top of this module.
-
-    Args:
-        text: The statements.
-        inputs: Names to treat as inputs besides those that the text declares.
-
-    Raises:
-        InputError: The text cannot be used; the message names the line and the piece.
-    """
-    if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
-        raise InputError(f"line 1: equations are a text of at most {MAX_CHARACTERS} characters; shorten it")
-    given: dict[str, dict[str, Any]] = defaultdict(dict)  # kind, then name
-    lines: dict[tuple[str, str], int] = {}
-    for line, content in enumerate(re.split(r"\r\n?|\n", text.removeprefix("\ufeff")), 1):
-        if "\0" in content:
-            raise InputError(f"line {line}: {SHORT.repr(content)} has a null byte; is this a text file?")
-        for statement in filter(str.strip, content.partition("#")[0].split(";")):
-            for kind, word, value in _statement(statement.strip(), line):
-                name = _name(word.strip(), f"line {line}")
-                for rival in next((group for group in RIVALS if kind in group), (kind,)):
-                    if name in given[rival]:
-                        first = f"'{name}' already has {rival!r} on line {lines[rival, name]}"
-                        raise InputError(f"line {line}: {first}; keep one of the two")
-                given[kind][name], lines[kind, name] = value, line
-    equations, definitions, declared = (given[role] for role in ROLES)
-    if not equations:
-        raise InputError("line 1: there is no equation; write at least one, such as x' = -k*x")
-    extra = [_name(str(name), "inputs") for name in ([inputs] if isinstance(inputs, str) else inputs)]
-    if clash := {*extra} & {*equations, *definitions}:
-        raise InputError(f"inputs: '{min(clash)}' has an equation or a definition in the text; rename one")
-
-    used: dict[str, None] = {}
-    stack = [name for source in reversed(equations.values()) for name in reversed(source.names())]
-    while stack:
-        if (name := stack.pop()) in definitions and name not in used:
-            stack += reversed(definitions[name].names())
-        used[name] = None
-    known = dict.fromkeys([*declared, *extra])
-    taken = {*RESERVED, *equations, *definitions, *known}
-    parameters = {name: None for name in used if name not in taken}
-    program = _Program(definitions)
-    for name, source in definitions.items():
-        (program if name in used else _Program(definitions)).definition(name)
-        if name not in used:
-            message = f"line {source.line}: the definition of '{name}' is never used; remove it or use it"
-            warnings.warn(message, InputWarning, stacklevel=2)
-    outputs = tuple(program.whole(source) for source in equations.values())
-
-    bounds, free = {}, {**equations, **parameters}
-    fitting = {"input": (used, "used"), "lower bound": (free, "a name"), "upper bound": (free, "a name")}
-    for (kind, name), line in lines.items():
-        if kind not in ("equation", "definition"):
-            names, role = fitting.get(kind, (parameters, "a parameter"))
-            if name not in names:
-                problem = f"{kind} of '{name}', which is not {role} in the equations"
-                raise InputError(f"line {line}: {problem}{nearest(name, names) or '; remove it'}")
-            said = {kind: given[kind][name] for kind in given if kind not in ROLES and name in given[kind]}
-            last = max((lines[kind, name] for kind in said), default=line)
-            if (pair := _bounds(said, f"line {last}: '{name}'")) != (-math.inf, math.inf):
-                bounds[name] = pair
-    return Equations(
-        *(tuple(equations), tuple(parameters), tuple(known), bounds),
-        *(given["fixed"], given["start"], given["scale"], given["prior"]),
-        *(text, tuple(program.code), outputs),
-    )

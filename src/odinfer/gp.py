@@ -124,13 +124,13 @@ def _table(lam: Array, b2: Array, log_rho: Array, noise: Array, limits: Limits) 
     quad = (1.0 / spread) @ b2
     v = _variance(quad, n, rho[..., None], noise, limits)
     prior = ((log_rho - _RHO_MEAN) / limits.rho_sd)[..., None] ** 2
-    return -0.5 * (n * np.log(2 * np.pi * v) + logdet + quad / v + prior)
+    return np.asarray(-0.5 * (n * np.log(2 * np.pi * v) + logdet + quad / v + prior))
 
 
 def _variance(quad: Array, n: int, rho: Array, noise: Array, limits: Limits) -> Array:
     """The best signal variance given the noise ratio: closed form, kept so that v and ρv are within bounds."""
     best = np.clip(quad / n, np.maximum(limits.low, limits.low / rho), np.maximum(limits.high, limits.low / rho))
-    return np.where(np.isnan(noise), best, noise / rho)
+    return np.asarray(np.where(np.isnan(noise), best, noise / rho))
 
 
 def _peak(values: Array, step: Array | float) -> tuple[Array, Array]:
@@ -239,7 +239,9 @@ def _polish(
         box = scale[:, None] * start[0].steps
         points = np.clip(shape[:, None, :] + box[:, None, :] * stencil, low, high)  # (S, Q, d)
         lam, b2 = _spectrum(k, times, yT, np.exp(points))
-        values, rhos = _best_rho(lam, b2, noise[:, None, None, None], np.broadcast_to(rho[:, None], points.shape[:2]), limits)
+        values, rhos = _best_rho(
+            lam, b2, noise[:, None, None, None], np.broadcast_to(rho[:, None], points.shape[:2]), limits
+        )
         top = values.argmax(1)
         fit = values @ solver.T
         move = np.array([_quadratic_top(c, d) for c in fit])
@@ -257,7 +259,9 @@ def _polish(
     v = _variance(quad, lam.shape[-1], ratio, noise, limits)
     value = value + 0.5 * ((rho2 - _RHO_MEAN) / limits.rho_sd) ** 2  # the evidence alone
     return [
-        Hyperparameters(k.name, tuple(np.exp(shape[s]).tolist()), float(v[s]), float(ratio[s] * v[s]), float(value[s, 0]))
+        Hyperparameters(
+            k.name, tuple(np.exp(shape[s]).tolist()), float(v[s]), float(ratio[s] * v[s]), float(value[s, 0])
+        )
         for s in range(S)
     ]
 
@@ -275,7 +279,7 @@ def _quadratic_top(coefficients: Array, d: int) -> Array:
     H = H + H.T
     if np.linalg.eigvalsh(H)[-1] >= -1e-12:
         return np.full(d, np.nan)
-    return -np.linalg.solve(H, coefficients[1 : 1 + d])
+    return np.asarray(-np.linalg.solve(H, coefficients[1 : 1 + d]), float)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,9 @@ def smooth_states(
                 if s.any()
             ]
         )
-    known = [None if np.isnan(s) else float((s / c) ** 2) for s, c in zip(problem.known_sigma, units.scale, strict=True)]
+    known = [
+        None if np.isnan(s) else float((s / c) ** 2) for s, c in zip(problem.known_sigma, units.scale, strict=True)
+    ]
     names, margin = (AUTO, _AUTO_MARGIN) if kernel_name == "auto" else ((kernel_name,), 0.0)
     if shared:
         pooled = [[s for state in series for s in state]]
@@ -92,14 +94,14 @@ def slopes(risk: Risk, s: Solution) -> Array:
 
 
 def gradients(risk: Risk, s: Solution) -> list[Gradients]:
-    """f against the GP's derivative with its standard deviation √(diag A + γ), per experiment."""
+    """f against the GP's derivative with its standard deviation √(diag A), per experiment."""
     rate = risk.units.scale / risk.units.time
     f = slopes(risk, s)
     found = []
     for b in risk.blocks:
         m = b.smoother
         gp_slope = (m.D @ s.z[b.rows].T[..., None])[..., 0].T
-        sd = np.sqrt(np.einsum("knm,km->kn", m.Q**2, m.w) + s.gamma[:, None]).T
+        sd = np.sqrt(np.einsum("knm,km->kn", m.Q**2, m.w)).T
         found.append(Gradients(risk.t[b.rows], f[b.rows], gp_slope * rate, sd * rate))
     return found
 
@@ -125,12 +127,23 @@ def curves(risk: Risk, s: Solution) -> list[Curve]:
             x[:, k] = cross @ alpha
             slope[:, k] = np.hstack([c.dC, c.dCd]) @ alpha
             gap = np.einsum("nm,mn->n", cross, np.linalg.solve(S, cross.T))
-            between = h.variance * np.maximum(np.diag(kernel(h.kernel).gram(dense_unit, dense_unit, np.array(h.shape)).C) - gap, 0.0)
+            between = h.variance * np.maximum(
+                np.diag(kernel(h.kernel).gram(dense_unit, dense_unit, np.array(h.shape)).C) - gap, 0.0
+            )
             sd[:, k] = np.sqrt(np.interp(dense, t, deviations[b.rows, k]) ** 2 + between)
         # Exact at the grid, whatever the jitter: the estimate there is the optimiser's.
         at = np.searchsorted(dense, t)
         x[at], slope[at] = s.z[b.rows], np.where(s.gamma > 1e-2, slope[at], f[b.rows])
         found.append(Curve(dense, risk.units.user(x), slope * rate, sd * risk.units.scale))
+    return found
+
+
+def mean_curves(risk: Risk) -> list[Curve]:
+    """The GP means alone, without bands: what is left when no start gave a finite model."""
+    found = []
+    for b in risk.blocks:
+        slope = (b.smoother.D @ b.smoother.mean[..., None])[..., 0].T * risk.units.scale / risk.units.time
+        found.append(Curve(risk.t[b.rows], risk.units.user(b.smoother.mean.T), slope, np.zeros_like(slope)))
     return found
 
 

@@ -156,7 +156,9 @@ _LAGS: dict[str, Callable[..., tuple[Array, Array, Array]]] = {
 def _base(name: str) -> Kernel:
     gram = _stationary(_LAGS[name])
     if name == "rational-quadratic":
-        return Kernel(name, ("lengthscale", "alpha"), gram, lambda t: (_lengthscales(t, 14), np.geomspace(0.1, 30.0, 5)))
+        return Kernel(
+            name, ("lengthscale", "alpha"), gram, lambda t: (_lengthscales(t, 14), np.geomspace(0.1, 30.0, 5))
+        )
     if name == "periodic":
         # A period is identified by seeing it repeat: from three gaps to one and a half spans.
         def grid(t: Array) -> tuple[Array, ...]:

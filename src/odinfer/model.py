@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import keyword
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class Model:
         Raises:
             InputError: naming the line and what to change.
         """
-        from odinfer.expression import parse
+        from odinfer.equations import parse
 
         e = parse(text, inputs)
         return Model(
@@ -126,7 +127,8 @@ class Model:
             z = jnp.concatenate([x, theta])
             return jnp.concatenate([stacked(z)[:, None], jax.jacfwd(stacked)(z)], 1)
 
-        return jax.jit(jax.vmap(point))
+        compiled: Callable[..., Any] = jax.jit(jax.vmap(point))
+        return compiled
 
     def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:
         """f and its Jacobians at M points.
@@ -145,7 +147,9 @@ class Model:
         # Few distinct sizes, few compilations: points are padded to the next power of two.
         pad = max(32, 1 << (M - 1).bit_length()) - M
         if pad:
-            t, x, theta, u = (np.concatenate([a, np.broadcast_to(a[-1:], (pad, *a.shape[1:]))]) for a in (t, x, theta, u))
+            t, x, theta, u = (
+                np.concatenate([a, np.broadcast_to(a[-1:], (pad, *a.shape[1:]))]) for a in (t, x, theta, u)
+            )
         out = np.asarray(self._traced(t, x, theta, u))[:M]
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
@@ -164,6 +168,4 @@ class Model:
             ) from error
 
     def __repr__(self) -> str:
-        return f"Model '{self.name}': {len(self.states)} states ({', '.join(self.states)}), parameters {', '.join(self.parameters)}"
-
-
+        return f"Model '{self.name}': states {', '.join(self.states)}; parameters {', '.join(self.parameters)}"

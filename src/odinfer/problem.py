@@ -85,7 +85,9 @@ class Problem:
                 raise InputError(f"the lower bound of '{name}' ({low:g}) must be below the upper one ({high:g})")
             for what, values in (("start", self.start), ("fixed value", self.fixed)):
                 if name in values and not low <= values[name] <= high:
-                    raise InputError(f"the {what} of '{name}' ({values[name]:g}) is outside its bounds [{low:g}, {high:g}]")
+                    raise InputError(
+                        f"the {what} of '{name}' ({values[name]:g}) is outside its bounds [{low:g}, {high:g}]"
+                    )
 
     def limits(self, name: str) -> tuple[float, float]:
         """The interval in which a parameter or state lies, from bounds, scale, prior and positivity."""
@@ -160,7 +162,11 @@ class Problem:
     def inputs_at(self, experiment: int, t: Array) -> Array:
         """Known inputs (N, U) of an experiment at times t (N,), linear between the given values."""
         u = self.data.experiments[experiment].u
-        return np.stack([np.interp(t, *u[name]) for name in self.model.inputs], -1) if self.model.inputs else np.zeros((len(t), 0))
+        return (
+            np.stack([np.interp(t, *u[name]) for name in self.model.inputs], -1)
+            if self.model.inputs
+            else np.zeros((len(t), 0))
+        )
 
     def check_field(self) -> None:
         """Raise InputError where the equations are not finite at the data, whatever the parameters."""

@@ -128,7 +128,7 @@ class Likelihood:
         S[held], S[:, held] = 0.0, 0.0
         S[held, held] = 1.0
         move = np.linalg.lstsq(S, np.where(held, 0.0, -g / d), rcond=1e-13)[0] / d
-        return np.clip(at + move, self.low, self.high) - at
+        return np.asarray(np.clip(at + move, self.low, self.high) - at)
 
 
 def paths_through(problem: Problem, curves: Sequence[tuple[Array, Array, Array]], parts: int = 1) -> tuple[Path, ...]:
@@ -146,7 +146,9 @@ def paths_through(problem: Problem, curves: Sequence[tuple[Array, Array, Array]]
     return tuple(paths)
 
 
-def refine(problem: Problem, scale: Array, paths: Sequence[Path], phi: Array, max_iterations: int = 60) -> Refined | None:
+def refine(
+    problem: Problem, scale: Array, paths: Sequence[Path], phi: Array, max_iterations: int = 60
+) -> Refined | None:
     """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached."""
     like = Likelihood(problem, scale)
     point = _approach(like, tuple(paths), phi)
@@ -180,7 +182,9 @@ def _unknowns(paths: Sequence[Path], phi: Array) -> Array:
 def _moved(paths: Sequence[Path], lins: Sequence[Condensed], move: Array) -> tuple[Path, ...]:
     K = len(paths[0].x0)
     dphi = move[len(paths) * K :]
-    return tuple(p.moved(lin, move[e * K : (e + 1) * K], dphi) for e, (p, lin) in enumerate(zip(paths, lins, strict=True)))
+    return tuple(
+        p.moved(lin, move[e * K : (e + 1) * K], dphi) for e, (p, lin) in enumerate(zip(paths, lins, strict=True))
+    )
 
 
 def _restored(like: Likelihood, paths: tuple[Path, ...], phi: Array, most: int = 12) -> _Point | None:
@@ -239,7 +243,9 @@ def _maximise(like: Likelihood, point: _Point, max_iterations: int) -> tuple[_Po
         at = _unknowns(point.paths, point.phi)
         while True:
             move = like.step(H, g, damping, at)
-            trial = _restored(like, _moved(point.paths, point.condensed, move), point.phi + move[len(move) - len(point.phi) :])
+            trial = _restored(
+                like, _moved(point.paths, point.condensed, move), point.phi + move[len(move) - len(point.phi) :]
+            )
             if trial is not None and trial.objective <= point.objective:
                 break
             damping *= 6.0

@@ -121,9 +121,7 @@ class Risk:
         p, s = self.problem, self.units.scale
         f, fx, ft = p.model.linearise(self.t, self.units.user(z), p.theta(phi), self.u)
         rate = self.units.time / s
-        return Linear(
-            f * rate, fx * (rate[:, None] * s[None, :]), ft[..., p.free_index] * rate[:, None] * p.slope(phi)
-        )
+        return Linear(f * rate, fx * (rate[:, None] * s[None, :]), ft[..., p.free_index] * rate[:, None] * p.slope(phi))
 
     def mismatch(self, z: Array, f: Array) -> Array:
         """e = Qᵀ(f − Dz) for all states and points (K, M)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,6 @@ def simulate(
     Returns:
         States (N, K). Rows after a blow-up are NaN: a trajectory that ends is bad luck, not bad input.
     """
-    from scipy.integrate import solve_ivp
-
     from odinfer._jax import jax
 
     t = np.asarray(t, float)
@@ -64,31 +63,53 @@ def simulate(
             raise _Stopped
         return out
 
+    corners = np.unique(np.concatenate([c for c, _ in series])) if series else np.empty(0)
+    # Restarted at the corners of the inputs, where a solver of high order loses its footing.
+    stops = np.unique(np.concatenate([t[[0, -1]], corners[(corners > t[0]) & (corners < t[-1])]]))
     result = np.full((len(t), len(x)), np.nan)
     result[0] = x
-    corners = np.unique(np.concatenate([s[0] for s in series])) if series else np.empty(0)
-    stops = np.unique(np.concatenate([t[[0, -1]], corners[(corners > t[0]) & (corners < t[-1])]]))
-    try:
-        # Restarted at the corners of the inputs, where a solver of high order loses its footing.
-        for a, b in zip(stops[:-1], stops[1:], strict=True):
-            inside = (t > a) & (t <= b)
-            where = np.append(t[inside], b) if not inside.any() or t[inside][-1] < b else t[inside]
-            run = solve_ivp(rhs, (a, b), x, "LSODA", t_eval=where, rtol=rtol, atol=atol)
-            got = run.y.T[: inside.sum()]
-            result[np.flatnonzero(inside)[: len(got)]] = got
-            if not run.success:
-                break
-            x = run.y[:, -1]
-    except _Stopped:
-        pass
+    for a, b in itertools.pairwise(stops):
+        inside = (t > a) & (t <= b)
+        where = np.unique(np.append(t[inside], b))
+        found = _integrate(rhs, a, x, where, rtol, atol)
+        result[np.flatnonzero(inside)] = found[: inside.sum()]
+        x = found[-1]
+        if not np.isfinite(x).all():
+            break
     return result
+
+
+def _integrate(
+    rhs: Callable[[float, Array], Array], start: float, x: Array, where: Array, rtol: float, atol: float
+) -> Array:
+    """States (n, K) at times `where` from x at `start`; after a blow-up, NaN."""
+    from scipy.integrate import solve_ivp
+
+    def run(a: float, x: Array, times: Array) -> Array:
+        found = np.full((len(times), len(x)), np.nan)
+        try:
+            y = solve_ivp(rhs, (a, times[-1]), x, "LSODA", t_eval=times, rtol=rtol, atol=atol).y.T
+            found[: len(y)] = y
+        except _Stopped:
+            pass
+        return found
+
+    found = run(start, x, where)
+    if not np.isfinite(found[0]).all():  # stopped on the way: time by time, to keep what comes before
+        for i in range(len(where)):
+            found[i] = run(start if i == 0 else where[i - 1], x if i == 0 else found[i - 1], where[i : i + 1])[0]
+            if not np.isfinite(found[i]).all():
+                break
+    return found
 
 
 def _inputs(model: Model, given: Mapping[str, Any]) -> list[tuple[Array, Array]]:
     series = []
     for name in model.inputs:
         if name not in given:
-            raise InputError(f"input '{name}' of model '{model.name}' has no values: give inputs={{'{name}': (times, values)}}")
+            raise InputError(
+                f"input '{name}' of model '{model.name}' has no values: give inputs={{'{name}': (times, values)}}"
+            )
         times, values = (np.asarray(a, float) for a in given[name])
         series.append((times, values))
     return series

@@ -268,7 +268,9 @@ def lbfgsb(
     start = np.clip(np.concatenate([z.ravel(), phi, np.full(n_gamma, np.log(gamma_start))]), low, high)
     options = {"method": "L-BFGS-B", "jac": True, "bounds": np.column_stack([low, high])}
     if hops:
-        result = basinhopping(half_risk, start, niter=hops, minimizer_kwargs=options, rng=rng).lowest_optimization_result
+        result = basinhopping(
+            half_risk, start, niter=hops, minimizer_kwargs=options, rng=rng
+        ).lowest_optimization_result
     else:
         result = minimize(half_risk, start, **options)
     zv, pv, gamma = unpack(result.x)

@@ -23,7 +23,9 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     for j, name in enumerate(problem.free):
         low, high = problem.limits(name)
         if name in problem.start:
-            theta[:, j] = problem.start[name] * np.where(np.arange(count) > 0, np.exp(0.5 * rng.normal(size=count)), 1.0)
+            theta[:, j] = problem.start[name] * np.where(
+                np.arange(count) > 0, np.exp(0.5 * rng.normal(size=count)), 1.0
+            )
         elif low < 0:
             theta[late, j] *= rng.choice([-1.0, 1.0], size=int(late.sum()))
         outside = (theta[:, j] < low) | (theta[:, j] > high)

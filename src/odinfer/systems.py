@@ -125,7 +125,7 @@ def lorenz96(K: int) -> System:
 
         return (jnp.roll(x, -1) - jnp.roll(x, 2)) * jnp.roll(x, 1) - x + theta[0]
 
-    model = Model(field, [f"x{k}" for k in range(1, K + 1)], ["F"], name=f"lorenz96_{K}")
+    model = Model(field, tuple(f"x{k}" for k in range(1, K + 1)), ("F",), name=f"lorenz96_{K}")
     x0 = 1.0 + 0.01 * np.random.default_rng(0).normal(size=K)
     return System(model, {"F": 8.0}, x0, np.linspace(0.0, 5.0, 50), levels=(1.0, 2.0))
 

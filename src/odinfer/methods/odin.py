@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer import __version__, starts
 from odinfer import gradient_matching as gm
 from odinfer import refine as rf
-from odinfer import starts
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import CONSISTENT, CONTRADICTS, Curve, ExperimentFit, Fit, Progress, Stage, frame
 from odinfer.kernels import kernel
@@ -111,11 +111,11 @@ class Odin:
         }
         if family not in presets:
             raise InputError(f"the paper has no system '{name}'{nearest(str(name), presets)}")
-        common = {
+        common: dict[str, Any] = {
             "refine": False, "gamma_bounds": (1e-6, 10.0), "jitter": 1e-4, "grid": 1, "temper": 1.0,
             "hyper_bounds": (1e-6, 100.0), "thorough": True, "weak_prior": False,
         }  # fmt: skip
-        return Odin(**(common | presets[family] | changes))
+        return Odin(**common | presets[family] | changes)
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Infer θ, states, γ and noise; see `odinfer.fit`."""
@@ -144,7 +144,7 @@ class Odin:
             found.append((self.minimise(risk, risk.mean, p, rng, rival), count))
         found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)
         if found and self.optimizer == "gauss-newton":
-            found.insert(0, self.hop(risk, *found[0], rng))
+            found[0] = self.hop(risk, *found[0], rng)
         agreeing = sum(n for s, n in found if s.risk <= found[0][0].risk + 1e-2)
         different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + 1e-2 for o, _ in found[:i])]
         return risk, different, agreeing
@@ -152,7 +152,9 @@ class Odin:
     def risk(self, problem: Problem) -> Risk:
         """Step 1: standardise, fit the Gaussian processes, and set up the risk."""
         units = gm.standardise(problem, self.scale_time)
-        hypers = gm.smooth_states(problem, units, self.kernel, self.shared, self.hyper_bounds, self.thorough, self.weak_prior)
+        hypers = gm.smooth_states(
+            problem, units, self.kernel, self.shared, self.hyper_bounds, self.thorough, self.weak_prior
+        )
         return gm.build_risk(problem, units, hypers, self.jitter, self.grid, self.temper)
 
     def minimise(
@@ -210,62 +212,100 @@ def _assemble(
     """Everything as plain data in the user's units, and the verdicts."""
     names, units = problem.model.states, risk.units
     like = rf.Likelihood(problem, units.scale)
-    sigma = units.scale * np.sqrt([h.noise for h in risk.hypers])
-    warnings: list[str] = []
-    stages: dict[str, Stage] = {}
     s = solutions[0] if solutions else _smoothed_only(risk)
-    curves = gm.curves(risk, s) if solutions else []
-    gradients = gm.gradients(risk, s)
-    gamma = _named(names, s.gamma)
-    rss = np.nansum([np.nansum((c.at(e.t)[0] - e.y) ** 2, 0) for c, e in zip(curves, problem.data.experiments)], 0)
     status = Status.NOT_FINITE if not solutions else Status.CONVERGED if s.converged else Status.MAX_ITERATIONS
-    stages["odin"] = _stage(problem, s.phi, gamma, sigma, curves, s.risk, like.loglik(rss), seconds[0], status.value)
-    theta, final_sigma, accepted = stages["odin"].theta, sigma, False
+    curves = gm.curves(risk, s) if solutions else gm.mean_curves(risk)
+    gamma = _named(names, s.gamma)
+    sigma = units.scale * np.sqrt([h.noise for h in risk.hypers])
+    rss = _rss(problem, [c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True)])
+    stages = {"odin": _stage(problem, s.phi, gamma, sigma, curves, s.risk, like.loglik(rss), seconds[0], status.value)}
+    used = "odin"
     if refined is not None:
-        better = [_trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
-        final = _unbiased(problem, like, refined)
-        note = "converged" if refined.converged else Status.MAX_ITERATIONS.value
+        trajectories = [_trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
+        unbiased = _unbiased(problem, like, refined)
+        end = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
         stages["refined"] = _stage(
-            problem, refined.phi, gamma, final, better, refined.objective, refined.loglik, seconds[1], note
+            problem,
+            refined.phi,
+            gamma,
+            unbiased,
+            trajectories,
+            refined.objective,
+            refined.loglik,
+            seconds[1],
+            end.value,
         )
-        noise = np.maximum(sigma, np.sqrt(rss / like.n))
-        large = refined.sigma**2 > _MISFIT * noise**2
-        accepted = not (large & (_durbin_watson(problem, stages["refined"].x) < _SMOOTH)).any()
-        if accepted:
-            theta, final_sigma, curves = stages["refined"].theta, final, better
-            status = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
-    if method.refine and not accepted and status.converged:
+        noise = np.maximum(sigma**2, rss / like.n)
+        if not _misses(problem, stages["refined"].x, refined.sigma**2 / noise):
+            used, sigma, curves, status = "refined", unbiased, trajectories, end
+    if method.refine and used == "odin" and status.converged:
         status = Status.ODIN_KEPT
-    for name in problem.free:
-        low, high = problem.limits(name)
-        if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
-            warnings.append(f"parameter '{name}' is at its bound ({theta[name]:g})")
     # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
-    verdicts = {k: CONTRADICTS if v > CONTRADICTS_ABOVE and not accepted else CONSISTENT for k, v in gamma.items()}
-    experiments = {
-        e.name: ExperimentFit(e.t, e.y, c, g)
-        for e, c, g in zip(problem.data.experiments, curves, gradients, strict=True)
-    }
+    guilty = {k for k, v in gamma.items() if v > CONTRADICTS_ABOVE and used == "odin"}
+    theta = stages[used].theta
     details = {
+        "version": __version__,
+        "fixed": sorted(problem.fixed),
         "starts": method.starts,
         "starts_agreeing": agreeing,
-        "stage_used": "refined" if accepted else "odin",
+        "stage_used": used,
         "iterations": s.iterations,
         "kernels": {n: h.kernel for n, h in zip(names, risk.hypers, strict=True)},
         "evidence": {n: h.evidence for n, h in zip(names, risk.hypers, strict=True)},
         "observations": _named(names, like.n),
-        "rmse": _named(names, np.sqrt(np.nansum([np.nansum((v.x - v.y) ** 2, 0) for v in experiments.values()], 0) / like.n)),
-        "loglik": stages["refined" if accepted else "odin"].loglik,
+        "rmse": _named(names, np.sqrt(_rss(problem, stages[used].x) / like.n)),
+        "loglik": stages[used].loglik,
         "seconds": sum(seconds),
     }
-    rate = (units.scale / units.time) ** 2
+    matches = gm.gradients(risk, s) if solutions else [None] * len(curves)
     return Fit(
-        model=problem.model.name, equations=problem.model.text, method=method.name, options=_plain(asdict(method)),
-        seed=seed, state_names=names, parameter_names=problem.model.parameters, theta=theta, gamma=gamma,
-        gamma_user=_named(names, s.gamma * rate), sigma=_named(names, final_sigma), verdicts=verdicts,
-        experiments=experiments, stages=stages, status=status.value, converged=status.converged, details=details,
-        warnings=tuple(warnings),
-    )  # fmt: skip
+        model=problem.model.name,
+        equations=problem.model.text,
+        method=method.name,
+        options=_plain(asdict(method)),
+        seed=seed,
+        state_names=names,
+        parameter_names=problem.model.parameters,
+        theta=theta,
+        gamma=gamma,
+        gamma_user=_named(names, s.gamma * (units.scale / units.time) ** 2),
+        sigma=_named(names, sigma),
+        verdicts={k: CONTRADICTS if k in guilty else CONSISTENT for k in names},
+        experiments={
+            e.name: ExperimentFit(e.t, e.y, c, g)
+            for e, c, g in zip(problem.data.experiments, curves, matches, strict=True)
+        },
+        stages=stages,
+        status=status.value,
+        converged=status.converged,
+        details=details,
+        warnings=tuple(_at_bounds(problem, theta)),
+    )
+
+
+def _at_bounds(problem: Problem, theta: dict[str, float]) -> Iterator[str]:
+    for name in problem.free:
+        low, high = problem.limits(name)
+        if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
+            yield f"parameter '{name}' is at its bound ({theta[name]:g})"
+
+
+def _rss(problem: Problem, x: Sequence[Array]) -> Array:
+    """Residual sums of squares (K,) over all experiments."""
+    parts = [np.nansum((xe - e.y) ** 2, 0) for xe, e in zip(x, problem.data.experiments, strict=True)]
+    return np.asarray(np.sum(parts, 0))
+
+
+def _misses(problem: Problem, x: Sequence[Array], ratio: Array) -> bool:
+    """Whether a trajectory clearly leaves the data of some state, its residuals' variance being `ratio` times noise."""
+    steps, total = np.zeros(len(ratio)), np.zeros(len(ratio))
+    for e, xe in zip(problem.data.experiments, x, strict=True):
+        for k, r in enumerate((e.y - xe).T):
+            r = r[np.isfinite(r)]
+            steps[k] += (np.diff(r) ** 2).sum()
+            total[k] += (r**2).sum()
+    durbin_watson = steps / np.maximum(total, 1e-300)
+    return bool(((ratio > _MISFIT) & (durbin_watson < _SMOOTH)).any())
 
 
 def _named(names: Sequence[str], values: Any) -> dict[str, Any]:
@@ -290,17 +330,6 @@ def _stage(
     x = tuple(c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True))
     states = frame(problem.data.experiments[0].t, x[0], problem.model.states)
     return Stage(theta, gamma, _named(problem.model.states, sigma), x, float(objective), loglik, seconds, note, states)
-
-
-def _durbin_watson(problem: Problem, x: Sequence[Array]) -> Array:
-    """Σ(r_i − r_{i−1})²/Σ r_i² of the residuals of every state (K,), over all experiments."""
-    steps, total = np.zeros(len(problem.model.states)), np.zeros(len(problem.model.states))
-    for e, xe in zip(problem.data.experiments, x, strict=True):
-        for k, r in enumerate((e.y - xe).T):
-            r = r[np.isfinite(r)]
-            steps[k] += (np.diff(r) ** 2).sum()
-            total[k] += (r**2).sum()
-    return np.asarray(steps / np.maximum(total, 1e-300))
 
 
 def _unbiased(problem: Problem, like: rf.Likelihood, refined: rf.Refined) -> Array:

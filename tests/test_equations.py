@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
-from odinfer.expression import Equations, parse
+from odinfer.equations import Equations, parse
 
 LV = """
 # Lotka-Volterra
@@ -167,7 +167,7 @@ def test_equations_survive_pickling():
 
 
 def test_importing_does_not_import_jax():
-    code = "import sys, odinfer.expression as e; e.parse(\"x' = a\"); sys.exit('jax' in sys.modules)"
+    code = "import sys, odinfer.equations as e; e.parse(\"x' = a\"); sys.exit('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)})
     assert done.returncode == 0
 
@@ -340,7 +340,7 @@ BAD = [
     ("x' = x" + "^x" * 5000, "too"),
     ("x' = " + "+".join("a" * 40_000), "too long"),
     ("x' = a" + " " * 100_000, "at most 100000 characters"),
-    ("x' = x\0", "x\\x00\" has a null byte"),
+    ("x' = x\0", 'x\\x00" has a null byte'),
     ("x' = x\n# \0", "line 2: '# \\x00' has a null byte"),
     ("x' = \ud800", "not valid text"),
     ("x' = a\u00b7b", "'a·b' is not a name"),
