@@ -115,7 +115,7 @@ def _sigmoid_gram(a: Array, b: Array, shape: Array) -> Gram:
     return Gram(c, ds, dt, beta * (2.0 * alpha + 1.0) / (m * root))
 
 
-def _lengthscales(t: Array, n: int = 20) -> Array:
+def _lengthscales(t: Array, n: int = 16) -> Array:
     """Log grid from half a typical gap between times to several times their span."""
     gap, span = float(np.median(np.diff(t))), float(t[-1] - t[0])
     return np.geomspace(0.5 * min(gap, span / 8), 4.0 * span, n)
@@ -138,7 +138,7 @@ def _warped(base: Kernel) -> Kernel:
 
     def grid(t: Array) -> tuple[Array, ...]:
         span = float(t[-1] - t[0])
-        return (np.geomspace(0.1, 10.0, 10), *base.grid(t)[1:], span * np.geomspace(0.005, 0.5, 5))
+        return (np.geomspace(0.15, 8.0, 8), *base.grid(t)[1:], span * np.geomspace(0.006, 0.4, 4))
 
     return Kernel(f"warped-{base.name}", (*base.shape_names, "tau"), gram, grid)
 

@@ -144,8 +144,8 @@ class Model:
         """
         M, K = x.shape
         theta = np.broadcast_to(theta, (M, len(self.parameters)))
-        # Few distinct sizes, few compilations: points are padded to the next power of two.
-        pad = max(32, 1 << (M - 1).bit_length()) - M
+        # Few distinct sizes, few compilations: many points are padded to the next power of two.
+        pad = (1 << (M - 1).bit_length()) - M if M > 100 else 0
         if pad:
             t, x, theta, u = (
                 np.concatenate([a, np.broadcast_to(a[-1:], (pad, *a.shape[1:]))]) for a in (t, x, theta, u)

@@ -124,11 +124,15 @@ class Problem:
     def is_log(self) -> NDArray[np.bool_]:
         return np.array([self.scale.get(p) == "log" for p in self.free], dtype=bool)
 
+    @functools.cached_property
+    def _template(self) -> Array:
+        return np.array([self.fixed.get(p, np.nan) for p in self.model.parameters])
+
     def theta(self, phi: Array) -> Array:
         """All parameters (..., P) from the free ones on their own scales (..., F)."""
-        full = np.array([self.fixed.get(p, np.nan) for p in self.model.parameters])
-        full = np.broadcast_to(full, (*phi.shape[:-1], len(full))).copy()
-        full[..., self.free_index] = np.where(self.is_log, np.exp(np.where(self.is_log, phi, 0.0)), phi)
+        full = np.empty((*phi.shape[:-1], len(self._template)))
+        full[...] = self._template
+        full[..., self.free_index] = self._exp_where_log(phi, phi)
         return full
 
     def phi(self, theta: Array) -> Array:
@@ -138,7 +142,12 @@ class Problem:
 
     def slope(self, phi: Array) -> Array:
         """dθ/dφ of the free parameters (..., F)."""
-        return np.where(self.is_log, np.exp(np.where(self.is_log, phi, 0.0)), 1.0)
+        return self._exp_where_log(phi, np.ones(phi.shape))
+
+    def _exp_where_log(self, phi: Array, otherwise: Array) -> Array:
+        if not self.is_log.any():
+            return otherwise
+        return np.where(self.is_log, np.exp(np.where(self.is_log, phi, 0.0)), otherwise)
 
     @functools.cached_property
     def phi_bounds(self) -> tuple[Array, Array]:
@@ -153,6 +162,11 @@ class Problem:
         """Lower and upper bounds (K,) of the states in the user's units."""
         limits = np.array([self.limits(s) for s in self.model.states])
         return limits[:, 0], limits[:, 1]
+
+    @functools.cached_property
+    def bounded(self) -> bool:
+        """Whether any free parameter or state has a bound."""
+        return any(np.isfinite(b).any() for b in (*self.phi_bounds, *self.state_bounds))
 
     @functools.cached_property
     def known_sigma(self) -> Array:

@@ -46,7 +46,7 @@ def gauss_newton(
     phi: Array,
     rule: GammaRule,
     max_iterations: int = 200,
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-6,
     rival: float = np.inf,
     gamma: Array | float = 1.0,
 ) -> Solution:
@@ -69,7 +69,7 @@ def gauss_newton(
     gamma = np.broadcast_to(gamma, len(risk.w)) if rule.fixed is None else rule.update(risk.w, e)
     base = risk.state_terms(z, phi)
     value = base + risk.gamma_terms(e, gamma)
-    damping, quiet, gain = 1e-3, 0, np.inf
+    damping, gain = 1e-3, np.inf
     memory = _Anderson()
     for iteration in range(1, max_iterations + 1):
         normal = risk.normal(z, lin, e, gamma, phi)
@@ -79,7 +79,9 @@ def gauss_newton(
             if first and not bounded and gain < 1.0:  # close enough for the steps to be nearly linear
                 dz, dphi = memory.extrapolate(z, phi, dz, dphi)
                 first = False
-            z_new, phi_new = np.clip(z + dz, z_low, z_high), np.clip(phi + dphi, p_low, p_high)
+            z_new, phi_new = z + dz, phi + dphi
+            if bounded:
+                z_new, phi_new = np.clip(z_new, z_low, z_high), np.clip(phi_new, p_low, p_high)
             lin_new = risk.linearise(z_new, phi_new)
             e_new = risk.mismatch(z_new, lin_new.f)
             base = risk.state_terms(z_new, phi_new)
@@ -96,8 +98,7 @@ def gauss_newton(
         new = base + risk.gamma_terms(e, gamma)
         gain, value = value - new, new
         damping = max(damping * 0.15, 1e-10)
-        quiet = quiet + 1 if gain < tolerance * (1.0 + abs(value)) else 0
-        if quiet >= 2:
+        if gain < tolerance * (1.0 + abs(value)):
             return Solution(z, phi, gamma, value, iteration, True)
         if iteration >= 4 and value - 10.0 * gain > rival:
             return Solution(z, phi, gamma, value, iteration, False)
@@ -161,6 +162,8 @@ def _bounded_step(risk: Risk, normal: Normal, damping: float, z: Array, phi: Arr
 
     Unknowns that a step would carry through a bound go just to it, and the others are solved for again.
     """
+    if not risk.problem.bounded:
+        return *_step(risk, normal, damping, None), False
     (z_low, z_high), (p_low, p_high) = risk.z_bounds, risk.problem.phi_bounds
     pins = _pinned(risk, z, phi, normal)
     for _ in range(6):
@@ -183,40 +186,38 @@ def _bounded_step(risk: Risk, normal: Normal, damping: float, z: Array, phi: Arr
     return to_z, to_phi, pins.any
 
 
-def _step(risk: Risk, normal: Normal, damping: float, pins: _Pins) -> tuple[Array, Array]:
+def _step(risk: Risk, normal: Normal, damping: float, pins: _Pins | None) -> tuple[Array, Array]:
     """Solve the damped bordered normal equations by Schur complement on φ."""
     F = len(normal.g_phi)
-    M, K = len(risk.t), len(risk.units.scale)
-    dz = np.empty((M, K))
     S, rhs = normal.H_phi.copy(), -normal.g_phi
     diagonal = np.einsum("ii->i", S)
     diagonal *= 1.0 + damping
     diagonal += 1e-14 * (1.0 + diagonal.sum())
-    if pins.phi.any():
-        rhs = rhs - S @ pins.phi_move
+    if pins is not None:
+        rhs -= S @ pins.phi_move
     solved = []
     for i, (H, border, g) in enumerate(zip(normal.H, normal.border, normal.g, strict=True)):
         H = H.copy()
         diagonal = np.einsum("ii->i", H)
         diagonal *= 1.0 + damping
-        right = np.concatenate([border, (-g - border @ pins.phi_move)[:, None]], 1)
-        pin, move = pins.blocks[i], pins.moves[i]
-        if pin.any():
-            right[:, F] -= H @ move
-            rhs = rhs - border.T @ move
+        right = np.concatenate([border, -g[:, None]], 1)
+        if pins is not None:
+            pin, move = pins.blocks[i], pins.moves[i]
+            right[:, F] -= border @ pins.phi_move + H @ move
+            rhs -= border.T @ move
             H[pin], H[:, pin] = 0.0, 0.0
             diagonal[pin] = 1.0
             right[pin] = 0.0
         x, info = lapack.dposv(H, right, lower=1)[1:]
         if info:
             x = np.linalg.lstsq(H, right, rcond=1e-12)[0]
-        S -= right[:, :F].T @ x[:, :F]
-        rhs = rhs - right[:, :F].T @ x[:, F]
+        coupling = right[:, :F].T @ x
+        S -= coupling[:, :F]
+        rhs -= coupling[:, F]
         solved.append(x)
-    held = pins.phi
-    S[held], S[:, held] = 0.0, 0.0
-    S[held, held] = 1.0
-    rhs[held] = 0.0
+    if pins is not None:
+        S[pins.phi], S[:, pins.phi], rhs[pins.phi] = 0.0, 0.0, 0.0
+        S[pins.phi, pins.phi] = 1.0
     # Scaled by its diagonal, so that one indifferent parameter does not swamp the others.
     d = np.sqrt(np.maximum(S.diagonal(), 1e-300))
     S /= d[:, None] * d
@@ -224,9 +225,11 @@ def _step(risk: Risk, normal: Normal, damping: float, pins: _Pins) -> tuple[Arra
     if info:
         dphi = np.linalg.lstsq(S, rhs / d, rcond=1e-14)[0]
     dphi = dphi / d if F else dphi
+    dz = np.empty((len(risk.t), len(risk.units.scale)))
     for i, (b, x) in enumerate(zip(risk.blocks, solved, strict=True)):
-        dz[b.rows] = (x[:, F] - x[:, :F] @ dphi + pins.moves[i]).reshape(K, -1).T
-    return dz, dphi + pins.phi_move
+        own = x[:, F] - x[:, :F] @ dphi
+        dz[b.rows] = (own if pins is None else own + pins.moves[i]).reshape(dz.shape[1], -1).T
+    return dz, dphi if pins is None else dphi + pins.phi_move
 
 
 def lbfgsb(

@@ -44,7 +44,7 @@ def _early(count: int) -> NDArray[np.bool_]:
     return np.arange(count) < (count + 1) // 2
 
 
-def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 12) -> tuple[Array, Array]:
+def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 10) -> tuple[Array, Array]:
     """Levenberg–Marquardt on φ alone at the GP mean, from all starts side by side.
 
     The first half of them keeps to positive parameters: through infinity a rate law such as k x/(K + x) has a
@@ -101,7 +101,7 @@ def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 12) -> t
             gain = np.where(better & np.isfinite(cost), cost - new_cost, np.where(better, np.inf, 0.0))
             phi = np.where(better[:, None], trial, phi)
             r, J = np.where(better[:, None], new_r, r), np.where(better[:, None, None], new_J, J)
-            settled = np.where(better, gain <= 1e-6 * (1.0 + new_cost), damping > 1e8).all()
+            settled = np.where(better, gain <= 1e-3 * (1.0 + new_cost), damping > 1e2).mean() >= 0.8
             cost = np.where(better, new_cost, cost)
             damping = np.where(better, damping * 0.1, damping * 10.0)
             if settled:
@@ -113,7 +113,7 @@ def distinct(phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
     """The best few different φ with the number of starts that ended at each; one is of the positive half."""
     found: list[tuple[int, int]] = []
     for i in np.argsort(cost):
-        if not np.isfinite(cost[i]):
+        if not cost[i] <= 1.5 * cost.min() + 1.0:  # so much worse a match never led to a lower risk
             continue
         for n, (j, count) in enumerate(found):
             near = np.abs(phi[i] - phi[j]) <= 1e-2 * (np.abs(phi[j]) + 1e-3)

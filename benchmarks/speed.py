@@ -1,0 +1,191 @@
+"""Speed, as ratios to yardsticks measured in the same run.
+
+    make bench        (or .venv/bin/python benchmarks/speed.py [--quick])
+
+1. The warm ODIN stage whole (evidence, warp, γ, states, θ): milliseconds, multiples of one numpy.linalg.eigh of a
+   200×200 matrix on one thread, and how many times faster than the authors' program (their seconds were measured
+   where that eigh takes 4.1 ms, and are scaled by it).
+2. Gauss–Newton against the paper's L-BFGS-B on the same risk from the same start.
+3. A warm default fit against what a user would do instead: scipy's LSODA and least_squares from ten random starts.
+4. The command from a cold shell against `import jax, pandas`, and its peak memory.
+Compare ratios, not seconds, and only on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+# Seconds of the authors' program per fit, low and high noise, and where one eigh takes 4.1 ms.
+AUTHORS = {"lotka_volterra": (1.8, 2.1), "fitzhugh_nagumo": (2.2, 3.2), "protein_transduction": (2.8, 11.7)}
+EIGH = 4.1e-3
+
+
+def clock(run: Callable[[], object], repeats: int) -> float:
+    """Median seconds of a call."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds))
+
+
+def eigh_seconds() -> float:
+    A = np.random.default_rng(0).normal(size=(200, 200))
+    return clock(lambda: np.linalg.eigh(A + A.T), 15)
+
+
+def odin_stage(draws: int) -> None:
+    import odinfer as od
+
+    print("\n1. warm ODIN stage whole")
+    print(f"{'':22} noise {'ms':>7} {'× eigh':>7} {'× faster than authors':>22}")
+    for name, authors in AUTHORS.items():
+        system = getattr(od.systems, name)
+        for level in (0, 1):
+            problems = [od.Problem(system.model, system.sample(system.levels[level], s)) for s in range(draws)]
+            method = od.Odin()
+            method.solve(problems[0], 0)
+            yard = eigh_seconds()
+            seconds = float(np.median([clock(lambda p=p: method.solve(p, 1), 3) for p in problems]))
+            yard = min(yard, eigh_seconds())
+            print(
+                f"{name:22} {'high' if level else 'low ':5} {1e3 * seconds:7.1f} {seconds / yard:7.1f} "
+                f"{authors[level] / EIGH / (seconds / yard):22.0f}",
+                flush=True,
+            )
+
+
+def optimisers(draws: int) -> None:
+    import odinfer as od
+    from odinfer.starts import draw
+
+    print("\n2. Gauss–Newton against L-BFGS-B: same risk, same start (medians)")
+    print(f"{'':22} {'settings':9} {'GN ms':>7} {'L-BFGS-B ms':>12} {'ratio':>6} {'GN risk not above by 0.01':>26}")
+    for name in AUTHORS:
+        system = getattr(od.systems, name)
+        presets = {"default": od.Odin(), "paper's": od.Odin.paper(system, hops=0)}
+        for label, method in presets.items():
+            rows = []
+            for seed in range(draws):
+                data = system.sample(system.levels[0], seed)
+                problem = system.problem(data) if label == "paper's" else od.Problem(system.model, data)
+                risk = method.risk(problem)
+                phi = draw(problem, 1, np.random.default_rng(seed))[0]
+                method.minimise(risk, risk.mean, phi)
+                start = time.perf_counter()
+                gn = method.minimise(risk, risk.mean, phi)
+                middle = time.perf_counter()
+                paper = od.Odin.paper(system, hops=0, optimizer="lbfgsb").minimise(risk, risk.mean, phi)
+                rows.append((middle - start, time.perf_counter() - middle, gn.risk - paper.risk))
+            gn, paper, gap = np.array(rows).T
+            print(
+                f"{name:22} {label:9} {1e3 * np.median(gn):7.1f} {1e3 * np.median(paper):12.0f} "
+                f"{np.median(paper / gn):6.0f} {np.sum(gap <= 0.01):22d} of {draws}",
+                flush=True,
+            )
+
+
+def scipy_instead(t: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, float]:
+    """Trajectory matching as a user would write it: ten random starts, θ and x0 free."""
+    from scipy.integrate import solve_ivp
+    from scipy.optimize import least_squares
+
+    def field(_: float, x: np.ndarray, a: float, b: float, c: float, d: float) -> list[float]:
+        return [a * x[0] - b * x[0] * x[1], -c * x[1] + d * x[0] * x[1]]
+
+    def residual(v: np.ndarray) -> np.ndarray:
+        run = solve_ivp(field, (t[0], t[-1]), v[4:], "LSODA", t_eval=t, args=tuple(v[:4]), rtol=1e-6, atol=1e-8)
+        return (run.y.T - y).ravel() if run.y.shape[1] == len(t) else np.full(y.size, 1e3)
+
+    rng = np.random.default_rng(seed)
+    best = min(
+        (
+            least_squares(
+                residual, np.r_[np.abs(rng.normal(size=4)), y[0]], bounds=(0, 100), x_scale="jac", max_nfev=200
+            )
+            for _ in range(10)
+        ),
+        key=lambda r: r.cost,
+    )
+    return best.x[:4], 2 * best.cost
+
+
+def against_scipy(draws: int) -> None:
+    import warnings
+
+    import odinfer as od
+
+    warnings.simplefilter("ignore")
+    print("\n3. a warm default fit of LV (σ = 0.1) against scipy LSODA + least_squares from 10 random starts")
+    system = od.systems.lotka_volterra
+    od.fit(system.model, system.sample(0.1, 999))
+    ours, theirs, failed, lost = [], [], 0, 0
+    for seed in range(draws):
+        data = system.sample(0.1, seed)
+        problem = od.Problem(system.model, data)
+        start = time.perf_counter()
+        fit = od.fit(problem, seed=seed)
+        middle = time.perf_counter()
+        _, cost = scipy_instead(data.t, data.y, seed)
+        theirs.append(time.perf_counter() - middle)
+        ours.append(middle - start)
+        x = fit.experiments["1"].x
+        failed += not fit.converged or float(((x - data.y) ** 2).sum()) > 2 * 0.01 * data.y.size
+        lost += cost > 2 * 0.01 * data.y.size
+    print(
+        f"   ours {1e3 * np.median(ours):.0f} ms, {failed} of {draws} failed; scipy {1e3 * np.median(theirs):.0f} ms, "
+        f"{lost} of {draws} failed; ratio {np.median(theirs) / np.median(ours):.0f}"
+    )
+
+
+def cold_shell(repeats: int) -> None:
+    print("\n4. `odinfer fit` on LV from a cold shell against `import jax, pandas`")
+    command = Path(sys.executable).with_name("odinfer")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([command, "example", "lotka_volterra", folder], check=True, capture_output=True)
+        files = [f"{folder}/lotka_volterra.ode", f"{folder}/lotka_volterra.csv", "-o", f"{folder}/out"]
+        yard, cold = [], []
+        for i in range(repeats):
+            cache = {"XDG_CACHE_HOME": f"{folder}/cache{i}"}  # never compiled before
+            yard.append(clock(lambda: subprocess.run([sys.executable, "-c", "import jax, pandas"], check=True), 1))
+            run = lambda env=cache: subprocess.run(  # noqa: E731
+                [command, "fit", *files], check=True, capture_output=True, env=os.environ | env
+            )
+            cold.append((clock(run, 1), clock(run, 1)))
+        first, again = np.median(cold, 0)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        yardstick = float(np.median(yard))
+    print(
+        f"   import {yardstick:.2f} s; fit {first:.2f} s ({first / yardstick:.1f} ×), again {again:.2f} s "
+        f"({again / yardstick:.1f} ×); peak memory {peak:.0f} MB"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer draws")
+    parser.add_argument("--only", type=int, help="one of the four parts")
+    options = parser.parse_args()
+    draws = 3 if options.quick else 10
+    print(f"one numpy.linalg.eigh of a 200×200 matrix: {1e3 * eigh_seconds():.1f} ms")
+    parts = {1: odin_stage, 2: optimisers, 3: against_scipy, 4: cold_shell}
+    for number, part in parts.items():
+        if options.only in (None, number):
+            part(draws if number < 4 else min(draws, 5))
+
+
+if __name__ == "__main__":
+    main()
