@@ -98,12 +98,11 @@ def main() -> None:
                     rows = list(pool.map(one, tasks, chunksize=5))
                     odin, default, limit = (np.median([r[k] for r in rows]) for k in ("odin", "default", "limit"))
                     worse = [r["seed"] for r in rows if r["worse"] > 1e-2]
-                    print(
-                        f"{short} {'low ' if level == 0 else 'high'} {points:2d} points {odin:9.3g} {AUTHORS[short, level]:9.3g} "
-                        f"{default:9.3g} {limit:9.3g} {default / limit:6.3f} {len(worse):6d} {sum(r['kept'] for r in rows):5d} "
-                        f"{sum(r['contradicted'] for r in rows):7d} {1e3 * np.median([r['seconds'] for r in rows]):6.0f}  {worse[:5]}",
-                        flush=True,
-                    )
+                    numbers = (odin, AUTHORS[short, level], default, limit, default / limit, len(worse))
+                    counts = (sum(r["kept"] for r in rows), sum(r["contradicted"] for r in rows))
+                    ms = 1e3 * np.median([r["seconds"] for r in rows])
+                    label = f"{short} {'high' if level else 'low'} {points} points"
+                    print(f"{label:18}" + "".join(f"{v:9.3g}" for v in (*numbers, *counts, ms)), worse[:5], flush=True)
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of systems, one a line)
 """The same defaults on systems that were not used to choose them: one to six states, many fields.
 
     .venv/bin/python benchmarks/other_systems.py [--draws 20] [--workers 2]

@@ -16,7 +16,7 @@ FEW = settings(max_examples=20, derandomize=True, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def risk_of(problem, kernel="matern52", jitter=1e-3, grid=1, temper=1.0) -> Risk:
+def risk_of(problem, kernel="matern52", jitter=1e-2, grid=1, temper=1.0) -> Risk:
     units = standardise(problem)
     return build_risk(problem, units, smooth_states(problem, units, kernel), jitter, grid, temper)
 
@@ -62,7 +62,7 @@ def lv_field(x, theta):
     return np.stack([a * x[:, 0] - b * x[:, 0] * x[:, 1], -c * x[:, 1] + d * x[:, 0] * x[:, 1]], -1)
 
 
-def by_cholesky(risk, z, phi, gamma, jitter=1e-3, temper=1.0):
+def by_cholesky(risk, z, phi, gamma, jitter=1e-2, temper=1.0):
     """Σ_k x'C⁻¹x + ‖x − y‖²/σ² + ‖f − Dx‖²_{(A + γI)⁻¹} + log det(A + γI) − 2 log p(θ), from the matrices."""
     p, units = risk.problem, risk.units
     theta = p.theta(phi)

@@ -13,6 +13,7 @@ from odinfer.errors import InputError as InputError
 from odinfer.errors import InputWarning as InputWarning
 from odinfer.fit import Fit as Fit
 from odinfer.fit import fit as fit
+from odinfer.methods import METHODS
 from odinfer.model import Model as Model
 from odinfer.problem import Problem as Problem
 from odinfer.simulate import simulate as simulate
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_LATER = {"Odin": "odinfer.methods.odin", "load": "odinfer.store", "systems": "odinfer.systems"}
+_LATER = {"load": "odinfer.store", "systems": "odinfer.systems"}
+_LATER |= {cls: f"odinfer.methods.{module}" for module, cls in METHODS.values()}
 
 
 def __getattr__(name: str) -> Any:

@@ -126,6 +126,7 @@ class Fit:
         stages: "odin" and "refined", where they ran.
         status, converged: how it ended, in words and as a truth value.
         details: numbers behind it: starts agreeing, kernels, fit quality, seconds.
+        samples: parameter → posterior draws (chain, draw), for methods that sample.
         warnings: sentences the user should read.
     """
 
@@ -146,6 +147,7 @@ class Fit:
     status: str
     converged: bool
     details: dict[str, Any]
+    samples: dict[str, Array] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @property

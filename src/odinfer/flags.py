@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -15,8 +16,6 @@ from odinfer.errors import InputError, nearest
 if TYPE_CHECKING:
     from odinfer.fit import Method
     from odinfer.problem import Problem
-
-METHODS = ("odin",)
 
 
 def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
@@ -59,14 +58,18 @@ def _columns(path: Path) -> set[str]:
 
 def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:
     """The method; its options are the fields of its dataclass, which checks them."""
-    from odinfer.methods.odin import Odin
+    from odinfer.methods import method_class
 
-    if name not in METHODS:
-        raise InputError(f"unknown method '{name}'{nearest(name, METHODS)}")
+    cls = method_class(name)
     given = {key: value for key, value in options.items() if value is not None}
+    known = {f.name for f in dataclasses.fields(cls)}
+    for key in given:
+        if key not in known:
+            raise InputError(f"the method '{name}' has no option '{key}'{nearest(key, sorted(known))}")
     with contextlib.suppress(KeyError, ValueError):
         given["gamma"] = float(given["gamma"])
-    return Odin.paper(paper, **given) if paper else Odin(**given)
+    method: Method = cls.paper(paper, **given) if paper else cls(**given)
+    return method
 
 
 def _pairs(flag: str, items: Iterable[str] | None) -> dict[str, str]:

@@ -65,7 +65,9 @@ def gradients_figure(fit: Fit) -> Figure | None:
         if name in fit.gamma:
             words = f"{fit.verdicts.get(name, 'not judged')}, γ = {number(fit.gamma[name], 2)}"
             _label(ax.set_title, words, _verdict_colour(fit, name), loc="left")
-    return _finish(figure, fit, {"slope by the equation": "-", "slope of the data": "--", "95 % band, with γ": "band"})
+    return _finish(
+        figure, fit, {"slope by the equation": "-", "slope of the data": "--", "95 % band of the smoother": "band"}
+    )
 
 
 def residuals_figure(fit: Fit) -> Figure:

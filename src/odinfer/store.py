@@ -111,6 +111,7 @@ def dumps(fit: Fit) -> str:
         **{key: _packed(getattr(fit, key)) for key in ("options", "details")},
         "stages": stages,
         "experiments": experiments,
+        "samples": _numbers(fit.samples),
     }
     lines = (f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -168,10 +169,11 @@ def _fit(content: dict[str, Any]) -> Fit:
         parts: dict[str, Any] = {key: _named(stage[key]) for key in _BY_NAME}
         parts |= {key: float(_array(stage[key])) for key in _STAGE}
         stages[name] = Stage(**parts, x=x, note=_text(stage["note"]), states=frame(times[0], x[0], states))
-    return Fit(**fields, experiments=experiments, stages=stages)
+    samples = {name: np.array(draws, float) for name, draws in content.get("samples", {}).items()}
+    return Fit(**fields, experiments=experiments, stages=stages, samples=samples)
 
 
-def _numbers(values: ArrayLike | Mapping[str, float]) -> Any:
+def _numbers(values: ArrayLike | Mapping[str, Any]) -> Any:
     """Numbers as (nested) lists, by name, or one number, with null and "inf" where JSON has no number."""
     if isinstance(values, Mapping):
         return {name: _numbers(value) for name, value in values.items()}
@@ -286,6 +288,7 @@ def to_xarray(fit: Fit) -> xr.Dataset:
         if fit.stages:
             x_stages = np.stack([s.x[i] for s in fit.stages.values()])
             variables[f"stage_x{end}"] = ("stage", f"time{end}", "state"), x_stages, note
+    variables |= {f"posterior_{name}": (("chain", "draw"), draws) for name, draws in fit.samples.items()}
     attrs = {
         "format": FORMAT,
         "version": fit.details.get("version", version()),

@@ -1,0 +1,25 @@
+"""The methods by name. A new one is one file here and one line in METHODS."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from odinfer.errors import InputError, nearest
+
+# name: module and class
+METHODS = {
+    "odin": ("odin", "Odin"),
+}
+
+
+def method_class(name: str) -> Any:
+    """The class of a method.
+
+    Raises:
+        InputError: no method has this name.
+    """
+    if name not in METHODS:
+        raise InputError(f"unknown method '{name}'{nearest(name, METHODS)}")
+    module, cls = METHODS[name]
+    return getattr(importlib.import_module(f"odinfer.methods.{module}"), cls)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer import __version__, starts
 from odinfer import gradient_matching as gm
 from odinfer import refine as rf
+from odinfer import starts
+from odinfer.assemble import assemble, named, observations, residual_squares, stage
 from odinfer.errors import InputError, Status, nearest
-from odinfer.fit import CONSISTENT, CONTRADICTS, Curve, ExperimentFit, Fit, Progress, Stage, frame
+from odinfer.fit import CONTRADICTS, Curve, Fit, Progress
 from odinfer.kernels import kernel
 from odinfer.problem import Problem
 from odinfer.risk import Risk
@@ -209,91 +210,54 @@ def _assemble(
     refined: rf.Refined | None,
     seconds: tuple[float, float],
 ) -> Fit:
-    """Everything as plain data in the user's units, and the verdicts."""
-    names, units = problem.model.states, risk.units
-    like = rf.Likelihood(problem, units.scale)
+    """Both stages as plain data, which of them to believe, and the verdicts."""
+    names = problem.model.states
     s = solutions[0] if solutions else _smoothed_only(risk)
     status = Status.NOT_FINITE if not solutions else Status.CONVERGED if s.converged else Status.MAX_ITERATIONS
     curves = gm.curves(risk, s) if solutions else gm.mean_curves(risk)
-    gamma = _named(names, s.gamma)
-    sigma = units.scale * np.sqrt([h.noise for h in risk.hypers])
-    rss = _rss(problem, [c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True)])
-    stages = {"odin": _stage(problem, s.phi, gamma, sigma, curves, s.risk, like.loglik(rss), seconds[0], status.value)}
+    gamma = named(names, s.gamma)
+    sigma = risk.units.scale * np.sqrt([h.noise for h in risk.hypers])
+    stages = {
+        "odin": stage(
+            problem, problem.theta(s.phi), curves, sigma,
+            gamma=gamma, objective=s.risk, seconds=seconds[0], note=status.value,
+        )
+    }  # fmt: skip
     used = "odin"
     if refined is not None:
         trajectories = [_trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
-        unbiased = _unbiased(problem, like, refined)
         end = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
-        stages["refined"] = _stage(
-            problem,
-            refined.phi,
-            gamma,
-            unbiased,
-            trajectories,
-            refined.objective,
-            refined.loglik,
-            seconds[1],
-            end.value,
-        )
-        noise = np.maximum(sigma**2, rss / like.n)
+        stages["refined"] = stage(
+            problem, problem.theta(refined.phi), trajectories, _unbiased(problem, refined),
+            gamma=gamma, objective=refined.objective, loglik=refined.loglik, seconds=seconds[1], note=end.value,
+        )  # fmt: skip
+        noise = np.maximum(sigma**2, residual_squares(problem, stages["odin"].x) / observations(problem))
         if not _misses(problem, stages["refined"].x, refined.sigma**2 / noise):
-            used, sigma, curves, status = "refined", unbiased, trajectories, end
+            used, curves, status = "refined", trajectories, end
     if method.refine and used == "odin" and status.converged:
         status = Status.ODIN_KEPT
     # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
-    guilty = {k for k, v in gamma.items() if v > CONTRADICTS_ABOVE and used == "odin"}
-    theta = stages[used].theta
-    details = {
-        "version": __version__,
-        "fixed": sorted(problem.fixed),
-        "starts": method.starts,
-        "starts_agreeing": agreeing,
-        "stage_used": used,
-        "iterations": s.iterations,
-        "kernels": {n: h.kernel for n, h in zip(names, risk.hypers, strict=True)},
-        "evidence": {n: h.evidence for n, h in zip(names, risk.hypers, strict=True)},
-        "observations": _named(names, like.n),
-        "rmse": _named(names, np.sqrt(_rss(problem, stages[used].x) / like.n)),
-        "loglik": stages[used].loglik,
-        "seconds": sum(seconds),
-    }
-    matches = gm.gradients(risk, s) if solutions else [None] * len(curves)
-    return Fit(
-        model=problem.model.name,
-        equations=problem.model.text,
-        method=method.name,
-        options=_plain(asdict(method)),
-        seed=seed,
-        state_names=names,
-        parameter_names=problem.model.parameters,
-        theta=theta,
-        gamma=gamma,
-        gamma_user=_named(names, s.gamma * (units.scale / units.time) ** 2),
-        sigma=_named(names, sigma),
-        verdicts={k: CONTRADICTS if k in guilty else CONSISTENT for k in names},
-        experiments={
-            e.name: ExperimentFit(e.t, e.y, c, g)
-            for e, c, g in zip(problem.data.experiments, curves, matches, strict=True)
-        },
-        stages=stages,
+    guilty = [k for k, v in gamma.items() if v > CONTRADICTS_ABOVE and used == "odin"]
+    return assemble(
+        problem,
+        method,
+        seed,
+        stages,
+        curves,
         status=status.value,
         converged=status.converged,
-        details=details,
-        warnings=tuple(_at_bounds(problem, theta)),
+        used=used,
+        units=risk.units,
+        gradients=gm.gradients(risk, s) if solutions else None,
+        verdicts=dict.fromkeys(guilty, CONTRADICTS),
+        details={
+            "starts": method.starts,
+            "starts_agreeing": agreeing,
+            "iterations": s.iterations,
+            "kernels": {n: h.kernel for n, h in zip(names, risk.hypers, strict=True)},
+            "evidence": {n: h.evidence for n, h in zip(names, risk.hypers, strict=True)},
+        },
     )
-
-
-def _at_bounds(problem: Problem, theta: dict[str, float]) -> Iterator[str]:
-    for name in problem.free:
-        low, high = problem.limits(name)
-        if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
-            yield f"parameter '{name}' is at its bound ({theta[name]:g})"
-
-
-def _rss(problem: Problem, x: Sequence[Array]) -> Array:
-    """Residual sums of squares (K,) over all experiments."""
-    parts = [np.nansum((xe - e.y) ** 2, 0) for xe, e in zip(x, problem.data.experiments, strict=True)]
-    return np.asarray(np.sum(parts, 0))
 
 
 def _misses(problem: Problem, x: Sequence[Array], ratio: Array) -> bool:
@@ -308,34 +272,16 @@ def _misses(problem: Problem, x: Sequence[Array], ratio: Array) -> bool:
     return bool(((ratio > _MISFIT) & (durbin_watson < _SMOOTH)).any())
 
 
-def _named(names: Sequence[str], values: Any) -> dict[str, Any]:
-    return dict(zip(names, np.asarray(values).tolist(), strict=True))
-
-
-def _plain(options: dict[str, Any]) -> dict[str, Any]:
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
-
-
 def _smoothed_only(risk: Risk) -> Solution:
     """What is left when no start gave a finite model: the GP means."""
     nothing = np.full(len(risk.problem.free), np.nan)
     return Solution(risk.mean, nothing, np.full(risk.mean.shape[1], np.nan), np.inf, 0, False)
 
 
-def _stage(
-    problem: Problem, phi: Array, gamma: dict[str, float], sigma: Array, curves: list[Curve], objective: float,
-    loglik: float, seconds: float, note: str,
-) -> Stage:  # fmt: skip
-    theta = _named(problem.model.parameters, problem.theta(phi))
-    x = tuple(c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True))
-    states = frame(problem.data.experiments[0].t, x[0], problem.model.states)
-    return Stage(theta, gamma, _named(problem.model.states, sigma), x, float(objective), loglik, seconds, note, states)
-
-
-def _unbiased(problem: Problem, like: rf.Likelihood, refined: rf.Refined) -> Array:
+def _unbiased(problem: Problem, refined: rf.Refined) -> Array:
     """Noise standard deviations with the fitted unknowns taken off the degrees of freedom, evenly over states."""
-    used = refined.information.shape[0] / len(like.n)
-    correction = np.sqrt(like.n / np.maximum(like.n - used, 1.0))
+    n = observations(problem)
+    correction = np.sqrt(n / np.maximum(n - refined.information.shape[0] / len(n), 1.0))
     return np.where(np.isnan(problem.known_sigma), refined.sigma * correction, refined.sigma)
 
 

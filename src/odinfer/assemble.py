@@ -1,0 +1,146 @@
+"""From a method's numbers to a Fit: names, residuals and warnings, the same for every method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from odinfer.fit import CONSISTENT, Curve, ExperimentFit, Fit, Gradients, Stage, frame
+from odinfer.problem import Problem
+from odinfer.risk import Units
+
+Array = NDArray[np.float64]
+
+
+def named(names: Sequence[str], values: ArrayLike) -> dict[str, Any]:
+    """Values by name."""
+    return dict(zip(names, np.asarray(values).tolist(), strict=True))
+
+
+def residual_squares(problem: Problem, x: Sequence[Array]) -> Array:
+    """Residual sums of squares (K,) of states x, one (N, K) array per experiment at its observation times."""
+    parts = [np.nansum((xe - e.y) ** 2, 0) for xe, e in zip(x, problem.data.experiments, strict=True)]
+    return np.asarray(np.sum(parts, 0))
+
+
+def observations(problem: Problem) -> NDArray[np.int64]:
+    """Number of observations of every state (K,)."""
+    return np.asarray(np.sum([np.isfinite(e.y).sum(0) for e in problem.data.experiments], 0))
+
+
+def log_likelihood(problem: Problem, x: Sequence[Array], sigma: Array | None = None) -> float:
+    """Gaussian log-likelihood of the data given states x; at its maximum over unknown noise if sigma is None."""
+    rss, n = residual_squares(problem, x), observations(problem)
+    known = problem.known_sigma if sigma is None else sigma
+    variance = np.where(np.isnan(known), np.maximum(rss / n, 1e-300), known**2)
+    return float(-0.5 * (n * np.log(2 * np.pi * variance) + rss / variance).sum())
+
+
+def stage(
+    problem: Problem,
+    theta: Array,
+    curves: Sequence[Curve],
+    sigma: Array,
+    *,
+    gamma: Mapping[str, float] | None = None,
+    objective: float = float("nan"),
+    loglik: float | None = None,
+    seconds: float = float("nan"),
+    note: str = "converged",
+) -> Stage:
+    """One stage of a fit from all parameters theta (P,), the curve of every experiment and the noise sigma (K,)."""
+    names = problem.model.states
+    x = tuple(c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True))
+    return Stage(
+        theta=named(problem.model.parameters, theta),
+        gamma=dict(gamma or {}),
+        sigma=named(names, sigma),
+        x=x,
+        objective=float(objective),
+        loglik=log_likelihood(problem, x) if loglik is None else loglik,
+        seconds=seconds,
+        note=note,
+        states=frame(problem.data.experiments[0].t, x[0], names),
+    )
+
+
+def assemble(
+    problem: Problem,
+    method: Any,
+    seed: int,
+    stages: dict[str, Stage],
+    curves: Sequence[Curve],
+    *,
+    status: str,
+    converged: bool,
+    used: str | None = None,
+    units: Units | None = None,
+    gradients: Sequence[Gradients] | None = None,
+    verdicts: Mapping[str, str] | None = None,
+    details: Mapping[str, Any] | None = None,
+    samples: Mapping[str, Array] | None = None,
+    warnings: Sequence[str] = (),
+) -> Fit:
+    """The Fit of a method (a frozen dataclass with a `name`).
+
+    Args:
+        stages: by name; the estimates of `used` (the last one if None) are the result.
+        curves: of the result, one per experiment.
+        units: the standardisation that γ is measured in, where there is a γ.
+        gradients: f against the smoother's slope per experiment, where the method has it.
+        verdicts: per state; consistent where nothing is said.
+        samples: parameter → posterior draws (chain, draw), thinned to a few thousand.
+    """
+    from odinfer import __version__
+
+    names = problem.model.states
+    used = used or list(stages)[-1]
+    result = stages[used]
+    rate = np.ones(len(names)) if units is None else (units.scale / units.time) ** 2
+    gamma = result.gamma
+    common = {
+        "version": __version__,
+        "fixed": sorted(problem.fixed),
+        "stage_used": used,
+        "observations": named(names, observations(problem)),
+        "rmse": named(names, np.sqrt(residual_squares(problem, result.x) / observations(problem))),
+        "loglik": result.loglik,
+        "seconds": float(np.nansum([s.seconds for s in stages.values()])),
+    }
+    options = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(method).items()}
+    experiments = {
+        e.name: ExperimentFit(e.t, e.y, curve, gradients[i] if gradients else None)
+        for i, (e, curve) in enumerate(zip(problem.data.experiments, curves, strict=True))
+    }
+    return Fit(
+        model=problem.model.name,
+        equations=problem.model.text,
+        method=method.name,
+        options=options,
+        seed=seed,
+        state_names=names,
+        parameter_names=problem.model.parameters,
+        theta=result.theta,
+        gamma=gamma,
+        gamma_user={n: gamma[n] * float(r) for n, r in zip(names, rate, strict=True) if n in gamma},
+        sigma=result.sigma,
+        verdicts={n: (verdicts or {}).get(n, CONSISTENT) for n in names} if gamma else {},
+        experiments=experiments,
+        stages=stages,
+        status=status,
+        converged=converged,
+        details=common | dict(details or {}),
+        samples=dict(samples or {}),
+        warnings=(*warnings, *_at_bounds(problem, result.theta)),
+    )
+
+
+def _at_bounds(problem: Problem, theta: Mapping[str, float]) -> Iterator[str]:
+    for name in problem.free:
+        low, high = problem.limits(name)
+        if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
+            yield f"parameter '{name}' is at its bound ({theta[name]:g})"

@@ -1,0 +1,175 @@
+"""A model: its field and Jacobians, from text and from functions, and fields that cannot be used."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import odinfer as od
+
+FEW = settings(max_examples=20, derandomize=True, deadline=None)
+NOTHING = np.zeros((1, 0))
+
+
+def hand_written(t, x, theta):
+    a, b, c, d = theta
+    return [a * x[0] - b * x[0] * x[1], -c * x[1] + d * x[0] * x[1]]
+
+
+@FEW
+@given(x=st.tuples(*[st.floats(0.1, 5.0)] * 2), theta=st.tuples(*[st.floats(0.1, 4.0)] * 4))
+def test_the_field_and_its_jacobians_equal_finite_differences(lv, x, theta):
+    x, theta, h = np.array([x]), np.array(theta), 1e-6
+    f, fx, ft = lv.model.linearise(np.zeros(1), x, theta, NOTHING)
+    np.testing.assert_allclose(f[0], hand_written(0.0, x[0], theta), rtol=1e-12, atol=1e-12)
+
+    def at(dx, dtheta):
+        return np.array(hand_written(0.0, x[0] + dx, theta + dtheta))
+
+    for j, e in enumerate(np.eye(2)):
+        np.testing.assert_allclose(fx[0, :, j], (at(h * e, 0) - at(-h * e, 0)) / (2 * h), atol=1e-6)
+    for j, e in enumerate(np.eye(4)):
+        np.testing.assert_allclose(ft[0, :, j], (at(0, h * e) - at(0, -h * e)) / (2 * h), atol=1e-6)
+
+
+def test_points_may_have_their_own_parameters_and_any_number():
+    model = od.Model.from_text("x' = a*x + t + u\ninput u")
+    for n in (1, 7, 150):
+        t, x, a, u = np.arange(float(n)), np.ones((n, 1)), np.linspace(0, 1, n)[:, None], np.full((n, 1), 10.0)
+        f, fx, ft = model.linearise(t, x, a, u)
+        assert f.shape == (n, 1)
+        assert fx.shape == ft.shape == (n, 1, 1)
+        np.testing.assert_allclose(f[:, 0], a[:, 0] + t + 10.0)
+        np.testing.assert_allclose(fx[:, 0, 0], a[:, 0])
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        hand_written,
+        lambda t, x, p: tuple(hand_written(t, x, p)),
+        lambda t, x, p: jnp.stack(hand_written(t, x, p)),
+        lambda t, x, p: jnp.array(hand_written(t, x, p)),
+    ],
+    ids=["list", "tuple", "stack", "array"],
+)
+def test_functions_and_text_give_the_same_field(lv, field):
+    model = od.Model(field, lv.model.states, lv.model.parameters)
+    x = np.random.default_rng(0).uniform(0.5, 5, (6, 2))
+    theta = np.array([2.0, 1.0, 4.0, 1.0])
+    empty = np.zeros((6, 0))
+    for ours, theirs in zip(
+        model.linearise(lv.t[:6], x, theta, empty), lv.model.linearise(lv.t[:6], x, theta, empty), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-13)
+
+
+def test_text_and_function_give_the_same_fit(lv, lv_data, lv_fit):
+    fit = od.fit(od.Model(hand_written, lv.model.states, lv.model.parameters), lv_data)
+    for stage in ("odin", "refined"):
+        for name, value in lv_fit.stages[stage].theta.items():
+            assert fit.stages[stage].theta[name] == pytest.approx(value, rel=1e-6)
+    assert fit.equations is None
+    assert lv_fit.equations == lv.model.text
+
+
+def test_a_field_of_one_state_may_return_a_number():
+    model = od.Model(lambda t, x, p: -p[0] * x[0], ["x"], ["k"])
+    f, _, _ = model.linearise(np.zeros(3), np.ones((3, 1)), np.array([2.0]), np.zeros((3, 0)))
+    np.testing.assert_array_equal(f, [[-2.0]] * 3)
+
+
+def test_whole_numbers_are_no_trap():
+    model = od.Model(lambda t, x, p: [1, 2 * x[0]], ["x", "y"], [])
+    f, fx, ft = model.linearise(np.zeros(1), np.array([[3.0, 4.0]]), np.zeros(0), NOTHING)
+    np.testing.assert_array_equal(f, [[1.0, 6.0]])
+    np.testing.assert_array_equal(fx, [[[0.0, 0.0], [2.0, 0.0]]])
+    assert ft.shape == (1, 2, 0)
+
+
+# --- what cannot be used
+
+
+def numpy_field(t, x, p):
+    return np.exp(np.asarray(x)) * p[0]
+
+
+def branching(t, x, p):
+    return [-p[0] * x[0] if x[0] > 0 else 0.0]
+
+
+def while_loop(t, x, p):
+    total = x[0]
+    while total < p[0]:
+        total = total + 1.0
+    return [total]
+
+
+@pytest.mark.parametrize("field", [numpy_field, branching, while_loop, lambda t, x, p: [float(x[0])]])
+def test_a_field_that_cannot_be_traced_is_refused_in_one_line(field, decay_data):
+    with pytest.raises(od.InputError) as caught:
+        od.fit(od.Model(field, ["x"], ["k"]), decay_data)
+    assert "\n" not in str(caught.value)
+    assert "jnp.where" in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [], [[1.0, 2.0]]])
+def test_a_field_with_the_wrong_number_of_values_is_refused_in_one_line(values, decay_data):
+    with pytest.raises(od.InputError) as caught:
+        od.fit(od.Model(lambda t, x, p: values, ["x"], ["k"]), decay_data)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [lambda t, x: [x[0]], lambda t, x, p: [x[0] * p[3]], lambda t, x, p: None, lambda t, x, p: "x", lambda t, x, p: {"x": x[0]}],
+    ids=["too few arguments", "index out of range", "nothing", "text", "dictionary"],
+)
+def test_other_mistakes_in_a_field_are_input_errors_too(field, decay_data):
+    with pytest.raises(od.InputError) as caught:
+        od.fit(od.Model(field, ["x"], ["k"]), decay_data)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("states", "parameters", "words"),
+    [
+        (["x", "x"], ["k"], "used twice"),
+        (["x"], ["x"], "used twice"),
+        ([], ["k"], "at least one state"),
+        ("x", ["k"], "list of names"),
+        (["t"], ["k"], "reserved"),
+        (["x"], ["lambda"], "reserved"),
+        (["x"], [""], "must be text"),
+        ([3], ["k"], "must be text"),
+    ],
+)
+def test_names_that_cannot_be_used_are_refused(states, parameters, words):
+    with pytest.raises(od.InputError, match=words):
+        od.Model(lambda t, x, p: x, states, parameters)
+
+
+def test_a_model_of_something_else_than_a_function_is_refused():
+    with pytest.raises(od.InputError, match="from_text"):
+        od.Model("x' = -k*x", ["x"], ["k"])
+
+
+def test_a_model_file_is_named_after_itself_and_read_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "fast decay.ode"
+    path.write_text("x' = -k*x", encoding="utf-8-sig")
+    model = od.Model.from_file(path)
+    assert model.name == "fast decay"
+    assert model.parameters == ("k",)
+
+
+def test_model_files_that_cannot_be_read_are_refused(tmp_path):
+    (tmp_path / "binary.ode").write_bytes(b"\xff\xfe\x00\x81")
+    for name, words in (("none.ode", "does not exist"), ("binary.ode", "UTF-8"), (".", "folder")):
+        with pytest.raises(od.InputError, match=words):
+            od.Model.from_file(tmp_path / name)
+
+
+def test_the_model_shows_what_it_is(lv):
+    assert "prey, predator" in repr(lv.model)
+    assert "a, b, c, d" in repr(lv.model)

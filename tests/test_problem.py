@@ -1,0 +1,158 @@
+"""A problem: what overrides what, where every unknown may lie, and one line for everything that does not fit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import odinfer as od
+
+FEW = settings(max_examples=25, derandomize=True, deadline=None)
+VALUES = st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=4)
+
+
+@FEW
+@given(theta=VALUES, log=st.sets(st.sampled_from("abcd")), fixed=st.sets(st.sampled_from("abcd")))
+def test_parameters_go_to_their_scales_and_back(lv, lv_data, theta, log, fixed):
+    values = dict(zip("abcd", theta, strict=True))
+    p = od.Problem(
+        lv.model, lv_data, scale=dict.fromkeys(log, "log"), fixed={name: values[name] for name in fixed}
+    )
+    assert p.free == tuple(name for name in "abcd" if name not in fixed)
+    phi = p.phi(np.array(theta))
+    assert phi.shape == (len(p.free),)
+    np.testing.assert_allclose(p.theta(phi), theta, rtol=1e-12)
+    stacked = np.stack([phi, phi + 0.1])
+    assert p.theta(stacked).shape == (2, 4)
+    for i, name in enumerate(p.free):
+        assert phi[i] == pytest.approx(np.log(values[name]) if name in log else values[name])
+        assert p.slope(phi)[i] == pytest.approx(values[name] if name in log else 1.0)
+
+
+def test_limits_come_from_bounds_scale_prior_and_positivity(lv, lv_data):
+    p = od.Problem(
+        lv.model,
+        lv_data,
+        bounds={"a": (None, 7.0), "prey": (0.5, None)},
+        scale={"b": "log"},
+        prior={"c": ("uniform", 1.0, 9.0), "d": ("lognormal", 1.0, 1.0)},
+    )
+    assert p.limits("a") == (-np.inf, 7.0)
+    assert p.limits("b") == (0.0, np.inf)
+    assert p.limits("c") == (1.0, 9.0)
+    assert p.limits("d") == (0.0, np.inf)
+    assert p.limits("prey") == (0.5, np.inf)
+    np.testing.assert_array_equal(p.phi_bounds[0], [-np.inf, -np.inf, 1.0, 0.0])
+    np.testing.assert_array_equal(p.state_bounds[0], [0.5, -np.inf])
+    positive = od.Problem(lv.model, lv_data, positive=True, bounds={"a": (-3.0, 2.0)})
+    assert positive.limits("a") == (0.0, 2.0)
+    assert positive.limits("d") == (0.0, np.inf)
+    assert positive.limits("prey") == (-np.inf, np.inf)
+
+
+def test_the_problem_overrides_what_the_model_says(lv_data):
+    model = od.Model.from_text(
+        """prey' = a*prey - b*prey*predator
+        predator' = -c*predator + d*prey*predator
+        0 < a < 5; fixed b = 1; start c = 3; log d; d ~ lognormal(1, 0.5); prey > 0"""
+    )
+    own = od.Problem(model, lv_data)
+    assert own.limits("a") == (0.0, 5.0)
+    assert own.limits("prey") == (0.0, np.inf)
+    assert own.fixed == {"b": 1.0}
+    assert own.start == {"c": 3.0}
+    assert own.scale == {"d": "log"}
+    other = od.Problem(
+        model, lv_data, bounds={"a": (1.0, 9.0)}, fixed={"b": 2.0}, start={"c": 4.0}, scale={"d": "linear"}
+    )
+    assert other.limits("a") == (1.0, 9.0)
+    assert other.fixed == {"b": 2.0}
+    assert other.start == {"c": 4.0}
+    assert not other.is_log.any()
+    assert own.free == other.free == ("a", "c", "d")
+
+
+def test_data_are_put_in_the_order_of_the_model(lv, lv_data):
+    swapped = od.Data(lv_data.t, lv_data.y[:, ::-1], states=["predator", "prey"])
+    more = od.Data(lv_data.t, np.column_stack([lv_data.y[:, ::-1], lv_data.y[:, 0]]), states=["predator", "prey", "z"])
+    for data in (swapped, more):
+        np.testing.assert_array_equal(od.Problem(lv.model, data).data.y, lv_data.y)
+
+
+def test_inputs_are_linear_between_their_values():
+    t = np.arange(6.0)
+    model = od.Model.from_text("x' = -k*x + u - v\ninput u, v")
+    data = od.Data(t, np.exp(-t), states=["x"], inputs={"v": t**2, "u": ([0.0, 5.0], [1.0, 6.0])})
+    np.testing.assert_allclose(
+        od.Problem(model, data).inputs_at(0, np.array([0.0, 1.5, 5.0])), [[1.0, 0.0], [2.5, 2.5], [6.0, 25.0]]
+    )
+
+
+BAD = {
+    "an unknown parameter in bounds": ({"bounds": {"aa": (0, 1)}}, "no 'aa'"),
+    "an unknown parameter in fixed": ({"fixed": {"q": 1.0}}, "no 'q'"),
+    "an unknown parameter in prior": ({"prior": {"q": ("normal", 0, 1)}}, "no 'q'"),
+    "a state in sigma that is none": ({"sigma": {"preyy": 0.1}}, "did you mean 'prey'"),
+    "bounds that are no pair": ({"bounds": {"a": 3}}, "pair"),
+    "bounds of three": ({"bounds": {"a": (1, 2, 3)}}, "pair"),
+    "bounds the wrong way round": ({"bounds": {"a": (2.0, 1.0)}}, "must be below"),
+    "bounds without room": ({"bounds": {"a": (2.0, 2.0)}}, "must be below"),
+    "a bound that is no number": ({"bounds": {"a": ("low", 1.0)}}, "number"),
+    "a bound that is NaN": ({"bounds": {"a": (np.nan, 1.0)}}, "number"),
+    "a start outside the bounds": ({"start": {"a": 9.0}, "bounds": {"a": (0, 5)}}, "outside its bounds"),
+    "a fixed value outside the bounds": ({"fixed": {"a": 9.0}, "bounds": {"a": (0, 5)}}, "outside its bounds"),
+    "a negative start with positivity": ({"start": {"a": -1.0}, "positive": True}, "outside its bounds"),
+    "a start that is text": ({"start": {"a": "x"}}, "number"),
+    "an infinite fixed value": ({"fixed": {"a": np.inf}}, "finite"),
+    "an unknown scale": ({"scale": {"a": "log10"}}, "'log' or 'linear'"),
+    "a sigma of zero": ({"sigma": {"prey": 0.0}}, "positive"),
+    "a sigma that is text": ({"sigma": {"prey": "small"}}, "number"),
+    "an unknown prior": ({"prior": {"a": ("norml", 0, 1)}}, "did you mean 'normal'"),
+    "a prior of one number": ({"prior": {"a": ("normal", 0)}}, "prior of 'a'"),
+    "a prior without spread": ({"prior": {"a": ("normal", 0, 0)}}, "positive"),
+    "a uniform prior the wrong way round": ({"prior": {"a": ("uniform", 2, 1)}}, "low < high"),
+    "a lognormal prior around a negative median": ({"prior": {"a": ("lognormal", -1, 1)}}, "positive"),
+    "a prior that is not finite": ({"prior": {"a": ("normal", np.nan, 1)}}, "finite"),
+    "bounds that are a list": ({"bounds": [(0, 1)]}, "dictionary"),
+    "a log scale with a negative upper bound": ({"scale": {"a": "log"}, "bounds": {"a": (None, -1.0)}}, "must be below"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_does_not_fit_is_refused_in_one_line(lv, lv_data, case):
+    options, words = BAD[case]
+    with pytest.raises(od.InputError) as caught:
+        od.Problem(lv.model, lv_data, **options)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_log_scaled_parameter_cannot_start_or_stay_at_zero(lv, lv_data):
+    for option in ("start", "fixed"):
+        with pytest.raises(od.InputError, match="'a'"):
+            od.Problem(lv.model, lv_data, scale={"a": "log"}, **{option: {"a": 0.0}})
+
+
+def test_states_that_are_not_observed_and_inputs_without_values_are_refused(lv, lv_data):
+    with pytest.raises(od.InputError, match="'predator' is not observed"):
+        od.Problem(lv.model, lv_data.select(["prey"]))
+    model = od.Model.from_text("prey' = u - a*prey\ninput u")
+    with pytest.raises(od.InputError, match="input 'u' has no values"):
+        od.Problem(model, lv_data.select(["prey"]))
+    with pytest.raises(od.InputError, match="Model and Data"):
+        od.Problem(lv_data, lv.model)
+
+
+def test_equations_that_are_not_finite_at_the_data_are_refused_with_the_place():
+    t = np.linspace(0.0, 2.0, 6)
+    model = od.Model.from_text("x' = -k*log(x)")
+    problem = od.Problem(model, od.Data(t, [1.0, 0.5, 0.2, -0.1, 0.1, 0.2], states=["x"]))
+    with pytest.raises(od.InputError, match=r"equation for 'x' is not finite at t = 1\.2.*x = -0\.1"):
+        problem.check_field()
+    od.Problem(model, problem.data, bounds={"x": (1e-3, None)}).check_field()
+
+
+def test_equations_finite_for_some_parameters_pass():
+    t = np.linspace(0.0, 2.0, 6)
+    model = od.Model.from_text("x' = -sqrt(k - 0.5)*x")  # not finite for every k
+    od.Problem(model, od.Data(t, np.exp(-t), states=["x"])).check_field()
