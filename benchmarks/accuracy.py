@@ -87,9 +87,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=1000)
     options = parser.parse_args()
-    print(
-        f"{'setting':16} {'ODIN':>9} {'authors':>9} {'default':>9} {'limit':>9} {'ratio':>6} {'worse':>6} {'kept':>5} {'γ alarm':>7} {'ms':>6}"
-    )
+    head = ("ODIN", "authors", "default", "limit", "ratio", "worse", "kept", "alarm", "ms")
+    print(f"{'setting':18}" + "".join(f"{h:>9}" for h in head))
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for short in options.settings.split(","):
             for level in (0, 1):

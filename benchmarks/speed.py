@@ -14,6 +14,7 @@ Compare ratios, not seconds, and only on a quiet machine.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import resource
 import subprocess
@@ -59,7 +60,7 @@ def odin_stage(draws: int) -> None:
             method = od.Odin()
             method.solve(problems[0], 0)
             yard = eigh_seconds()
-            seconds = float(np.median([clock(lambda p=p: method.solve(p, 1), 3) for p in problems]))
+            seconds = float(np.median([clock(functools.partial(method.solve, p, 1), 3) for p in problems]))
             yard = min(yard, eigh_seconds())
             print(
                 f"{name:22} {'high' if level else 'low ':5} {1e3 * seconds:7.1f} {seconds / yard:7.1f} "

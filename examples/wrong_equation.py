@@ -1,4 +1,4 @@
-"""γ tells which equation the data contradict: the second model has the wrong law for prey, the right one for predator."""
+"""γ tells which equation the data contradict: the second model has the wrong law for prey only."""
 
 import odinfer as od
 

@@ -1,5 +1,7 @@
 """Priors: densities, derivatives, and the pull they have on a fit."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -44,11 +46,16 @@ def test_derivatives_equal_finite_differences(kind, a, b, v):
     assert d(v)[2] == pytest.approx(difference(lambda w: d(w)[1], v, h), rel=1e-5, abs=1e-5)
 
 
+@functools.cache
+def functions():
+    single = Prior.of({"b": lambda v: v**4 / 3 - v}, ("a", "b", "c"))
+    return single, Prior.of(lambda p: (p["a"] * p["b"] - 1) ** 2 + p["c"] ** 3, ("a", "b", "c"))
+
+
 @FEW
 @given(theta=st.tuples(*[st.floats(0.2, 3.0)] * 3))
 def test_functions_give_derivatives_like_finite_differences(theta):
-    prior = Prior.of({"b": lambda v: v**4 / 3 - v}, ("a", "b", "c"))
-    joint = Prior.of(lambda p: (p["a"] * p["b"] - 1) ** 2 + p["c"] ** 3, ("a", "b", "c"))
+    prior, joint = functions()
     theta, h = np.array(theta), 1e-5
     for one in (prior, joint):
         _, g, H = one.derivatives(theta)

@@ -80,7 +80,7 @@ def test_explicit_time_enters():
     np.testing.assert_allclose(od.simulate(model, [2.0], [0.5], t)[:, 0], 0.5 + 2 * (np.sin(t) - np.sin(1.0)), atol=1e-8)
 
 
-@pytest.mark.parametrize("text", ["x' = a*x^2", "x' = a*exp(x - 1) + x^2 - x^2", "x' = -a/(2*x)", "x' = -a*sqrt(x) - 0.2"])
+@pytest.mark.parametrize("text", ["x' = a*x^2", "x' = -a/(2*x)", "x' = -a*sqrt(x) - 0.2"])
 def test_rows_after_a_blow_up_are_nan_and_rows_before_it_stay(text):
     model = od.Model.from_text(text)
     t = np.linspace(0.0, 3.0, 31)

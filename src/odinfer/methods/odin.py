@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ CONTRADICTS_ABOVE = 0.1
 # A trajectory misses the data if its residuals are this many times the noise in variance, and run in smooth
 # stretches (Durbin–Watson statistic; 2 for white residuals) rather than scatter.
 _MISFIT, _SMOOTH = 4.0, 0.8
+# A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum.
+_CONVINCING = 1.15
+_MOST_UNKNOWNS = 2000  # for a second look on a finer grid: the algebra is dense
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class Odin:
         odin_seconds = time.perf_counter() - clock
         say("following trajectories", 0.6)
         clock = time.perf_counter()
-        refined = _refine(problem, risk, solutions) if self.refine and solutions else None
+        refined = self.follow(problem, risk, solutions, seed) if self.refine and solutions else None
         seconds = (odin_seconds, time.perf_counter() - clock)
         say("done", 1.0)
         return _assemble(self, problem, seed, risk, solutions, agreeing, refined, seconds)
@@ -171,6 +174,19 @@ class Odin:
         if self.optimizer == "lbfgsb":
             return lbfgsb(risk, z, phi, self.rule, hops=self.hops, rng=rng)
         return gauss_newton(risk, z, phi, self.rule, rival=rival, gamma=gamma)
+
+    def follow(self, problem: Problem, risk: Risk, solutions: list[Solution], seed: int) -> rf.Refined | None:
+        """Stage two: the best trajectory from ODIN's minima, and from those of a finer grid if it is not convincing."""
+        best = _refine(problem, risk, solutions)
+        noise = risk.units.scale * np.sqrt([h.noise for h in risk.hypers])
+        if best is not None and (best.sigma <= _CONVINCING * noise).all():
+            return best
+        if 2 * risk.mean.size > _MOST_UNKNOWNS:
+            return best
+        # On a finer grid with less weight on the smoother ODIN is less biased, though slower.
+        finer = replace(self, grid=2 * self.grid, temper=2.0 * self.temper)
+        risk, solutions, _ = finer.solve(problem, seed)
+        return min((r for r in (best, _refine(problem, risk, solutions)) if r), key=lambda r: r.objective, default=None)
 
     def hop(self, risk: Risk, best: Solution, count: int, rng: np.random.Generator) -> tuple[Solution, int]:
         """Basin hopping: minimise again from around the best solution, at three distances and three γ in turn."""

@@ -1,0 +1,179 @@
+"""Whether Markov chains can be believed: R-hat, effective sample sizes, the sentence; and from chains to a Fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from odinfer import gradient_matching as gm
+from odinfer.assemble import assemble, named, stage
+from odinfer.fit import Curve, Fit
+from odinfer.risk import Risk
+from odinfer.solve import Solution
+
+Array = NDArray[np.float64]
+
+# Chains agree below this R-hat; below so many effective draws the posterior mean itself is a guess.
+R_HAT_LIMIT, ESS_LIMIT, DIVERGENT_LIMIT = 1.05, 100.0, 0.01
+_KEPT_CHAINS, _KEPT_DRAWS = 4, 1000
+
+
+def split(draws: Array, parts: int = 2) -> Array:
+    """Chains (C, N) cut into `parts` pieces each, (parts·C, N // parts); a drift shows as disagreement."""
+    n = draws.shape[1] // parts
+    return draws[:, draws.shape[1] - parts * n :].reshape(parts * draws.shape[0], n)
+
+
+def r_hat(draws: Array) -> float:
+    """Split R-hat of chains (C, N), the larger of the rank-normalised (location) and the folded one (spread).
+
+    1 for chains that agree; infinite for chains each stuck at its own value; NaN for fewer than 4 draws.
+    """
+    if draws.shape[1] < 4 or not np.isfinite(draws).all():
+        return float("nan")
+    pieces = split(draws)
+    return max(_plain_r_hat(_normal_scores(v)) for v in (pieces, np.abs(pieces - np.median(pieces))))
+
+
+def ess(draws: Array) -> float:
+    """Bulk effective sample size of chains (C, N): of the rank-normalised pieces, by Geyer's initial sequence."""
+    if draws.shape[1] < 4 or not np.isfinite(draws).all():
+        return float("nan")
+    x = _normal_scores(split(draws))
+    C, n = x.shape
+    centred = x - x.mean(1, keepdims=True)
+    spectrum = np.fft.rfft(centred, 2 * n)
+    cov = np.fft.irfft(np.abs(spectrum) ** 2, 2 * n)[:, :n].mean(0) / n
+    within = cov[0] * n / (n - 1)
+    total = within * (n - 1) / n + x.mean(1).var(ddof=1)
+    if not total > 0 or not within > 0:
+        return 0.0 if total > 0 else float("nan")
+    rho = 1.0 - (within - cov) / total
+    rho[0] = 1.0
+    pairs = rho[: n - n % 2].reshape(-1, 2).sum(1)
+    end = np.flatnonzero(pairs < 0)
+    pairs = np.minimum.accumulate(pairs[: end[0] if len(end) else len(pairs)])  # positive and falling
+    time = max(2.0 * pairs.sum() - 1.0, 1.0 / np.log10(max(C * n, 10)))
+    return float(C * n / time)
+
+
+def verdict(r_hats: Mapping[str, float], sizes: Mapping[str, float], divergent: float = 0.0) -> tuple[str, bool]:
+    """A sentence on whether to use the result, and the same as a truth value.
+
+    Args:
+        r_hats, sizes: R-hat and effective sample size by name.
+        divergent: the share of divergent draws, of samplers that know of them.
+    """
+    if not r_hats:
+        return "converged: no parameter was sampled", True
+    strange = [n for n in r_hats if not (np.isfinite(r_hats[n]) or np.isposinf(r_hats[n])) or np.isnan(sizes[n])]
+    if strange:
+        return f"do not use: the chain of {strange[0]} is constant, too short or not finite", False
+    worst, fewest = max(r_hats, key=r_hats.__getitem__), min(sizes, key=sizes.__getitem__)
+    if r_hats[worst] > R_HAT_LIMIT:
+        return f"do not use: the chains have not mixed (R-hat {r_hats[worst]:.3g} for {worst})", False
+    if sizes[fewest] < ESS_LIMIT:
+        return f"do not use: the chains are too short ({sizes[fewest]:.0f} effective draws of {fewest})", False
+    if divergent > DIVERGENT_LIMIT:
+        return f"do not use: {divergent:.0%} of the draws diverged", False
+    return f"converged: R-hat at most {r_hats[worst]:.3f}, at least {sizes[fewest]:.0f} effective draws", True
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What a sampler leaves behind.
+
+    Attributes:
+        phi: kept draws (C, N, F).
+        z, sd: posterior mean and standard deviation (M, K) of the standardised states.
+        gamma: (K,), as fixed or as its posterior mean.
+        acceptance: share of accepted moves by name.
+        seconds: of sampling, without the start.
+        divergences: number of divergent draws, of samplers that know of them.
+        details: further numbers.
+    """
+
+    phi: Array
+    z: Array
+    sd: Array
+    gamma: Array
+    acceptance: Mapping[str, float]
+    seconds: float
+    divergences: int = 0
+    details: Mapping[str, Any] | None = None
+
+
+def to_fit(method: Any, seed: int, risk: Risk, draws: Draws) -> Fit:
+    """Posterior means, bands, draws and diagnostics as a Fit."""
+    problem, units = risk.problem, risk.units
+    names, free = problem.model.states, problem.free
+    theta = problem.theta(draws.phi)  # (C, N, P)
+    mean = theta.mean((0, 1)) if len(free) else problem.theta(np.empty(0))
+    phi = problem.phi(mean)
+    by_name = {n: theta[..., j] for n, j in zip(free, problem.free_index, strict=True)}
+    r_hats, sizes = ({n: g(v) for n, v in by_name.items()} for g in (r_hat, ess))
+    sentence, converged = verdict(r_hats, sizes, draws.divergences / max(draws.phi[..., :1].size, 1))
+    s = Solution(draws.z, phi, draws.gamma, float("nan"), draws.phi.shape[1], converged)
+    slope = gm.slopes(risk, s)
+    curves = [
+        Curve(risk.t[b.rows], units.user(s.z[b.rows]), slope[b.rows], draws.sd[b.rows] * units.scale)
+        for b in risk.blocks
+    ]
+    sigma = units.scale * np.sqrt([h.noise for h in risk.hypers])
+    found = stage(
+        problem, mean, curves, sigma, gamma=named(names, draws.gamma), seconds=draws.seconds, note=sentence
+    )  # fmt: skip
+    return assemble(
+        problem,
+        method,
+        seed,
+        {method.name: found},
+        curves,
+        status=sentence,
+        converged=converged,
+        units=units,
+        gradients=gm.gradients(risk, s),
+        samples={n: thin(v) for n, v in by_name.items()},
+        details={
+            "r_hat": r_hats,
+            "ess": sizes,
+            "acceptance": dict(draws.acceptance),
+            "divergences": draws.divergences,
+            "theta_sd": {n: float(v.std()) for n, v in by_name.items()},
+            "kernels": {n: h.kernel for n, h in zip(names, risk.hypers, strict=True)},
+            **(draws.details or {}),
+        },
+    )
+
+
+def thin(draws: Array) -> Array:
+    """At most 4 chains of at most 1000 evenly spaced draws."""
+    kept = draws[:_KEPT_CHAINS]
+    if kept.shape[1] <= _KEPT_DRAWS:
+        return kept
+    return kept[:, np.linspace(0, kept.shape[1] - 1, _KEPT_DRAWS).round().astype(int)]
+
+
+def chunks(total: int, size: int) -> Sequence[int]:
+    """`total` in pieces of `size`, the rest first, so that at most two lengths are compiled."""
+    rest = total % size
+    return [rest] * (rest > 0) + [size] * (total // size)
+
+
+def _normal_scores(x: Array) -> Array:
+    """Ranks over all chains as normal quantiles: R-hat then works for any distribution."""
+    return np.asarray(ndtri((rankdata(x).reshape(x.shape) - 0.375) / (x.size + 0.25)))
+
+
+def _plain_r_hat(x: Array) -> float:
+    n = x.shape[1]
+    within, between = x.var(1, ddof=1).mean(), x.mean(1).var(ddof=1)
+    if within <= 0:
+        return float("inf") if between > 0 else float("nan")
+    return float(np.sqrt((n - 1) / n + between / within))

@@ -1,0 +1,169 @@
+"""Trajectory matching from random starts: maximum likelihood over θ and initial values, nothing known beforehand.
+
+This is what is done without gradient matching, and therefore the yardstick. The optimiser is the one that ends
+ODIN (refine.py); only what it starts from differs: a simulation at a random θ from the first observations.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer import gradient_matching as gm
+from odinfer import refine as rf
+from odinfer import starts
+from odinfer.assemble import assemble, stage
+from odinfer.collocation import Path
+from odinfer.errors import InputError, Status, nearest
+from odinfer.fit import Fit, Progress
+from odinfer.methods.gpr import noise, posterior_curves
+from odinfer.methods.odin import Odin, _trajectory_curve, _unbiased
+from odinfer.problem import Problem
+from odinfer.simulate import simulate
+
+Array = NDArray[np.float64]
+
+STARTS = ("random", "given")
+FAILED = "failed: no start led to a trajectory of the model"
+# The mesh of a first path is halved until its equations hold this well, in units of the states' scales.
+_NEAR, _FINEST = 1e-4, 8
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Trajectory matching with its options.
+
+    Args:
+        starts: how many random θ to start from.
+        start: "random", or "given": once, from the start values of the Problem, which every free parameter needs.
+        x0: where initial values start: state → a value, or one per experiment; the first observations if not given.
+        iterations: at most so many steps from each start.
+    """
+
+    starts: int = 10
+    start: str = "random"
+    x0: Mapping[str, Any] | None = None
+    iterations: int = 60
+
+    name = "trajectory"
+
+    def __post_init__(self) -> None:
+        if self.start not in STARTS:
+            raise InputError(f"unknown start '{self.start}'{nearest(str(self.start), STARTS)}")
+        for option in ("starts", "iterations"):
+            value = getattr(self, option)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{option} must be a whole number from 1 on, not {value!r}")
+        if self.x0 is not None and not isinstance(self.x0, Mapping):
+            raise InputError(f"x0 must be a dictionary by state, not {type(self.x0).__name__}")
+
+    @staticmethod
+    def paper(system: Any, **changes: Any) -> Trajectory:
+        """The defaults, for a System of the paper (or its name), which has no settings of its own for this method."""
+        Odin.paper(system)
+        return Trajectory(**changes)
+
+    def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
+        """Follow every start to its maximum of the likelihood and keep the highest."""
+        say = progress or (lambda what, share: None)
+        say("checking the equations", 0.0)
+        problem.check_field()
+        clock = time.perf_counter()
+        x0, guesses = self._initial(problem), self._guesses(problem, seed)
+        units = gm.standardise(problem)
+        ends: list[rf.Refined] = []
+        for i, phi in enumerate(guesses):
+            say(f"following start {i + 1} of {len(guesses)}", 0.05 + 0.9 * i / len(guesses))
+            end = _follow(problem, units.scale, phi, x0, self.iterations)
+            if end is not None and np.isfinite(end.objective):
+                ends.append(end)
+        best = min(ends, key=lambda r: r.objective, default=None)
+        if best is None:
+            hypers = gm.smooth_states(problem, units, weak_prior=True)  # of the data, so that there is a curve to show
+            curves, sigma = posterior_curves(problem, units, hypers), noise(units, hypers)
+            theta = problem.theta(np.full(len(problem.free), np.nan))
+            status, objective, agreeing = FAILED, float("nan"), 0
+        else:
+            curves = [_trajectory_curve(problem, best, e) for e in range(len(best.paths))]
+            theta, sigma, objective = problem.theta(best.phi), _unbiased(problem, best), best.objective
+            status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
+            agreeing = sum(r.objective <= best.objective + 1e-2 for r in ends)
+        only = stage(
+            problem, theta, curves, sigma,
+            objective=objective, loglik=None if best is None else best.loglik,
+            seconds=time.perf_counter() - clock, note=status,
+        )  # fmt: skip
+        say("done", 1.0)
+        return assemble(
+            problem, self, seed, {self.name: only}, curves,
+            status=status,
+            converged=best is not None and best.converged,
+            details={
+                "starts": len(guesses),
+                "starts_agreeing": agreeing,
+                "starts_failed": len(guesses) - len(ends),
+                "iterations": 0 if best is None else best.iterations,
+            },
+        )  # fmt: skip
+
+    def _guesses(self, problem: Problem, seed: int) -> Array:
+        """Start values φ (S, F)."""
+        if self.start == "random":
+            return starts.draw(problem, self.starts, np.random.default_rng(seed))
+        for name in problem.free:
+            if name not in problem.start:
+                raise InputError(f"start='given' needs a start value of '{name}': Problem(..., start={{'{name}': 1.0}})")
+        known = {**problem.start, **problem.fixed}
+        return problem.phi(np.array([[float(known[name]) for name in problem.model.parameters]]))
+
+    def _initial(self, problem: Problem) -> Array:
+        """Initial values (E, K) to start from, within the states' bounds."""
+        experiments, names = problem.data.experiments, problem.model.states
+        x0 = np.empty((len(experiments), len(names)))
+        usual = np.nanmean(np.concatenate([e.y for e in experiments]), 0)
+        for i, e in enumerate(experiments):
+            seen = np.isfinite(e.y)
+            x0[i] = np.where(seen.any(0), e.y[seen.argmax(0), np.arange(len(names))], usual)
+        for name, value in (self.x0 or {}).items():
+            if name not in names:
+                raise InputError(f"x0: the model has no state '{name}'{nearest(str(name), names)}")
+            try:
+                x0[:, names.index(name)] = value
+            except (TypeError, ValueError):
+                raise InputError(f"x0 of '{name}' must be a number, or one per experiment, not {value!r}") from None
+        if not np.isfinite(x0).all():
+            raise InputError("x0 must be finite")
+        return np.clip(x0, *problem.state_bounds)
+
+
+def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: int) -> rf.Refined | None:
+    """Maximum likelihood from one start; None if its trajectory, or one on the way, leaves the finite numbers."""
+    try:
+        with np.errstate(all="ignore"):
+            paths = _simulated(problem, scale, phi, x0)
+            return None if paths is None else rf.refine(problem, scale, paths, phi, iterations)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[Path, ...] | None:
+    """The trajectories at φ (F,) from x0 (E, K) on a mesh that is fine enough for them; None if one blows up."""
+    theta, curves = problem.theta(phi), []
+    for i, (e, start) in enumerate(zip(problem.data.experiments, x0, strict=True)):
+        t = gm.dense_times(e.t)
+        x = simulate(problem.model, theta, start, t, e.u, rtol=1e-6, atol=1e-9)
+        slope = problem.model.linearise(t, x, theta, problem.inputs_at(i, t))[0]
+        if not np.isfinite([x, slope]).all():
+            return None
+        curves.append((t, x, slope))
+    parts = 1
+    while True:
+        paths = rf.paths_through(problem, curves, parts)
+        if parts >= _FINEST or max(path.condense(phi, scale).violation for path in paths) <= _NEAR:
+            return paths
+        parts *= 2
