@@ -31,7 +31,7 @@ CONTRADICTS_ABOVE = 0.1
 _MISFIT, _SMOOTH = 4.0, 0.8
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum.
 _CONVINCING = 1.15
-_MOST_UNKNOWNS = 2000  # for a second look on a finer grid: the algebra is dense
+_MOST_UNKNOWNS = 3000  # up to here grids are refined: the algebra is dense
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Odin:
         gamma: "learn", or a value to hold it at (0 means that the equations hold exactly).
         gamma_bounds: within which γ is learned.
         jitter: added to the diagonals of C and A, a floor on the derivatives' variance.
-        grid: grid points per gap between observations; 1 is the paper's choice.
+        grid: grid points per gap between observations; 1 is the paper's choice, and taken for very many states.
         temper: the GP's terms count for 1/temper; above 1 the data and the equations outweigh the smoother.
         starts: how many random θ to start from.
         hops: basin hops from the best solution found.
@@ -159,7 +159,9 @@ class Odin:
         hypers = gm.smooth_states(
             problem, units, self.kernel, self.shared, self.hyper_bounds, self.thorough, self.weak_prior
         )
-        return gm.build_risk(problem, units, hypers, self.jitter, self.grid, self.temper)
+        points = len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
+        grid = self.grid if self.grid * points <= _MOST_UNKNOWNS else 1
+        return gm.build_risk(problem, units, hypers, self.jitter, grid, self.temper)
 
     def minimise(
         self,
