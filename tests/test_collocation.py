@@ -67,7 +67,9 @@ def test_a_restored_path_solves_the_equations(lv, lv_data, a, b, c, d, prey, pre
     problem, phi = od.Problem(lv.model, lv_data), np.array([a, b, c, d])
     t, x0 = np.linspace(0.0, 2.0, 61), [prey, predator]
     guess = flat_path(problem, t, x0)
-    guess = Path(problem, 0, t, guess.x0, integrate(phi, x0, np.append(0.0, guess.stage_times.ravel()))[1:].reshape(60, 4, 2))
+    guess = Path(
+        problem, 0, t, guess.x0, integrate(phi, x0, np.append(0.0, guess.stage_times.ravel()))[1:].reshape(60, 4, 2)
+    )
     guess = Path(problem, 0, t, guess.x0, guess.Z + 0.05)
     path = restored(guess, phi, ONES)
     np.testing.assert_allclose(path.nodes, integrate(phi, x0, t), rtol=1e-6, atol=1e-7)
@@ -161,7 +163,9 @@ def test_inputs_and_explicit_time_enter_the_path():
 def test_stiff_equations_need_no_fine_mesh():
     model = od.Model.from_text("x' = -k*(x - cos(t))")
     t = np.linspace(0.0, 2.0, 21)
-    path = restored(flat_path(od.Problem(model, od.Data(t, np.cos(t), states=["x"])), t, [1.0]), np.array([1e5]), np.ones(1))
+    path = restored(
+        flat_path(od.Problem(model, od.Data(t, np.cos(t), states=["x"])), t, [1.0]), np.array([1e5]), np.ones(1)
+    )
     np.testing.assert_allclose(path.nodes[:, 0], np.cos(t), atol=1e-4)
 
 

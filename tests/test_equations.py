@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.errors import InputError, InputWarning
 from odinfer.equations import Equations, parse
+from odinfer.errors import InputError, InputWarning
 
 LV = """
 # Lotka-Volterra

@@ -61,16 +61,16 @@ def test_bands_contain_the_estimate_at_any_time(which, request, t):
         assert (table[f"{state}_high"] - table[f"{state}_low"]).max() > 0
 
 
-def test_bands_widen_between_observations_and_with_noise(lv, odin_fit):
-    t = np.array([0.0, 0.1, 0.2, 0.3, 1.2, 1.4, 1.6, 1.8, 2.0])
-    gap = od.fit(od.Problem(lv.model, lv.sample(0.1, 0, t)), method=od.Odin(refine=False, gamma=1.0)).predict(t)
-    width = (gap["prey_high"] - gap["prey_low"]).to_numpy()
-    assert (width > 0).all()
-    noisy = od.fit(lv.model, lv.sample(0.5, 0)).predict([1.0])
-    quiet = od.fit(lv.model, lv.sample(0.05, 0)).predict([1.0])
-    assert noisy["prey_high"].iloc[0] - noisy["prey_low"].iloc[0] > 3 * (
-        quiet["prey_high"].iloc[0] - quiet["prey_low"].iloc[0]
-    )
+def test_bands_widen_in_a_gap_and_with_noise(lv):
+    def width(fit, t):
+        table = fit.predict(t)
+        return (table["prey_high"] - table["prey_low"]).to_numpy()
+
+    t = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0])
+    gap = od.fit(od.Problem(lv.model, lv.sample(0.1, 0, t)), method=od.Odin(refine=False, gamma=1e6))
+    assert width(gap, 0.8)[0] > 2 * width(gap, 0.3)[0]
+    noisy, quiet = (od.fit(lv.model, lv.sample(sd, 0)) for sd in (0.5, 0.05))
+    assert (width(noisy, lv.t) > 3 * width(quiet, lv.t)).all()
 
 
 def test_a_trajectory_of_the_refined_stage_solves_the_equations(lv, lv_fit):

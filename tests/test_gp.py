@@ -196,7 +196,9 @@ def test_states_observed_at_different_times_are_fitted_each_on_its_own():
     for s, h in zip((a, b, c), together, strict=True):
         (alone,) = empirical_bayes([[s]], ["rbf", "matern52"], [None])
         assert h.kernel == alone.kernel
-        np.testing.assert_allclose((*h.shape, h.variance, h.noise), (*alone.shape, alone.variance, alone.noise), rtol=1e-6)
+        np.testing.assert_allclose(
+            (*h.shape, h.variance, h.noise), (*alone.shape, alone.variance, alone.noise), rtol=1e-6
+        )
 
 
 @FEW

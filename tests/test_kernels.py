@@ -56,7 +56,9 @@ def exact_gram(name, s, t, shape):
 
 
 def shapes(name):
-    return st.lists(st.floats(0.4, 3.0), min_size=len(KERNELS[name].shape_names), max_size=len(KERNELS[name].shape_names))
+    return st.lists(
+        st.floats(0.4, 3.0), min_size=len(KERNELS[name].shape_names), max_size=len(KERNELS[name].shape_names)
+    )
 
 
 def some_shape(name, length=0.9):

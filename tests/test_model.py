@@ -123,7 +123,13 @@ def test_a_field_with_the_wrong_number_of_values_is_refused_in_one_line(values, 
 
 @pytest.mark.parametrize(
     "field",
-    [lambda t, x: [x[0]], lambda t, x, p: [x[0] * p[3]], lambda t, x, p: None, lambda t, x, p: "x", lambda t, x, p: {"x": x[0]}],
+    [
+        lambda t, x: [x[0]],
+        lambda t, x, p: [x[0] * p[3]],
+        lambda t, x, p: None,
+        lambda t, x, p: "x",
+        lambda t, x, p: {"x": x[0]},
+    ],
     ids=["too few arguments", "index out of range", "nothing", "text", "dictionary"],
 )
 def test_other_mistakes_in_a_field_are_input_errors_too(field, decay_data):

@@ -49,8 +49,7 @@ def test_noise_free_data_give_the_true_parameters(lv, logistic, oscillator):
     for model, theta, x0, t in cases:
         fit = od.fit(model, od.Data(t, od.simulate(model, theta, x0, t), states=model.states))
         for stage in both_stages(fit):
-            for name, value in theta.items():
-                assert stage[name] == pytest.approx(value, rel=0.02), (model.name, name)
+            assert stage == pytest.approx(theta, rel=0.02), model.name
         assert set(fit.verdicts.values()) == {CONSISTENT}
 
 
@@ -145,7 +144,9 @@ def test_a_missing_cell_equals_a_point_that_was_never_there(lv, lv_data):
     y[5] = np.nan
     gone = od.Data(np.delete(lv_data.t, 5), np.delete(lv_data.y, 5, 0), states=lv_data.states)
     dropped = od.fit(lv.model, gone)
-    assert od.fit(lv.model, od.Data(lv_data.t, y, states=lv_data.states)).theta == pytest.approx(dropped.theta, rel=1e-6)
+    assert od.fit(lv.model, od.Data(lv_data.t, y, states=lv_data.states)).theta == pytest.approx(
+        dropped.theta, rel=1e-6
+    )
     y = np.array(lv_data.y)
     y[7, 1] = np.nan
     wide = od.fit(lv.model, od.Data(lv_data.t, y, states=lv_data.states))
@@ -177,7 +178,9 @@ def test_the_same_seed_gives_the_same_bits_here_and_in_another_process(lv, lv_da
     mine = bits()
     assert bits() == mine
     # Environment as it is: a different number of threads must not matter.
-    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=os.environ.copy())
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=os.environ.copy()
+    )
     assert json.loads(run.stdout) == mine
 
 
@@ -188,7 +191,9 @@ def test_another_seed_gives_the_same_optimum(lv, lv_data, lv_fit):
 def test_arrays_of_the_caller_are_left_as_they_were(lv):
     t, y = np.array(lv.t), np.array(lv.sample(0.1, 0).y)
     u = np.linspace(0.0, 1.0, 20)
-    model = od.Model.from_text("prey' = a*prey - b*prey*predator + u\npredator' = -c*predator + d*prey*predator\ninput u")
+    model = od.Model.from_text(
+        "prey' = a*prey - b*prey*predator + u\npredator' = -c*predator + d*prey*predator\ninput u"
+    )
     before = t.copy(), y.copy(), u.copy()
     options = {"bounds": {"a": (0.0, 5.0)}, "start": {"b": 1.0}, "sigma": {"prey": 0.1}}
     kept = json.dumps(options)
@@ -313,13 +318,15 @@ def test_states_may_be_observed_at_different_times(lv):
     assert np.sqrt(np.mean((fit.states.to_numpy() - lv.x) ** 2)) < 0.12
 
 
-def test_a_state_may_be_missing_in_one_of_the_experiments(lv):
-    y = np.array(lv.sample(0.1, 4).y)
-    y[:, 1] = np.nan
-    half = np.column_stack([y[:, 0], np.full(20, np.nan)])
-    half[:4, 1] = lv.sample(0.1, 4).y[:4, 1]  # the fewest that an experiment of its own must have
-    fit = od.fit(lv.model, od.Data.join({"whole": lv.sample(0.1, 1), "half": od.Data(lv.t, half, states=lv.model.states)}))
+def test_a_state_may_be_missing_in_one_of_the_experiments(lv, tmp_path):
+    whole, half = lv.sample(0.1, 1).y, lv.sample(0.1, 4).y[:, 0]
+    rows = [f"whole,{t},{x},{y}" for t, (x, y) in zip(lv.t, whole, strict=True)]
+    rows += [f"half,{t},{x}," for t, x in zip(lv.t, half, strict=True)]
+    path = tmp_path / "data.csv"
+    path.write_text("experiment,time,prey,predator\n" + "\n".join(rows))
+    fit = od.fit(lv.model, od.read_csv(path))
     assert fit.theta == pytest.approx(lv.theta, rel=0.2)
+    assert np.sqrt(np.mean((fit.states_of("half").to_numpy() - lv.x) ** 2)) < 0.15
 
 
 def test_inputs_and_explicit_time_enter_the_fit():
@@ -352,9 +359,9 @@ def test_a_chaotic_system_over_a_long_time_ends_with_a_status():
     lorenz = od.Model.from_text("x' = s*(y - x)\ny' = x*(r - z) - y\nz' = x*y - b*z", name="lorenz")
     truth = {"s": 10.0, "r": 28.0, "b": 8.0 / 3.0}
     data = noisy(lorenz, truth, [-8.0, 7.0, 27.0], np.linspace(0.0, 20.0, 200), 0.5)
-    clock = time.perf_counter()
+    clock = time.process_time()
     fit = od.fit(lorenz, data)
-    assert time.perf_counter() - clock < 60
+    assert time.process_time() - clock < 60
     assert fit.status in {s.value for s in Status}
     assert fit.theta == pytest.approx(truth, rel=0.1)
     assert np.sqrt(np.mean(fit.residuals().to_numpy() ** 2)) < 1.5
@@ -406,7 +413,9 @@ def test_one_gamma_for_all_states(lv_data, wrong):
     assert fit.gamma["prey"] == fit.gamma["predator"]
 
 
-@pytest.mark.parametrize("changes", [{"grid": 1}, {"grid": 4}, {"temper": 1.0}, {"temper": 50.0}, {"scale_time": False}])
+@pytest.mark.parametrize(
+    "changes", [{"grid": 1}, {"grid": 4}, {"temper": 1.0}, {"temper": 50.0}, {"scale_time": False}]
+)
 def test_grid_and_temper_change_the_answer_a_little(lv, lv_data, changes):
     fit = od.fit(od.Problem(lv.model, lv_data), method=od.Odin(refine=False, **changes))
     default = od.fit(od.Problem(lv.model, lv_data), method=ODIN)

@@ -117,7 +117,9 @@ def test_a_strong_prior_wins_and_a_weak_one_hardly_matters(decay, decay_data, ki
 
 
 def test_the_pull_grows_as_the_prior_tightens(decay, decay_data):
-    found = [slow_fit(decay, decay_data, {"k": ("normal", 1.5, sd)})["refined"].theta["k"] for sd in (1.0, 0.05, 0.02, 0.005)]
+    found = [
+        slow_fit(decay, decay_data, {"k": ("normal", 1.5, sd)})["refined"].theta["k"] for sd in (1.0, 0.05, 0.02, 0.005)
+    ]
     assert (np.diff(found) > 0).all()
     assert found[0] < 0.75
     assert found[-1] > 1.2

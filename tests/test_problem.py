@@ -15,9 +15,7 @@ VALUES = st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=4)
 @given(theta=VALUES, log=st.sets(st.sampled_from("abcd")), fixed=st.sets(st.sampled_from("abcd")))
 def test_parameters_go_to_their_scales_and_back(lv, lv_data, theta, log, fixed):
     values = dict(zip("abcd", theta, strict=True))
-    p = od.Problem(
-        lv.model, lv_data, scale=dict.fromkeys(log, "log"), fixed={name: values[name] for name in fixed}
-    )
+    p = od.Problem(lv.model, lv_data, scale=dict.fromkeys(log, "log"), fixed={name: values[name] for name in fixed})
     assert p.free == tuple(name for name in "abcd" if name not in fixed)
     phi = p.phi(np.array(theta))
     assert phi.shape == (len(p.free),)
@@ -114,7 +112,10 @@ BAD = {
     "a lognormal prior around a negative median": ({"prior": {"a": ("lognormal", -1, 1)}}, "positive"),
     "a prior that is not finite": ({"prior": {"a": ("normal", np.nan, 1)}}, "finite"),
     "bounds that are a list": ({"bounds": [(0, 1)]}, "dictionary"),
-    "a log scale with a negative upper bound": ({"scale": {"a": "log"}, "bounds": {"a": (None, -1.0)}}, "must be below"),
+    "a log scale with a negative upper bound": (
+        {"scale": {"a": "log"}, "bounds": {"a": (None, -1.0)}},
+        "must be below",
+    ),
 }
 
 

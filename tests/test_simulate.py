@@ -77,7 +77,9 @@ def test_a_short_pulse_is_not_stepped_over():
 def test_explicit_time_enters():
     model = od.Model.from_text("x' = a*cos(t)")
     t = np.linspace(1.0, 9.0, 20)
-    np.testing.assert_allclose(od.simulate(model, [2.0], [0.5], t)[:, 0], 0.5 + 2 * (np.sin(t) - np.sin(1.0)), atol=1e-8)
+    np.testing.assert_allclose(
+        od.simulate(model, [2.0], [0.5], t)[:, 0], 0.5 + 2 * (np.sin(t) - np.sin(1.0)), atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("text", ["x' = a*x^2", "x' = -a/(2*x)", "x' = -a*sqrt(x) - 0.2"])
@@ -139,7 +141,15 @@ def test_what_cannot_be_simulated_is_refused_in_one_line(decay, case):
 
 @pytest.mark.parametrize(
     "inputs",
-    [{}, None, {"u": ([0.0, 1.0], [1.0, 2.0, 3.0])}, {"u": 3.0}, {"u": ([0.0, 1.0], [0.0, np.nan])}, {"u": ([1.0, 0.0], [1.0, 2.0])}, {"u": ([], [])}],
+    [
+        {},
+        None,
+        {"u": ([0.0, 1.0], [1.0, 2.0, 3.0])},
+        {"u": 3.0},
+        {"u": ([0.0, 1.0], [0.0, np.nan])},
+        {"u": ([1.0, 0.0], [1.0, 2.0])},
+        {"u": ([], [])},
+    ],
     ids=["missing", "none", "lengths differ", "no pair", "not finite", "times go back", "empty"],
 )
 def test_inputs_that_cannot_be_used_are_refused(inputs):

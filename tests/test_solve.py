@@ -119,7 +119,7 @@ def test_bounds_of_parameters_and_states_hold_and_are_reached(lv, lv_data, minim
 
 
 def test_bounds_that_do_not_bind_change_nothing(lv, lv_data, easy):
-    wide = {p: (-1e3, 1e3) for p in (*lv.model.parameters, *lv.model.states)}
+    wide = dict.fromkeys((*lv.model.parameters, *lv.model.states), (-1000.0, 1000.0))
     risk = risk_of(od.Problem(lv.model, lv_data, bounds=wide))
     one, two = (gauss_newton(r, r.mean, TRUTH, GammaRule()) for r in (risk, easy))
     np.testing.assert_allclose(one.phi, two.phi, rtol=1e-9)
@@ -143,10 +143,14 @@ def test_a_start_where_the_field_is_not_finite_has_an_infinite_risk(lv_data):
 
 def test_the_search_ends_early_where_a_rival_is_out_of_reach(easy):
     best = gauss_newton(easy, easy.mean, TRUTH, GammaRule())
-    start = (easy, easy.mean, np.array([0.01, 0.01, 0.01, 0.01]), GammaRule(fixed=1e-6))
-    alone, rival = gauss_newton(*start), gauss_newton(*start, rival=best.risk - 1e4)
-    assert rival.iterations < alone.iterations
-    assert not rival.converged
+    start = (easy, easy.mean, np.full(4, 10.0), GammaRule())
+    alone, hopeless, close = (
+        gauss_newton(*start, max_iterations=12, tolerance=0.0, rival=r)
+        for r in (np.inf, best.risk - 1e4, best.risk + 1)
+    )
+    assert hopeless.iterations < 8 <= alone.iterations
+    assert not hopeless.converged
+    assert close.risk == pytest.approx(best.risk, abs=1e-3)
 
 
 def test_the_iteration_limit_is_said(easy):

@@ -20,7 +20,12 @@ from odinfer.simulate import simulate as simulate
 
 if TYPE_CHECKING:
     from odinfer import systems as systems
+    from odinfer.methods.gpr import Gpr as Gpr
     from odinfer.methods.odin import Odin as Odin
+    from odinfer.methods.rkg import Rkg as Rkg
+    from odinfer.methods.trajectory import Trajectory as Trajectory
+    from odinfer.methods.two_step import TwoStep as TwoStep
+    from odinfer.methods.vgm import Vgm as Vgm
     from odinfer.store import load as load
 
 __version__ = "0.1.0"

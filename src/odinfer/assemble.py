@@ -54,6 +54,9 @@ def stage(
 ) -> Stage:
     """One stage of a fit from all parameters theta (P,), the curve of every experiment and the noise sigma (K,)."""
     names = problem.model.states
+    # A bound reached on a log scale may be missed by rounding on the way back.
+    low, high = np.reshape([problem.limits(p) for p in problem.model.parameters], (-1, 2)).T
+    theta = np.clip(theta, low, high)
     x = tuple(c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True))
     return Stage(
         theta=named(problem.model.parameters, theta),

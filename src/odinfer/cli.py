@@ -86,7 +86,9 @@ def fit(
     positive: Positive = False,
     input: Input = None,
     replicates: Replicates = "error",
-    method: Annotated[str, _option("--method", "NAME", "How to infer: odin.", HOW)] = "odin",
+    method: Annotated[
+        str, _option("--method", "NAME", "How to infer: odin, gpr, two-step, trajectory, rkg or vgm.", HOW)
+    ] = "odin",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
     gamma: Annotated[str | None, _option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
     grid: Annotated[int | None, _option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,

@@ -115,16 +115,20 @@ class Path:
             W = np.linalg.solve(L, right.reshape(n, s * K, K + F + 1))
         except np.linalg.LinAlgError:
             return Condensed(np.empty(0), np.empty(0), np.inf)
+        if not np.isfinite(W).all():
+            return Condensed(np.empty(0), np.empty(0), np.inf)
         nodes = np.zeros((n + 1, K, K + F + 1))
         nodes[0, :, :K] = np.eye(K)
         last = W[:, -K:]
         through, own = np.ascontiguousarray(last[..., :K]), last[..., K:]
-        for i in range(n):
-            np.matmul(through[i], nodes[i], out=nodes[i + 1])
-            nodes[i + 1, :, K:] += own[i]
-        stages = np.asarray(W[..., :K] @ nodes[:-1], float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i in range(n):
+                np.matmul(through[i], nodes[i], out=nodes[i + 1])
+                nodes[i + 1, :, K:] += own[i]
+            stages = np.asarray(W[..., :K] @ nodes[:-1], float)
         stages[..., K:] += W[..., K:]
-        return Condensed(stages.reshape(n, s, K, K + F + 1), nodes, violation)
+        finite = bool(np.isfinite(nodes).all())  # sensitivities may overflow along a long unstable path
+        return Condensed(stages.reshape(n, s, K, K + F + 1), nodes, violation if finite else np.inf)
 
     def moved(self, lin: Condensed, dx0: Array, dphi: Array) -> Path:
         """The path after a first-order step, which also applies the Newton correction."""

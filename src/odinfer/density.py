@@ -7,7 +7,7 @@ a prior is uniform in θ within its bounds, so where φ = log θ the density of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from odinfer.errors import InputError, nearest
-from odinfer.methods.odin import Odin
+from odinfer.errors import InputError
 from odinfer.model import Model
-from odinfer.problem import Problem
 from odinfer.risk import Risk
 
 Array = NDArray[np.float64]
@@ -26,85 +24,6 @@ Range = tuple[float, float]
 
 FLAT, NORMAL, LOGNORMAL, GAMMA = range(4)
 _KINDS = {"uniform": FLAT, "normal": NORMAL, "lognormal": LOGNORMAL}
-STARTS = ("odin", "paper")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SamplerOptions:
-    """The options that methods by Markov chain Monte Carlo share.
-
-    Args:
-        start: "odin" starts all chains around ODIN's Gauss–Newton solution, so that short chains have little way to
-            go; "paper" starts at the GP means and θ = |N(0, 1)|, as the authors do.
-        state_range: standardised states lie within ± this; None for the problem's bounds alone.
-        theta_range: bounds of every θ within those of the problem; None for the problem's alone.
-        kernel, jitter, grid, temper, shared, scale_time, hyper_bounds, thorough, weak_prior: of the Gaussian
-            processes, as in `odinfer.Odin`.
-    """
-
-    start: str = "odin"
-    state_range: float | None = None
-    theta_range: Range | None = None
-    kernel: str = "auto"
-    jitter: float = 1e-4
-    grid: int = 1
-    temper: float = 1.0
-    shared: bool = False
-    scale_time: bool = True
-    hyper_bounds: Range = (1e-10, 1e6)
-    thorough: bool = False
-    weak_prior: bool = True
-
-    def __post_init__(self) -> None:
-        self.odin("learn")  # checks the options of the Gaussian processes
-        if self.start not in STARTS:
-            raise InputError(f"unknown start '{self.start}'{nearest(str(self.start), STARTS)}")
-        if self.state_range is not None and not self.state_range > 0:
-            raise InputError(f"state_range must be positive, not {self.state_range}")
-        if self.theta_range is not None and not self.theta_range[0] < self.theta_range[1]:
-            raise InputError(f"theta_range must be low < high, not {self.theta_range}")
-
-    def odin(self, gamma: str | float) -> Odin:
-        """ODIN on the same Gaussian processes: it sets up the matrices and finds where to start."""
-        return Odin(
-            kernel=self.kernel, gamma=gamma, jitter=self.jitter, grid=self.grid, temper=self.temper,
-            shared=self.shared, scale_time=self.scale_time, hyper_bounds=self.hyper_bounds,
-            thorough=self.thorough, weak_prior=self.weak_prior, refine=False,
-        )  # fmt: skip
-
-    def begin(
-        self, problem: Problem, gamma: str | float, chains: int, seed: int, theta_prior: tuple[int, float, float]
-    ) -> tuple[Risk, Form, Target, Array, Array]:
-        """The density, and where its chains start.
-
-        Args:
-            gamma: at which ODIN's solution is sought.
-            theta_prior: kind and two numbers, of parameters without a prior of their own.
-
-        Returns:
-            The risk, the density's form and numbers, and starts z (chains, K, M) and φ (chains, F) inside all bounds.
-        """
-        rng = np.random.default_rng(seed)
-        odin = self.odin(gamma)
-        solutions: Sequence[Any] = ()
-        if self.start == "odin":
-            risk, solutions, _ = odin.solve(problem, seed)
-        else:
-            risk = odin.risk(problem)
-        form, target = of_risk(risk, self.state_range, self.theta_range, theta_prior)
-        F = len(problem.free)
-        if solutions:
-            z0, phi0 = solutions[0].z.T, solutions[0].phi
-            # Spread out a little: chains that start at one point would look as if they agreed.
-            z = z0 + 0.02 * rng.normal(size=(chains, *z0.shape))
-            phi = phi0 + 0.05 * rng.normal(size=(chains, F)) * np.where(problem.is_log, 1.0, np.abs(phi0) + 1e-3)
-        else:
-            z = np.broadcast_to(risk.mean.T, (chains, *risk.mean.T.shape))
-            full = np.zeros((chains, len(problem.model.parameters)))
-            full[:, problem.free_index] = np.abs(rng.normal(size=(chains, F)))
-            phi = problem.phi(full)
-        z = _inside(z, target.z_low[:, None], target.z_high[:, None])
-        return risk, form, target, z, _inside(phi, target.phi_low, target.phi_high)
 
 
 @dataclass(frozen=True)
@@ -167,7 +86,7 @@ def of_risk(
     theta_range: Range | None = None,
     theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
 ) -> tuple[Form, Target]:
-    """The density that belongs to a risk; for the arguments see `SamplerOptions`."""
+    """The density that belongs to a risk; for the arguments see `odinfer.chains.SamplerOptions`."""
     p, K = risk.problem, len(risk.hypers)
 
     def joined(name: str) -> Array:
@@ -251,6 +170,11 @@ def log_prior(form: Form, target: Target, phi: Any) -> Any:
     return total
 
 
+def times(matrices: Any, vectors: Any) -> Any:
+    """(K, N, M) times (K, M), written as a sum: at such sizes as fast as a matrix product, and compiled sooner."""
+    return (matrices * vectors[:, None, :]).sum(-1)
+
+
 def log_data(target: Target, z: Any) -> Any:
     """log N(y | z, σ²I) up to a constant."""
     return -0.5 * (target.weight * (z - target.y) ** 2).sum()
@@ -258,16 +182,14 @@ def log_data(target: Target, z: Any) -> Any:
 
 def log_gp(target: Target, z: Any) -> Any:
     """log N(z | 0, C) up to a constant."""
-    from odinfer._jax import jnp
-
-    return -0.5 * jnp.einsum("km,kmn,kn->", z, target.C_inv, z)
+    return -0.5 * (z * times(target.C_inv, z)).sum()
 
 
 def log_gradient(target: Target, z: Any, f: Any, gamma: Any) -> Any:
     """log N(f | Dz, A + γI) with its normalising term in γ (K,)."""
     from odinfer._jax import jnp
 
-    e = jnp.einsum("knm,kn->km", target.Q, f - jnp.einsum("knm,km->kn", target.D, z))
+    e = times(jnp.swapaxes(target.Q, 1, 2), f - times(target.D, z))
     spread = target.w + gamma[:, None]
     return -0.5 * (e**2 / spread + jnp.log(spread)).sum()
 
@@ -278,8 +200,70 @@ def log_posterior(form: Form, target: Target, z: Any, phi: Any, gamma: Any) -> A
     return log_gp(target, z) + log_data(target, z) + match + log_prior(form, target, phi)
 
 
-def _inside(values: Array, low: Array, high: Array) -> Array:
-    """Strictly inside the bounds: by 1 % of a finite interval, or by a little of an open one."""
-    with np.errstate(invalid="ignore"):
-        margin = np.minimum(np.where(np.isfinite(high - low), 0.01 * (high - low), 1e-2), 1e-2)
-    return np.clip(values, low + margin, high - margin)
+class Quadratic(NamedTuple):
+    """−log of the Gaussian factors as ½ sᵀ B s − bᵀ z in s = (z, f), per state.
+
+    Attributes:
+        B: [[H, −Gᵀ], [−G, L]] (K, 2M, 2M) with L = (A+γI)⁻¹, G = LD, H = C⁻¹ + DᵀLD + diag(weight).
+        b: weight·y (K, M).
+    """
+
+    B: Any
+    b: Any
+
+
+def quadratic(target: Target, gamma: Array) -> Quadratic:
+    """The Gaussian factors at γ (K,)."""
+    eye = np.eye(target.y.shape[1])
+    L = (target.Q / (target.w + gamma[:, None])[:, None, :]) @ np.swapaxes(target.Q, 1, 2)
+    G = L @ target.D
+    H = target.C_inv + np.swapaxes(target.D, 1, 2) @ G + target.weight[..., None] * eye
+    B = np.concatenate([np.concatenate([H, -np.swapaxes(G, 1, 2)], 2), np.concatenate([-G, L], 2)], 1)
+    return Quadratic(0.5 * (B + np.swapaxes(B, 1, 2)), target.weight * target.y)
+
+
+def truncated(u: Any, old: Any, width: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """A Gaussian step truncated to the bounds, and log q(old | new) − log q(new | old)."""
+    from odinfer._jax import jax, jnp
+
+    ndtr = jax.scipy.special.ndtr
+    below, above = ndtr((low - old) / width), ndtr((high - old) / width)
+    new = jnp.clip(old + width * jax.scipy.special.ndtri(below + u * (above - below)), low, high)
+    back = ndtr((high - new) / width) - ndtr((low - new) / width)
+    return new, jnp.log(above - below) - jnp.log(back)
+
+
+def unconstrain(v: Array, low: Array, high: Array) -> Array:
+    """From inside the bounds to the real line: logit, log or nothing, whichever bounds are finite."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        both = np.log(v - low) - np.log(high - v)
+        one = np.where(np.isfinite(low), np.log(v - low), -np.log(high - v))
+    finite = np.isfinite(low).astype(int) + np.isfinite(high)
+    return np.where(finite == 2, both, np.where(finite == 1, one, v))
+
+
+def constrain(r: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The inverse of `unconstrain`, and the log of its Jacobian summed up."""
+    from odinfer._jax import jax, jnp
+
+    has_low, has_high = jnp.isfinite(low), jnp.isfinite(high)
+    both, above, below = has_low & has_high, has_low & ~has_high, ~has_low & has_high
+    a, b = jnp.where(has_low, low, 0.0), jnp.where(has_high, high, 1.0)
+    s = jax.nn.sigmoid(r)
+    e = jnp.exp(jnp.where(above, r, jnp.where(below, -r, 0.0)))
+    v = jnp.where(both, a + (b - a) * s, jnp.where(above, a + e, jnp.where(below, b - e, r)))
+    inside = jnp.log(jnp.where(both, b - a, 1.0)) + jax.nn.log_sigmoid(r) + jax.nn.log_sigmoid(-r)
+    return v, jnp.where(both, inside, jnp.where(above, r, jnp.where(below, -r, 0.0))).sum()
+
+
+def box(target: Target) -> tuple[Array, Array]:
+    """Bounds (K·M + F,) of the vector (z, φ)."""
+    M = target.y.shape[1]
+    return np.r_[np.repeat(target.z_low, M), target.phi_low], np.r_[np.repeat(target.z_high, M), target.phi_high]
+
+
+def unpacked(target: Target, bounds: Any, r: Any) -> tuple[Any, Any, Any]:
+    """z (K, M), φ (F,) and the log of the Jacobian from one unconstrained vector and its bounds."""
+    v, jacobian = constrain(r, *bounds)
+    K, M = target.y.shape
+    return v[: K * M].reshape(K, M), v[K * M :], jacobian

@@ -29,7 +29,7 @@ class Status(Enum):
 def nearest(name: str, choices: Iterable[str]) -> str:
     """'; did you mean X?' for the closest of `choices`, or their list."""
     choices = list(choices)
-    close = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.6)
     if close:
         return f"; did you mean '{close[0]}'?"
     return f"; choose from: {', '.join(choices)}" if choices else ""

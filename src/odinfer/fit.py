@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-CONSISTENT, CONTRADICTS = "consistent", "contradicts the data"
+CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
 _BAND = 1.959963984540054  # 95 % of a normal distribution
 
 
@@ -53,6 +53,9 @@ class Curve:
         """x, slope and sd (N, K) at times inside the curve, by cubic Hermite interpolation."""
         from scipy.interpolate import CubicHermiteSpline
 
+        if len(self.t) == 1:
+            x, slope, sd = (np.repeat(v, len(t), 0) for v in (self.x, self.slope, self.sd))
+            return x, slope, sd
         spline = CubicHermiteSpline(self.t, self.x, self.slope)
         sd = np.stack([np.interp(t, self.t, column) for column in self.sd.T], -1)
         return spline(t), spline.derivative()(t), sd
@@ -121,7 +124,7 @@ class Fit:
         gamma: γ per state in standardised units, as in the paper's Table 2.
         gamma_user: γ per state in (state/time)² of the user's units.
         sigma: noise standard deviations per state in the user's units.
-        verdicts: state → "consistent" or "contradicts the data".
+        verdicts: state → "consistent", "contradicts the data" or "not judged".
         experiments: name → observations and curves.
         stages: "odin" and "refined", where they ran.
         status, converged: how it ended, in words and as a truth value.
@@ -265,8 +268,8 @@ def fit(
         raise InputError(f"fit takes a Problem or a Model, not {type(problem).__name__}")
     elif data is not None:
         raise InputError("fit(problem) takes no data of its own: they are in the Problem")
-    if not isinstance(seed, int) or seed < 0:
+    if not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed must be a whole number from 0 on, not {seed!r}")
     # The matrices are small: threads inside BLAS cost more than they give.
     with threadpool_limits(1, user_api="blas"):
-        return (method or Odin()).fit(problem, seed, progress)
+        return (method or Odin()).fit(problem, int(seed), progress)

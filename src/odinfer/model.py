@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -127,8 +128,21 @@ class Model:
             z = jnp.concatenate([x, theta])
             return jnp.concatenate([stacked(z)[:, None], jax.jacfwd(stacked)(z)], 1)
 
+        self._check_indices()
         compiled: Callable[..., Any] = jax.jit(jax.vmap(point))
         return compiled
+
+    def _check_indices(self) -> None:
+        """Refuse a field that reaches beyond its states or parameters: numpy says so, JAX takes the last instead."""
+        vectors = [np.ones(len(names)) for names in (self.states, self.parameters, self.inputs)]
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                self.field(1.0, *vectors[: 3 if self.inputs or self.text is not None else 2])
+        except IndexError as error:
+            raise InputError(f"the field of model '{self.name}' uses an index that does not exist: {error}") from None
+        except Exception:
+            return  # tracing will say what is wrong
 
     def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:
         """f and its Jacobians at M points.

@@ -32,7 +32,7 @@ def lognormal(median: float, sd: float) -> Term:
     c = 0.5 * np.log(2 * np.pi * sd**2)
 
     def derivatives(v: float) -> Derivatives:
-        v = max(v, 1e-300)
+        v = min(max(v, 1e-150), 1e150)  # its square must stay within the floating-point numbers
         z = np.log(v / median) / sd**2
         return 0.5 * sd**2 * z**2 + np.log(v) + c, (z + 1.0) / v, (1.0 / sd**2 - z - 1.0) / v**2
 

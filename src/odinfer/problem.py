@@ -64,6 +64,8 @@ class Problem:
                 "(states that are never observed are not supported yet)"
             )
         object.__setattr__(self, "data", self.data.select(m.states))
+        if all(len(e.t) < 2 for e in self.data.experiments):
+            raise InputError("every experiment has one time only, so nothing is seen to change; add later times")
         for e in self.data.experiments:
             for name in m.inputs:
                 if name not in e.u:

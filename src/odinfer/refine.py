@@ -137,8 +137,11 @@ def paths_through(problem: Problem, curves: Sequence[tuple[Array, Array, Array]]
 
     paths = []
     for e, (t, x, slope) in enumerate(curves):
-        spline = CubicHermiteSpline(t, x, slope)
         seen = problem.data.experiments[e].t
+        if len(seen) == 1:  # an experiment of one time has an initial value and no path
+            seen = t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
+            x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
+        spline = CubicHermiteSpline(t, x, slope)
         mesh = np.append(np.linspace(seen[:-1], seen[1:], parts, endpoint=False, axis=1).ravel(), seen[-1])
         blank = Path(problem, e, mesh, x[0], np.empty(0))
         Z = spline(blank.stage_times.ravel()).reshape(*blank.stage_times.shape, -1)

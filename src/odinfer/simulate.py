@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ from odinfer.model import Model
 
 Array = NDArray[np.float64]
 
-_MOST_EVALUATIONS = 200_000
+_MOST_EVALUATIONS = 50_000  # of the right-hand side, between two times at which it is restarted
 
 
 class _Stopped(Exception):
@@ -51,15 +53,11 @@ def simulate(
     x = _vector("x0", x0, model.states)
     series = _inputs(model, inputs or {})
     field = model.__dict__.setdefault("_compiled_field", jax.jit(model.f))
-    left = _MOST_EVALUATIONS
 
     def rhs(now: float, state: Array) -> Array:
-        nonlocal left
-        left -= 1
         u = np.array([np.interp(now, *s) for s in series])
         out = np.asarray(field(now, state, th, u))
-        # LSODA never returns from a right-hand side that is not finite.
-        if left < 0 or not np.isfinite(out).all():
+        if not np.isfinite(out).all():  # LSODA would never return
             raise _Stopped
         return out
 
@@ -87,11 +85,17 @@ def _integrate(
 
     def run(a: float, x: Array, times: Array) -> Array:
         found = np.full((len(times), len(x)), np.nan)
-        try:
-            y = solve_ivp(rhs, (a, times[-1]), x, "LSODA", t_eval=times, rtol=rtol, atol=atol).y.T
+        left = itertools.count(_MOST_EVALUATIONS, -1)
+
+        def limited(now: float, state: Array) -> Array:
+            if next(left) < 0:
+                raise _Stopped
+            return rhs(now, state)
+
+        with warnings.catch_warnings(), contextlib.suppress(_Stopped):
+            warnings.simplefilter("ignore")  # LSODA's remarks on a solution that blows up
+            y = solve_ivp(limited, (a, times[-1]), x, "LSODA", t_eval=times, rtol=rtol, atol=atol).y.T
             found[: len(y)] = y
-        except _Stopped:
-            pass
         return found
 
     found = run(start, x, where)
@@ -110,7 +114,14 @@ def _inputs(model: Model, given: Mapping[str, Any]) -> list[tuple[Array, Array]]
             raise InputError(
                 f"input '{name}' of model '{model.name}' has no values: give inputs={{'{name}': (times, values)}}"
             )
-        times, values = (np.asarray(a, float) for a in given[name])
+        try:
+            times, values = (np.asarray(a, float) for a in given[name])
+        except (TypeError, ValueError):
+            raise InputError(f"input '{name}' must be a pair (times, values) of numbers") from None
+        if times.ndim != 1 or times.shape != values.shape or not len(times):
+            raise InputError(f"input '{name}' needs as many values as times, and at least one")
+        if not (np.isfinite(times).all() and np.isfinite(values).all()) or (np.diff(times) <= 0).any():
+            raise InputError(f"input '{name}' must have increasing times and finite values")
         series.append((times, values))
     return series
 

@@ -30,8 +30,10 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
             theta[late, j] *= rng.choice([-1.0, 1.0], size=int(late.sum()))
         outside = (theta[:, j] < low) | (theta[:, j] > high)
         a, b = max(low, -1e3), min(high, 1e3)
-        if not a < b:  # the bounds lie far from zero
-            a, b = (low, 2 * low + 1) if np.isfinite(low) else (2 * high - 1, high)
+        if low >= 1e3:  # the bounds lie far from zero
+            a, b = low, min(high, 2.0 * low)
+        elif high <= -1e3:
+            a, b = max(low, 2.0 * high), high
         inside = np.exp(rng.uniform(np.log(a), np.log(b), count)) if a > 0 else rng.uniform(a, b, count)
         theta[:, j] = np.where(outside, inside, theta[:, j])
     full = np.zeros((count, len(problem.model.parameters)))
@@ -113,7 +115,8 @@ def distinct(phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
     """The best few different φ with the number of starts that ended at each; one is of the positive half."""
     found: list[tuple[int, int]] = []
     for i in np.argsort(cost):
-        if not cost[i] <= 1.5 * cost.min() + 1.0:  # so much worse a match never led to a lower risk
+        # So much worse a match never led to a lower risk.
+        if not np.isfinite(cost[i]) or cost[i] > 1.5 * cost.min() + 1.0:
             continue
         for n, (j, count) in enumerate(found):
             near = np.abs(phi[i] - phi[j]) <= 1e-2 * (np.abs(phi[j]) + 1e-3)

@@ -10,6 +10,11 @@ from odinfer.errors import InputError, nearest
 # name: module and class
 METHODS = {
     "odin": ("odin", "Odin"),
+    "gpr": ("gpr", "Gpr"),
+    "two-step": ("two_step", "TwoStep"),
+    "trajectory": ("trajectory", "Trajectory"),
+    "rkg": ("rkg", "Rkg"),
+    "vgm": ("vgm", "Vgm"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from odinfer import refine as rf
 from odinfer import starts
 from odinfer.assemble import assemble, named, observations, residual_squares, stage
 from odinfer.errors import InputError, Status, nearest
-from odinfer.fit import CONTRADICTS, Curve, Fit, Progress
+from odinfer.fit import CONTRADICTS, NOT_JUDGED, Curve, Fit, Progress
 from odinfer.kernels import kernel
 from odinfer.problem import Problem
 from odinfer.risk import Risk
@@ -77,18 +78,26 @@ class Odin:
     def __post_init__(self) -> None:
         if self.kernel != "auto":
             kernel(self.kernel)
+        for option in ("jitter", "temper"):
+            if not isinstance(getattr(self, option), numbers.Real):
+                raise InputError(f"{option} must be a number, not {getattr(self, option)!r}")
+        for option in ("gamma_bounds", "hyper_bounds"):
+            try:
+                low, high = getattr(self, option)
+                valid = 0 < low < high
+            except (TypeError, ValueError):
+                valid = False
+            if not valid:
+                raise InputError(f"{option} must be a pair 0 < low < high, not {getattr(self, option)!r}")
         if self.optimizer not in OPTIMIZERS:
             raise InputError(f"unknown optimizer '{self.optimizer}'{nearest(self.optimizer, OPTIMIZERS)}")
         if self.gamma != "learn":
             try:
                 value = float(self.gamma)
-            except ValueError:
+            except (TypeError, ValueError):
                 raise InputError(f"gamma must be 'learn' or a number, not '{self.gamma}'") from None
             if not 0 <= value < np.inf:
                 raise InputError(f"gamma must not be negative, not {value:g}")
-        low, high = self.gamma_bounds
-        if not 0 < low < high:
-            raise InputError(f"gamma_bounds must be 0 < low < high, not {self.gamma_bounds}")
         if not 0 < self.jitter < 1:
             raise InputError(f"jitter must be between 0 and 1, not {self.jitter:g}")
         for option, least in (("grid", 1), ("starts", 1), ("hops", 0)):
@@ -255,7 +264,10 @@ def _assemble(
     if method.refine and used == "odin" and status.converged:
         status = Status.ODIN_KEPT
     # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
-    guilty = [k for k, v in gamma.items() if v > CONTRADICTS_ABOVE and used == "odin"]
+    learned = method.gamma == "learn" and used == "odin"
+    verdicts = {k: CONTRADICTS for k, v in gamma.items() if learned and v > CONTRADICTS_ABOVE}
+    if not solutions:
+        verdicts = dict.fromkeys(names, NOT_JUDGED)
     return assemble(
         problem,
         method,
@@ -267,7 +279,7 @@ def _assemble(
         used=used,
         units=risk.units,
         gradients=gm.gradients(risk, s) if solutions else None,
-        verdicts=dict.fromkeys(guilty, CONTRADICTS),
+        verdicts=verdicts,
         details={
             "starts": method.starts,
             "starts_agreeing": agreeing,

@@ -15,7 +15,7 @@ from odinfer import starts
 from odinfer.assemble import assemble, observations, residual_squares, stage
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import Curve, Fit, Progress
-from odinfer.kernels import Kernel, kernel
+from odinfer.kernels import KERNELS, Kernel, kernel
 from odinfer.problem import Problem
 from odinfer.risk import Units
 
@@ -28,6 +28,7 @@ _RCOND = 1e-7
 # Parameters of either sign must match this much better than positive ones: a way through infinity or zero to
 # negative values often fits noise.
 _CLEARLY = 0.9
+_REWEIGHTINGS, _THETA_STEPS = 5, 3
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Rkg:
         starts: how many θ to start from; the first is .1 for all, as in the original.
         rounds: outer rounds of variant 3.
         updates: closed-form updates of b per round, f frozen.
+        robust: weigh every equation by the mismatch it is left with, and match no derivative at the last time either,
+            where a smoother knows it least; off: plain least squares from the second time on, as published.
         lambdas: candidates for λ_g, the weight of the derivatives, chosen by 2-fold cross-validation.
     """
 
@@ -53,6 +56,7 @@ class Rkg:
     starts: int = 6
     rounds: int = 20
     updates: int = 3
+    robust: bool = True
     lambdas: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
     name = "rkg"
@@ -61,7 +65,7 @@ class Rkg:
         if isinstance(self.variant, bool) or self.variant not in (2, 3):
             raise InputError(f"variant must be 2 or 3, not {self.variant!r}")
         kernel(self.kernel)
-        if self.warp and f"warped-{self.kernel}" not in _known_kernels():
+        if self.warp and f"warped-{self.kernel}" not in KERNELS:
             raise InputError(f"the kernel '{self.kernel}' cannot be warped; use 'rbf' or leave warp off")
         for option in ("starts", "rounds", "updates"):
             value = getattr(self, option)
@@ -84,12 +88,14 @@ class Rkg:
         }
         if family not in presets:
             raise InputError(f"the paper has no system '{name}'{nearest(name, presets)}")
-        return Rkg(**{"starts": 1} | presets[family] | changes)
+        common: dict[str, Any] = {"starts": 1, "robust": False}
+        return Rkg(**common | presets[family] | changes)
 
     @staticmethod
     def quick(**changes: Any) -> Rkg:
         """A cheap configuration for tests and first looks."""
-        return Rkg(**{"starts": 2, "rounds": 5, "lambdas": (1e-2, 1.0)} | changes)
+        cheap: dict[str, Any] = {"starts": 2, "rounds": 5, "lambdas": (1e-2, 1.0)}
+        return Rkg(**cheap | changes)
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Infer θ and states; the seed draws the starts after the first."""
@@ -102,33 +108,31 @@ class Rkg:
         regression = Regression.of(problem, units, kernel(f"warped-{self.kernel}" if self.warp else self.kernel))
         b = regression.smoothed
         say("matching derivatives", 0.4)
-        found = match(regression, b, self.starts, np.random.default_rng(seed))
+        found = match(regression, b, self.starts, self.robust, np.random.default_rng(seed))
         finite, details = np.isfinite(found.cost), regression.details()
         status = Status.CONVERGED if finite else Status.NOT_FINITE
-        stages = {}
         curves = regression.curves(b)
-        sigma = _noise(problem, regression, curves, regression.freedom)
-        objective = found.cost
-        stages["rkg2"] = stage(
-            problem, found.theta(problem), curves, sigma, objective=objective,
-            seconds=time.perf_counter() - clock, note=status.value,
-        )  # fmt: skip
+        stages = {
+            "rkg2": stage(
+                problem, found.theta(problem), curves, _noise(problem, curves, regression.freedom),
+                objective=found.cost, seconds=time.perf_counter() - clock, note=status.value,
+            )
+        }  # fmt: skip
         if self.variant == 3 and finite:
             say("matching states and derivatives in turn", 0.6)
             clock = time.perf_counter()
             weight, errors = choose_weight(regression, found, self)
             used = np.isfinite(regression.y)[None]
-            run = alternate(regression, used, np.array([weight]), b, found, self.rounds, self.updates)
+            run = alternate(regression, used, weight * found.weight[None], [p[None] for p in b], found, self)
             trace = run.trace[:, 0]
-            settled = len(trace) < self.rounds + 1 or trace[-2] - trace[-1] <= 1e-2 * trace[-2]
+            settled = trace[-2] - trace[-1] <= 1e-2 * trace[-2]
             status = Status.CONVERGED if settled else Status.MAX_ITERATIONS
-            found = Match(run.phi[0], float(trace[-1]), found.logs)
+            found = found._replace(phi=run.phi[0], cost=float(trace[-1]))
             curves = regression.curves([p[0] for p in run.b])
-            sigma = _noise(problem, regression, curves, np.array([0.5]) * regression.freedom)
             details |= {"lambda_g": weight, "lambda_g_errors": errors.tolist(), "objective_trace": trace.tolist()}
             stages["rkg3"] = stage(
-                problem, found.theta(problem), curves, sigma, objective=found.cost,
-                seconds=time.perf_counter() - clock, note=status.value,
+                problem, found.theta(problem), curves, _noise(problem, curves, run.freedom[0]),
+                objective=found.cost, seconds=time.perf_counter() - clock, note=status.value,
             )  # fmt: skip
         say("done", 1.0)
         warnings = ("rkg makes no use of priors on parameters",) if problem.penalty else ()
@@ -136,3 +140,401 @@ class Rkg:
             problem, self, seed, stages, curves,
             status=status.value, converged=status.converged, details=details, warnings=warnings,
         )  # fmt: skip
+
+
+class Ridge(NamedTuple):
+    """Kernel ridge regression of one series: shape (d,), ridge λ, coefficients b (n,), mean, degrees of freedom."""
+
+    shape: Array
+    ridge: float
+    b: Array
+    centre: float
+    freedom: float
+
+
+class _Part(NamedTuple):
+    """Training times and centred values with the eigensystems (G, m, m) of their kernel matrices; what is held out."""
+
+    t: Array
+    y: Array
+    lam: Array
+    U: Array
+    t_out: Array
+    y_out: Array
+
+
+def ridge_regression(k: Kernel, t: Array, y: Array) -> Ridge:
+    """λ by 3-fold cross-validation with interleaved folds, three refinements around the best, then all data.
+
+    Within a fold's training part the kernel's shape is chosen anew for every λ by the leave-one-out error, which
+    has the closed form (H⁻¹y)_i / (H⁻¹)_ii with H = K + λI.
+    """
+    n = len(t)
+    centre = float(y.mean()) if n else 0.0
+    if n < 4:  # too few to validate anything: a stiff, damped curve
+        shape = np.median(k.shapes(t)[0], 0) if n > 1 else np.ones(len(k.shape_names))
+        return _final(k, shape, 0.1, t, y, centre)
+    shapes, steps = k.shapes(t)
+    fold = np.arange(n) % _FOLDS
+    parts = [_part(k, shapes, t, y, fold == i) for i in range(_FOLDS)]
+
+    def error(ridges: Array) -> Array:
+        total = np.zeros(len(ridges))
+        for p in parts:
+            scores, alpha = leave_one_out(p.lam, p.U, p.y, ridges)
+            best = scores.argmin(0)
+            guess = k.gram(p.t_out, p.t, shapes[best]).C @ alpha[best, :, np.arange(len(ridges))][..., None]
+            total += ((guess[..., 0] - p.y_out) ** 2).sum(-1)
+        return total
+
+    ridges = np.array(RIDGES)
+    errors = error(ridges)
+    ratio = np.sqrt(10.0)
+    for _ in range(_REFINEMENTS):
+        best = ridges[errors.argmin()]
+        near = np.array([best / ratio, best * ratio])
+        ridges, errors = np.r_[ridges, near], np.r_[errors, error(near)]
+        ratio = np.sqrt(ratio)
+    ridge = float(ridges[errors.argmin()])
+    shape = shapes[_scores(k, shapes, t, y - centre, ridge).argmin()]
+    stencil = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 5)] * len(shape), indexing="ij"), -1).reshape(
+        -1, len(shape)
+    )
+    for shrink in (0.8, 0.3):
+        trial = shape * np.exp(shrink * steps * stencil)
+        shape = trial[_scores(k, trial, t, y - centre, ridge).argmin()]
+    return _final(k, shape, ridge, t, y, centre)
+
+
+def leave_one_out(lam: Array, U: Array, y: Array, ridges: Array) -> tuple[Array, Array]:
+    """Mean squared leave-one-out errors (G, L) and coefficients (G, m, L) of kernel ridge regression.
+
+    Args:
+        lam, U: eigenvalues (G, m) and eigenvectors (G, m, m) of the kernel matrices.
+        y: centred values (m,).
+        ridges: (L,).
+    """
+    inverse = 1.0 / (lam[..., None] + ridges)  # (G, m, L)
+    alpha = U @ ((y @ U)[..., None] * inverse)
+    return ((alpha / (U**2 @ inverse)) ** 2).mean(1), alpha
+
+
+def _part(k: Kernel, shapes: Array, t: Array, y: Array, out: NDArray[np.bool_]) -> _Part:
+    lam, U = np.linalg.eigh(k.gram(t[~out], t[~out], shapes).C)
+    mean = y[~out].mean()
+    return _Part(t[~out], y[~out] - mean, np.maximum(lam, 0.0), U, t[out], y[out] - mean)
+
+
+def _scores(k: Kernel, shapes: Array, t: Array, y: Array, ridge: float) -> Array:
+    lam, U = np.linalg.eigh(k.gram(t, t, shapes).C)
+    return leave_one_out(np.maximum(lam, 0.0), U, y, np.array([ridge]))[0][:, 0]
+
+
+def _final(k: Kernel, shape: Array, ridge: float, t: Array, y: Array, centre: float) -> Ridge:
+    C = k.gram(t, t, shape).C
+    inverse = np.linalg.inv(C + ridge * np.eye(len(t)))
+    return Ridge(shape, ridge, inverse @ (y - centre), centre, float(np.trace(C @ inverse)))
+
+
+@dataclass(frozen=True)
+class Regression:
+    """All series of a problem in standardised units; points of all experiments are stacked (M,).
+
+    Attributes:
+        rows: per experiment, where its points stand.
+        ridges: per experiment and state.
+        C, dC: per experiment, k and dk/dt between its times (K, N, N).
+        smoothed: per experiment, coefficients (K, N), zero where a state was not observed.
+    """
+
+    problem: Problem
+    units: Units
+    kernel: Kernel
+    t: Array
+    u: Array
+    y: Array
+    rows: tuple[slice, ...]
+    ridges: tuple[tuple[Ridge, ...], ...]
+    C: tuple[Array, ...]
+    dC: tuple[Array, ...]
+    smoothed: list[Array]
+
+    @staticmethod
+    def of(problem: Problem, units: Units, k: Kernel) -> Regression:
+        """Smooth every state of every experiment on its own."""
+        rows, ridges, C, dC, smoothed, start = [], [], [], [], [], 0
+        for e in problem.data.experiments:
+            rows.append(slice(start, start := start + len(e.t)))
+            t, y = (e.t - e.t[0]) / units.time, units.standard(e.y)
+            seen = np.isfinite(y)
+            found = tuple(ridge_regression(k, t[s], column[s]) for s, column in zip(seen.T, y.T, strict=True))
+            grams = [k.gram(t, t, r.shape) for r in found]
+            b = np.zeros(y.T.shape)
+            for bk, s, r in zip(b, seen.T, found, strict=True):
+                bk[s] = r.b
+            ridges.append(found)
+            smoothed.append(b)
+            C.append(np.stack([g.C for g in grams]))
+            dC.append(np.stack([g.dC for g in grams]))
+        data = problem.data.experiments
+        u = np.concatenate([problem.inputs_at(i, e.t) for i, e in enumerate(data)])
+        t, y = np.concatenate([e.t for e in data]), units.standard(np.concatenate([e.y for e in data]))
+        return Regression(problem, units, k, t, u, y, tuple(rows), tuple(ridges), tuple(C), tuple(dC), smoothed)
+
+    @property
+    def freedom(self) -> Array:
+        """Degrees of freedom (K,) that the smoothers used."""
+        return np.asarray(np.sum([[r.freedom for r in found] for found in self.ridges], 0))
+
+    @property
+    def centre(self) -> Array:
+        """Means (M, K) that the regressions were centred on."""
+        sizes = [s.stop - s.start for s in self.rows]
+        return np.repeat([[r.centre for r in found] for found in self.ridges], sizes, 0)
+
+    def states(self, b: Sequence[Array]) -> tuple[Array, Array]:
+        """x and ẋ (R, M, K) at all points from coefficients (R, K, N) per experiment."""
+        x, slope = (
+            np.concatenate([(G @ p[..., None])[..., 0] for G, p in zip(grams, b, strict=True)], -1)
+            for grams in (self.C, self.dC)
+        )
+        return self.centre + np.swapaxes(x, -1, -2), np.swapaxes(slope, -1, -2)
+
+    def field(self, x: Array, phi: Array, logs: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """f (R, M, K) and ∂f/∂φ (R, M, K, F) at x (R, M, K), φ (R, F), standardised; states kept within bounds."""
+        p, (R, M, K) = self.problem, x.shape
+        theta = np.tile([p.fixed.get(n, np.nan) for n in p.model.parameters], (R, 1))
+        free = np.where(logs, np.exp(np.where(logs, phi, 0.0)), phi)
+        theta[:, p.free_index] = free
+        user = np.clip(self.units.user(x), *p.state_bounds).reshape(R * M, K)
+        f, _, ft = p.model.linearise(np.tile(self.t, R), user, np.repeat(theta, M, 0), np.tile(self.u, (R, 1)))
+        rate = self.units.time / self.units.scale
+        ft = (ft[..., p.free_index] * rate[:, None]).reshape(R, M, K, -1) * np.where(logs, free, 1.0)[:, None, None]
+        return (f * rate).reshape(R, M, K), ft
+
+    def curves(self, b: Sequence[Array]) -> list[Curve]:
+        """The regressions in the user's units, without a band, from coefficients (K, N) per experiment."""
+        found = []
+        for e, p, ridges in zip(self.problem.data.experiments, b, self.ridges, strict=True):
+            dense = gm.dense_times(e.t)
+            unit, fine = ((v - e.t[0]) / self.units.time for v in (e.t, dense))
+            grams = [self.kernel.gram(fine, unit, r.shape) for r in ridges]
+            x = np.stack([r.centre + g.C @ c for r, g, c in zip(ridges, grams, p, strict=True)], -1)
+            slope = np.stack([g.dC @ c for g, c in zip(grams, p, strict=True)], -1)
+            rate = self.units.scale / self.units.time
+            found.append(Curve(dense, self.units.user(x), slope * rate, np.zeros_like(x)))
+        return found
+
+    def details(self) -> dict[str, Any]:
+        """λ and kernel shape of every state, a list over experiments."""
+        names = self.problem.model.states
+        of = {n: [found[k] for found in self.ridges] for k, n in enumerate(names)}
+        return {
+            "ridge": {n: [r.ridge for r in found] for n, found in of.items()},
+            "shape": {n: [r.shape.tolist() for r in found] for n, found in of.items()},
+        }
+
+
+class Match(NamedTuple):
+    """Free parameters φ (F,), on the log scale where `logs` (F,); the mismatch left; weights of the equations (K,)."""
+
+    phi: Array
+    cost: float
+    logs: NDArray[np.bool_]
+    weight: Array
+
+    def theta(self, problem: Problem) -> Array:
+        """All parameters (P,); those estimated are NaN if nothing was finite."""
+        theta = np.array([problem.fixed.get(n, np.nan) for n in problem.model.parameters])
+        if np.isfinite(self.cost):
+            theta[problem.free_index] = np.where(self.logs, np.exp(np.where(self.logs, self.phi, 0.0)), self.phi)
+        return theta
+
+
+def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, rng: np.random.Generator) -> Match:
+    """RKG2: least squares of ẋ(t_i) − f(x(t_i), θ) over θ, the first time of every experiment left out.
+
+    All parameters on the log scale first, as in the original; then those that may be negative on the linear one.
+    If robust, the last times are left out too, and equations are reweighted in turn with θ: this minimises the
+    product over equations of the squared mismatch, the likelihood with an unknown variance for each.
+    """
+    p = regression.problem
+    x, slope = (np.repeat(v, count, 0) for v in regression.states([c[None] for c in b]))
+    keep = np.ones((len(regression.t), 1))
+    keep[[s.start for s in regression.rows]] = 0.0
+    if robust and len(keep) > 3 * len(regression.rows):
+        keep[[s.stop - 1 for s in regression.rows]] = 0.0
+    limits = np.array([p.limits(n) for n in p.free]).reshape(-1, 2)
+    theta = p.theta(starts.draw(p, count, rng))[:, p.free_index]
+    theta[0] = [p.start.get(n, 0.1) for n in p.free]
+    found: list[Match] = []
+    for logs in (limits[:, 1] > 0, limits[:, 0] >= 0):
+        if found and (logs == found[0].logs).all():
+            break
+        phi = np.where(logs, np.log(np.maximum(np.abs(theta), 1e-8)), theta)
+        weight = np.ones((count, 1, x.shape[-1]))
+        phi, cost = levenberg(regression, x, slope, keep * weight, phi, logs, 100)
+        for _ in range(_REWEIGHTINGS if robust else 0):
+            square = (keep * (regression.field(x, phi, logs)[0] - slope) ** 2).sum(1, keepdims=True)
+            square = (
+                np.where(np.isfinite(square), np.maximum(square, 1e-4 * square.mean(-1, keepdims=True)), 1.0) + 1e-12
+            )
+            cost = np.where(np.isfinite(cost), square.shape[-1] * np.exp(np.log(square).mean((1, 2))), np.inf)
+            weight = np.exp(0.5 * (np.log(square).mean(-1, keepdims=True) - np.log(square)))
+            phi = levenberg(regression, x, slope, keep * weight, phi, logs, 20)[0]
+        i = int(cost.argmin())
+        found.append(Match(phi[i], float(cost[i]), logs, weight[i, 0] ** 2))
+    return found[-1] if found[-1].cost < _CLEARLY * found[0].cost else found[0]
+
+
+def levenberg(
+    regression: Regression,
+    x: Array,
+    slope: Array,
+    weight: Array,
+    phi: Array,
+    logs: NDArray[np.bool_],
+    iterations: int,
+) -> tuple[Array, Array]:
+    """Levenberg–Marquardt on φ (R, F) for R runs side by side, each with its own x and ẋ (R, M, K).
+
+    Args:
+        weight: of every residual; broadcasts to (R, M, K).
+
+    Returns:
+        φ (R, F) inside its bounds, and the squared mismatch (R,), which never rises; inf where not finite.
+    """
+    R, F = phi.shape
+    limits = np.array([regression.problem.limits(n) for n in regression.problem.free]).reshape(-1, 2)
+    low, high = (np.where(logs, np.log(np.clip(v, 1e-10, 1e10)), v) for v in limits.T)
+
+    def residual(phi: Array) -> tuple[Array, Array, Array]:
+        f, ft = regression.field(x, phi, logs)
+        r = (weight * (f - slope)).reshape(R, -1)
+        J = (weight[..., None] * ft).reshape(R, r.shape[1], F)
+        cost = np.einsum("rn,rn->r", r, r)
+        fine = np.isfinite(cost) & np.isfinite(J).all((1, 2))
+        return np.where(fine, cost, np.inf), np.where(fine[:, None], r, 0.0), np.where(fine[:, None, None], J, 0.0)
+
+    damping = np.full(R, 1e-2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        phi = np.clip(phi, low, high)
+        cost, r, J = residual(phi)
+        for _ in range(iterations if F else 0):
+            H, g = np.swapaxes(J, 1, 2) @ J, (np.swapaxes(J, 1, 2) @ r[..., None])[..., 0]
+            free = ~(((phi <= low) & (g > 0)) | ((phi >= high) & (g < 0)))  # those at a bound that would leave it stay
+            H = H * (free[:, :, None] & free[:, None, :])
+            d = np.einsum("rii->ri", H)
+            d += damping[:, None] * d + 1e-12 * (1.0 + d.max(1, keepdims=True)) + ~free
+            step = np.linalg.solve(H, -(g * free)[..., None])[..., 0]
+            trial = np.clip(phi + np.where(logs, np.clip(step, -2.0, 2.0), step), low, high)
+            new_cost, new_r, new_J = residual(trial)
+            better = new_cost < cost
+            settled = np.where(better, cost - new_cost <= 1e-7 * cost, damping > 1e3)
+            phi = np.where(better[:, None], trial, phi)
+            r, J = np.where(better[:, None], new_r, r), np.where(better[:, None, None], new_J, J)
+            cost, damping = np.where(better, new_cost, cost), damping * np.where(better, 0.2, 5.0)
+            if settled.all():
+                break
+    return phi, cost
+
+
+class Run(NamedTuple):
+    """R alternating fits: b (R, K, N) per experiment, φ (R, F), objective (rounds + 1, R), freedom (R, K)."""
+
+    b: list[Array]
+    phi: Array
+    trace: Array
+    freedom: Array
+
+
+def alternate(
+    regression: Regression,
+    used: NDArray[np.bool_],
+    weights: Array,
+    b: Sequence[Array],
+    start: Match,
+    method: Rkg,
+) -> Run:
+    """RKG3: lower Σ (y − x)² + λ_g Σ (ẋ − f(x, θ))² by turns over b and θ, R runs side by side.
+
+    An update of b solves (KᵀK + λ_g K̇ᵀK̇) b = Kᵀy + λ_g K̇ᵀf with f frozen. As f moves with b, the step is halved
+    until the objective does not rise.
+
+    Args:
+        used: which observations each run sees (R, M, K).
+        weights: λ_g of every run and equation (R, K).
+        b: coefficients (R, K, N) per experiment to start from.
+        start: θ to start from.
+    """
+    R, root = len(weights), np.sqrt(weights)[..., None, None]
+    y = np.where(used, np.nan_to_num(regression.y - regression.centre), 0.0)
+    solvers, freedom = [], np.zeros((R, used.shape[2]))
+    for rows, C, dC in zip(regression.rows, regression.C, regression.dC, strict=True):
+        seen = np.swapaxes(used[:, rows], 1, 2)[..., None] * C
+        solvers.append(np.linalg.pinv(np.concatenate([seen, root * dC], -2), rcond=_RCOND))
+        freedom += np.einsum("rknm,rkmn->rk", seen, solvers[-1][..., : C.shape[-1]])
+
+    def objective(b: Sequence[Array], phi: Array) -> tuple[Array, Array]:
+        x, slope = regression.states(b)
+        f = regression.field(x, phi, start.logs)[0]
+        miss = used * (x - regression.centre - y)
+        value = (miss**2).sum((1, 2)) + (weights * ((slope - f) ** 2).sum(1)).sum(1)
+        return np.where(np.isfinite(value), value, np.inf), f
+
+    b, phi = list(b), np.broadcast_to(start.phi, (R, len(start.phi))).copy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        value, f = objective(b, phi)
+        trace = [value]
+        for _ in range(method.rounds):
+            for _ in range(method.updates):
+                target = np.concatenate([y, np.nan_to_num(f)], 0)
+                moves = []
+                for rows, P, old in zip(regression.rows, solvers, b, strict=True):
+                    right = np.concatenate([target[:R, rows], root[..., 0, 0][:, None] * target[R:, rows]], 1)
+                    moves.append((P @ np.swapaxes(right, 1, 2)[..., None])[..., 0] - old)
+                step = np.ones(R)
+                for _ in range(5):
+                    trial = [old + step[:, None, None] * move for old, move in zip(b, moves, strict=True)]
+                    new, new_f = objective(trial, phi)
+                    rising = ~(new <= value)
+                    if not rising.any():
+                        break
+                    step = np.where(rising, 0.4 * step, step)
+                take = ~rising[:, None, None]
+                b = [np.where(take, n, o) for n, o in zip(trial, b, strict=True)]
+                f, value = np.where(take, new_f, f), np.where(rising, value, new)
+            x, slope = regression.states(b)
+            phi, _ = levenberg(regression, x, slope, root[..., 0, 0][:, None], phi, start.logs, _THETA_STEPS)
+            value, f = objective(b, phi)
+            trace.append(value)
+            if (trace[-2] - trace[-1] <= 1e-5 * trace[-2]).all():
+                break
+    return Run(b, phi, np.array(trace), freedom)
+
+
+def choose_weight(regression: Regression, start: Match, method: Rkg) -> tuple[float, Array]:
+    """λ_g by 2-fold cross-validation: the one whose fits to half of the data best predict the other half."""
+    seen = np.isfinite(regression.y)
+    fold = np.concatenate([(np.cumsum(seen[rows], 0) % 2) for rows in regression.rows]) == 1
+    weights = np.repeat(method.lambdas, 2)
+    used = np.stack([seen & fold, seen & ~fold] * len(method.lambdas))
+    b = []
+    for rows, C, ridges in zip(regression.rows, regression.C, regression.ridges, strict=True):
+        half = np.zeros((len(weights), len(ridges), C.shape[-1]))
+        for i, k in np.ndindex(half.shape[:2]):
+            s = used[i, rows, k]
+            H = C[k][np.ix_(s, s)] + ridges[k].ridge * np.eye(int(s.sum()))
+            half[i, k, s] = np.linalg.solve(H, regression.y[rows][s, k] - ridges[k].centre)
+        b.append(half)
+    run = alternate(regression, used, weights[:, None] * start.weight, b, start, method)
+    x = regression.states(run.b)[0]
+    errors = (np.where(seen & ~used, x - regression.y, 0.0) ** 2).sum((1, 2)).reshape(-1, 2).sum(1)
+    return float(method.lambdas[int(np.nan_to_num(errors, nan=np.inf).argmin())]), errors
+
+
+def _noise(problem: Problem, curves: Sequence[Curve], freedom: Array) -> Array:
+    """Noise standard deviations (K,) from the residuals, the used degrees of freedom taken off; known ones as given."""
+    x = [c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True)]
+    left = np.maximum(observations(problem) - freedom - len(x), 1.0)
+    return np.where(np.isnan(problem.known_sigma), np.sqrt(residual_squares(problem, x) / left), problem.known_sigma)

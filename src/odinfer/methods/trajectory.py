@@ -6,7 +6,9 @@ ODIN (refine.py); only what it starts from differs: a simulation at a random θ 
 
 from __future__ import annotations
 
+import functools
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import Fit, Progress
 from odinfer.methods.gpr import noise, posterior_curves
 from odinfer.methods.odin import Odin, _trajectory_curve, _unbiased
+from odinfer.model import Model
 from odinfer.problem import Problem
 from odinfer.simulate import simulate
 
@@ -32,6 +35,8 @@ STARTS = ("random", "given")
 FAILED = "failed: no start led to a trajectory of the model"
 # The mesh of a first path is halved until its equations hold this well, in units of the states' scales.
 _NEAR, _FINEST = 1e-4, 8
+# A trajectory that is so many times as large as the data has blown up.
+_FAR, _LIMIT = 1e5, "limit of |x|"
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,11 @@ class Trajectory:
         """The defaults, for a System of the paper (or its name), which has no settings of its own for this method."""
         Odin.paper(system)
         return Trajectory(**changes)
+
+    @staticmethod
+    def quick(**changes: Any) -> Trajectory:
+        """Few starts, for a first look and for tests."""
+        return Trajectory(**{"starts": 2} | changes)
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Follow every start to its maximum of the likelihood and keep the highest."""
@@ -117,7 +127,9 @@ class Trajectory:
             return starts.draw(problem, self.starts, np.random.default_rng(seed))
         for name in problem.free:
             if name not in problem.start:
-                raise InputError(f"start='given' needs a start value of '{name}': Problem(..., start={{'{name}': 1.0}})")
+                raise InputError(
+                    f"start='given' needs a start value of '{name}': Problem(..., start={{'{name}': 1.0}})"
+                )
         known = {**problem.start, **problem.fixed}
         return problem.phi(np.array([[float(known[name]) for name in problem.model.parameters]]))
 
@@ -144,7 +156,8 @@ class Trajectory:
 def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: int) -> rf.Refined | None:
     """Maximum likelihood from one start; None if its trajectory, or one on the way, leaves the finite numbers."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the integrator's, on trajectories that it cannot follow
             paths = _simulated(problem, scale, phi, x0)
             return None if paths is None else rf.refine(problem, scale, paths, phi, iterations)
     except np.linalg.LinAlgError:
@@ -154,12 +167,14 @@ def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: i
 def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[Path, ...] | None:
     """The trajectories at φ (F,) from x0 (E, K) on a mesh that is fine enough for them; None if one blows up."""
     theta, curves = problem.theta(phi), []
+    limit = _FAR * float(np.abs(x0).max() + scale.max())
     for i, (e, start) in enumerate(zip(problem.data.experiments, x0, strict=True)):
         t = gm.dense_times(e.t)
-        x = simulate(problem.model, theta, start, t, e.u, rtol=1e-6, atol=1e-9)
-        slope = problem.model.linearise(t, x, theta, problem.inputs_at(i, t))[0]
-        if not np.isfinite([x, slope]).all():
+        inputs: dict[str, Any] = {**e.u, _LIMIT: ([t[0]], [limit])}
+        x = simulate(_guarded(problem.model), theta, start, t, inputs, rtol=1e-6, atol=1e-9 * float(scale.min()))
+        if not np.isfinite(x).all():
             return None
+        slope = problem.model.linearise(t, x, theta, problem.inputs_at(i, t))[0]
         curves.append((t, x, slope))
     parts = 1
     while True:
@@ -167,3 +182,18 @@ def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[P
         if parts >= _FINEST or max(path.condense(phi, scale).violation for path in paths) <= _NEAR:
             return paths
         parts *= 2
+
+
+@functools.lru_cache(maxsize=16)
+def _guarded(model: Model) -> Model:
+    """The same equations, but NaN where a state exceeds one more input: a simulation then ends there at once.
+
+    Integrators spend seconds on the way from a hopeless trajectory to the largest number.
+    """
+
+    def field(t: Any, x: Any, theta: Any, u: Any) -> Any:
+        from odinfer._jax import jnp
+
+        return jnp.where(jnp.abs(x).max() <= u[-1], model.f(t, x, theta, u[:-1]), jnp.nan)
+
+    return Model(field, model.states, model.parameters, (*model.inputs, _LIMIT))

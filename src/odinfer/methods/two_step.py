@@ -44,8 +44,8 @@ class TwoStep(Gpr):
     """
 
     smoother: str = "gp"
-    gamma: float = 0.1
-    grid: int = 2
+    gamma: float = 1e-2
+    grid: int = 1
     starts: int = 10
 
     name = "two-step"
@@ -54,7 +54,7 @@ class TwoStep(Gpr):
         super().__post_init__()
         if self.smoother not in SMOOTHERS:
             raise InputError(f"unknown smoother '{self.smoother}'{nearest(str(self.smoother), SMOOTHERS)}")
-        if isinstance(self.gamma, str) or not 0 <= self.gamma < np.inf:
+        if not isinstance(self.gamma, (int, float)) or not 0 <= self.gamma < np.inf:
             raise InputError(f"gamma must be a number from 0 on, not {self.gamma!r}")
         for option in ("grid", "starts"):
             value = getattr(self, option)
@@ -65,8 +65,8 @@ class TwoStep(Gpr):
     def paper(system: Any, **changes: Any) -> TwoStep:
         """The smoother of the paper's step 1 for a System (or its name), with γ as others have set it there."""
         smoother = paper_smoother(system)
-        gamma = {"rbf": 0.3, "matern52": 1e-3, "sigmoid": 1e-4}.get(smoother["kernel"], 0.1)
-        return TwoStep(**smoother | {"gamma": gamma, "grid": 1} | changes)
+        gamma = {"rbf": 0.3, "matern52": 1e-3, "sigmoid": 1e-4}.get(smoother["kernel"], TwoStep.gamma)
+        return TwoStep(**smoother | {"gamma": gamma} | changes)
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Smooth, then match; the states are the smoother's."""
@@ -102,7 +102,7 @@ class TwoStep(Gpr):
 
     def _match(self, risk: Risk, rng: np.random.Generator) -> tuple[Solution, int]:
         """The best θ of all starts, and how many starts lead to it."""
-        gamma = self.gamma if self.smoother == "gp" else 1.0
+        gamma = max(self.gamma, 1e-12) if self.smoother == "gp" else 1.0  # A alone may be singular
         phi, cost = starts.match(risk, starts.draw(risk.problem, self.starts, rng), gamma)
         nothing = Solution(risk.mean, np.full(phi.shape[1], np.nan), np.full(len(risk.w), gamma), np.inf, 0, False)
         if not np.isfinite(cost).any():
@@ -126,7 +126,7 @@ def polish(risk: Risk, phi: Array, gamma: float, most: int = 100) -> Solution:
         e = risk.mismatch(z, lin.f)
         J = np.concatenate([np.swapaxes(b.smoother.Q, 1, 2) @ lin.fphi[b.rows].swapaxes(0, 1) for b in risk.blocks], 1)
         value, weight = risk.gamma_terms(e, level), 1.0 / (risk.w + gamma)
-        J, e, weight = J.reshape(-1, F), e.ravel(), weight.ravel()
+        J, e, weight = J.reshape(z.size, F), e.ravel(), weight.ravel()
         with np.errstate(over="ignore", invalid="ignore"):
             g, H = J.T @ (weight * e), (J.T * weight) @ J
         if p.penalty:
@@ -137,7 +137,8 @@ def polish(risk: Risk, phi: Array, gamma: float, most: int = 100) -> Solution:
 
     value, g, H = at(phi)
     damping = 1e-3
-    for iteration in range(1, most + 1):
+    iteration = 0
+    for iteration in range(1, most + 1):  # noqa: B007
         if not F or not np.isfinite(value) or damping > 1e10:
             break
         held = ((phi <= low) & (g > 0)) | ((phi >= high) & (g < 0))

@@ -77,7 +77,7 @@ class Vgm:
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> Vgm:
-        """The authors' settings for one of the paper's systems, given as a System or by name."""
+        """The authors' kernels for one of the paper's systems, given as a System or by name; γ is the default here."""
         name = str(getattr(getattr(system, "model", system), "name", system))
         family = "lorenz96" if name.startswith("lorenz96") else name
         presets: dict[str, dict[str, Any]] = {
@@ -86,12 +86,13 @@ class Vgm:
         }
         if family not in presets:
             raise InputError(f"vgm has no settings for the system '{name}'{nearest(name, presets)}")
-        return Vgm(**{"weak_prior": False} | presets[family] | changes)
+        return Vgm(**presets[family] | {"weak_prior": False} | changes)
 
     @staticmethod
     def quick(**changes: Any) -> Vgm:
         """A cheap configuration for tests and first looks."""
-        return Vgm(**{"kernel": "rbf", "sweeps": 60, "tolerance": 1e-2} | changes)
+        cheap: dict[str, Any] = {"kernel": "rbf", "sweeps": 60, "tolerance": 1e-2}
+        return Vgm(**cheap | changes)
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Infer θ and states; nothing is random, so the seed is only recorded.
@@ -130,9 +131,9 @@ class Vgm:
             gradients=gm.gradients(risk, _solution(q)) if finite else None,
             details={
                 "bound": {"first": q.bound[0], "last": q.bound[-1], "sweeps": len(q.bound) - 1,
-                          "smallest_rise": float(np.diff(q.bound).min(initial=0.0))},
+                          "largest_fall": -float(np.diff(q.bound).min(initial=0.0)) + 0.0},
                 "bound_trace": [float(v) for v in q.bound],
-                "theta_sd": named(problem.free, np.sqrt(np.diag(q.cov))),
+                "theta_sd": named(problem.free, np.sqrt(np.maximum(np.diag(q.cov), 0.0))),
                 "kernels": {n: h.kernel for n, h in zip(names, hypers, strict=True)},
             },
         )  # fmt: skip
@@ -253,7 +254,7 @@ def _on_linear_scale(problem: Problem) -> Problem:
     flat = replace(problem, scale=dict.fromkeys(p, "linear"), bounds=limits, positive=False)
     if flat.penalty:
         bends = [flat.penalty.derivatives(np.full(len(p), v))[2] for v in (0.5, 2.0)]
-        if not np.allclose(*bends):
+        if not np.allclose(bends[0], bends[1]):
             raise InputError("vgm takes only normal and uniform priors on parameters: others have no closed form")
     return flat
 
@@ -272,12 +273,12 @@ def check_linear(problem: Problem) -> None:
     t = np.repeat(rng.choice(e.t, _PROBES), 1 + K + F)
     u = problem.inputs_at(0, t)
     low, high = np.nanmin(y, 0), np.nanmax(y, 0)
-    low, high = low - 1e-3 * (high - low) * 0, high + 1e-9 + 1e-3 * np.abs(high)
+    high = high + 1e-3 * np.abs(high) + 1e-9  # a state that never changed is still varied
     theta_limits = np.array([problem.limits(p) for p in problem.free]).reshape(-1, 2)
     bottom = np.maximum(theta_limits[:, 0], np.minimum(0.1, theta_limits[:, 1] - 1.0))
     top = np.minimum(theta_limits[:, 1], bottom + 2.0)
-    base = np.concatenate([rng.uniform(low, high, (_PROBES, K)), rng.uniform(bottom, top, (_PROBES, F))], 1)
-    other = np.concatenate([rng.uniform(low, high, (_PROBES, K)), rng.uniform(bottom, top, (_PROBES, F))], 1)
+    low, high = np.r_[low, bottom], np.r_[high, top]
+    base, other = rng.uniform(low, high, (2, _PROBES, K + F))
     points = np.repeat(base[:, None], 1 + K + F, 1)  # the place itself, then with one variable changed at a time
     index = np.arange(K + F)
     points[:, 1 + index, index] = other
@@ -289,16 +290,18 @@ def check_linear(problem: Problem) -> None:
     size = np.nan_to_num(np.abs(slopes)).max((0, 1, 3))[:, None]
     change = np.abs(slopes[:, 1:] - slopes[:, :1])  # (probe, variable changed, equation, derivative by)
     bent = (~(change <= _SAME * (size + 1e-300))).any(0)
-    for k, equation in enumerate(m.states):
-        for i in range(K + F):
-            for j in range(i + 1):
-                both_parameters = i >= K and j >= K
-                if bent[i, k, j] and (i == j or both_parameters):
-                    what = f"'{names[i]}' appears" if i == j else f"'{names[j]}' and '{names[i]}' together appear"
-                    raise InputError(
-                        f"vgm needs equations that are linear in the parameters and in every single state, but {what} "
-                        f"nonlinearly in the equation for {equation}; use odin instead"
-                    )
+    # A state may multiply others and parameters, so only its own slope counts; parameters must not even do that.
+    counts = np.eye(K + F, dtype=bool)
+    counts[K:, K:] = True
+    wrong = np.argwhere((bent & counts[:, None, :]).transpose(1, 0, 2))
+    if len(wrong):
+        k, *pair = next((w for w in wrong if w[1] == w[2]), wrong[0])
+        i, j = sorted(pair)
+        what = f"'{names[i]}' appears" if i == j else f"'{names[i]}' and '{names[j]}' together appear"
+        raise InputError(
+            f"vgm needs equations that are linear in the parameters and in every single state, but {what} nonlinearly "
+            f"in the equation for {m.states[k]}; use odin instead"
+        )
 
 
 def _solution(q: Factors) -> Solution:
