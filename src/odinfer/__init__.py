@@ -20,6 +20,8 @@ from odinfer.simulate import simulate as simulate
 
 if TYPE_CHECKING:
     from odinfer import systems as systems
+    from odinfer.methods.agm import Agm as Agm
+    from odinfer.methods.fgpgm import Fgpgm as Fgpgm
     from odinfer.methods.gpr import Gpr as Gpr
     from odinfer.methods.odin import Odin as Odin
     from odinfer.methods.rkg import Rkg as Rkg

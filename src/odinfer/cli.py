@@ -87,7 +87,7 @@ def fit(
     input: Input = None,
     replicates: Replicates = "error",
     method: Annotated[
-        str, _option("--method", "NAME", "How to infer: odin, gpr, two-step, trajectory, rkg or vgm.", HOW)
+        str, _option("--method", "NAME", "odin, gpr, two-step, trajectory, fgpgm, agm, rkg or vgm.", HOW)
     ] = "odin",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
     gamma: Annotated[str | None, _option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,

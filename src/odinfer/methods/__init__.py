@@ -13,6 +13,8 @@ METHODS = {
     "gpr": ("gpr", "Gpr"),
     "two-step": ("two_step", "TwoStep"),
     "trajectory": ("trajectory", "Trajectory"),
+    "fgpgm": ("fgpgm", "Fgpgm"),
+    "agm": ("agm", "Agm"),
     "rkg": ("rkg", "Rkg"),
     "vgm": ("vgm", "Vgm"),
 }

@@ -1,0 +1,299 @@
+"""FGPGM (Wenk et al. 2018): sampling p(x, θ | y) ∝ N(x|0,C) N(y|x,σ²I) N(f(x,θ)|Dx, A+γI) at a fixed γ."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer import chains as ch
+from odinfer import density as ds
+from odinfer.errors import InputError, nearest
+from odinfer.fit import Fit, Progress
+from odinfer.problem import Problem
+
+Array = NDArray[np.float64]
+
+SAMPLERS = ("metropolis", "nuts")
+_CHUNK, _CHUNK_NUTS = 250, 100  # sweeps or draws between two reports of progress
+_WANTED, _WANTED_NUTS = 0.44, 0.8  # acceptance at which a walk over one coordinate, or NUTS, is most efficient
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fgpgm(ch.SamplerOptions):
+    """FGPGM with its options; those of all samplers are in `odinfer.chains.SamplerOptions`.
+
+    The paper runs one chain of 300,000 sweeps from random starts (see `paper`). The default is shorter, because its
+    chains start around ODIN's solution and find their step widths themselves; the status says if it was too short.
+
+    Args:
+        sampler: "metropolis", the authors' random walk over one coordinate at a time with Gaussian steps truncated
+            to the bounds; or "nuts", which needs blackjax and far fewer draws.
+        gamma: variance of the mismatch between f and the GP's derivative, in standardised units.
+        chains: how many, side by side.
+        draws: kept per chain: sweeps over all coordinates, of which Lotka–Volterra at the default γ needs about 300
+            for an independent draw of θ; or draws of NUTS, of which 1,000 with a burn_in of 500 are plenty.
+        burn_in: sweeps or draws before them, in which the step widths adapt.
+        adapt: let the step widths of the random walk adapt; otherwise they stay as given.
+        step_x, step_theta: step widths of the random walk for standardised states and for θ, at first.
+    """
+
+    sampler: str = "metropolis"
+    gamma: float = 1e-2
+    chains: int = 4
+    draws: int = 40_000
+    burn_in: int = 2000
+    adapt: bool = True
+    step_x: float = 0.075
+    step_theta: float = 0.1
+
+    name = "fgpgm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sampler not in SAMPLERS:
+            raise InputError(f"unknown sampler '{self.sampler}'{nearest(str(self.sampler), SAMPLERS)}")
+        for option in ("gamma", "step_x", "step_theta"):
+            if not 0 < getattr(self, option) < np.inf:
+                raise InputError(f"{option} must be positive, not {getattr(self, option)}")
+        for option, least in (("chains", 1), ("draws", 4), ("burn_in", 0)):
+            value = getattr(self, option)
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"{option} must be a whole number from {least} on, not {value!r}")
+
+    @staticmethod
+    def paper(system: Any, **changes: Any) -> Fgpgm:
+        """The authors' settings for one of their systems, given as a System or by name.
+
+        Their bounds on θ and states come with it, as theta_range and state_range.
+        """
+        name = str(getattr(getattr(system, "model", system), "name", system))
+        presets: dict[str, dict[str, Any]] = {
+            "lotka_volterra": {
+                "kernel": "rbf", "shared": True, "gamma": 0.3, "step_theta": 0.09, "theta_range": (0.0, 100.0),
+            },
+            "fitzhugh_nagumo": {
+                "kernel": "matern52", "gamma": 1e-3, "step_theta": 0.12, "theta_range": (1e-4, 10.0),
+            },
+            "protein_transduction": {
+                "kernel": "sigmoid", "gamma": 1e-4, "step_x": 0.001, "step_theta": 0.15, "theta_range": (0.0, 4.0),
+                "scale_time": False, "state_range": 5.0,
+            },
+        }  # fmt: skip
+        if name not in presets:
+            raise InputError(f"the paper has no system '{name}'{nearest(name, presets)}")
+        common: dict[str, Any] = {
+            "start": "paper", "chains": 1, "draws": 300_000, "burn_in": 1000, "adapt": False, "step_x": 0.075,
+            "state_range": 3.0, "hyper_bounds": (1e-6, 100.0), "thorough": True, "weak_prior": False,
+        }  # fmt: skip
+        return Fgpgm(**common | presets[name] | changes)
+
+    @staticmethod
+    def quick(**changes: Any) -> Fgpgm:
+        """A cheap configuration, to see that everything works."""
+        return Fgpgm(**{"chains": 2, "draws": 500, "burn_in": 250} | changes)
+
+    def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
+        """Posterior means of θ and states, with draws; see `odinfer.fit`."""
+        say = progress or (lambda what, share: None)
+        if self.sampler == "nuts":
+            ch.blackjax()
+        say("checking the equations", 0.0)
+        problem.check_field()
+        say("smoothing the data", 0.02)
+        risk, form, target, z, phi = self.begin(problem, self.gamma, self.chains, seed, (ds.FLAT, 0.0, 1.0))
+        draws = (_nuts if self.sampler == "nuts" else _metropolis)(self, form, target, z, phi, seed, say)
+        say("done", 1.0)
+        return ch.to_fit(self, seed, risk, draws)
+
+
+@functools.lru_cache(maxsize=16)
+def _sweeps(form: ds.Form) -> Callable[..., Any]:
+    """Compiled: sweeps of all chains, as many as there is noise for.
+
+    A move of z_ki changes f at point i alone. With the gradient g of the quadratic form at hand its change costs O(K),
+    and following g after an accepted move takes one column of B per state, O(KM) instead of O(KM²).
+    """
+    from odinfer._jax import jax, jnp
+
+    def sweep(target: ds.Target, q: ds.Quadratic, widths: Any, z: Any, phi: Any, u: Any, log_v: Any) -> Any:
+        (K, M), F = z.shape, phi.shape[0]
+        full = ds.theta(form, target, phi)
+        f = ds.field(form, target, z, phi)
+        # Anew in every sweep, so that rounding errors cannot pile up.
+        g = ds.times(q.B, jnp.concatenate([z, f], 1)).at[:, :M].add(-q.b)
+        diagonal = jnp.einsum("kaa->ka", q.B)
+        cross = jnp.einsum("kaa->ka", q.B[:, :M, M:])
+
+        def move_x(carry: Any, site: Any) -> Any:
+            z, f, g = carry
+            k, i, r, log_r, width = site
+            old = z[k, i]
+            if form.bounded:
+                new, correction = ds.truncated(r, old, width, target.z_low[k], target.z_high[k])
+            else:
+                new, correction = old + width * r, 0.0
+            here = jnp.arange(K) == k
+            dx = new - old
+            df = ds.field_at(form, target, i, jnp.where(here, new, z[:, i]), full) - f[:, i]
+            rise = dx * (g[k, i] + 0.5 * dx * diagonal[k, i] + df[k] * cross[k, i])
+            rise += (df * (g[:, M + i] + 0.5 * df * diagonal[:, M + i])).sum()
+            accept = log_r < correction - rise  # False where f is not finite
+            dx, df = jnp.where(accept, dx, 0.0), jnp.where(accept, df, 0.0)
+            g = g + q.B[:, i] * jnp.where(here, dx, 0.0)[:, None] + q.B[:, M + i] * df[:, None]
+            return (z.at[k, i].add(dx), f.at[:, i].add(df), g), accept
+
+        k, i, n = np.repeat(np.arange(K), M), np.tile(np.arange(M), K), K * M
+        (z, f, _), accepted = jax.lax.scan(move_x, (z, f, g), (k, i, u[:n], log_v[:n], widths[:n]))
+        linear = ds.times(q.B[:, M:, :M], z)
+
+        def level(phi: Any) -> Any:
+            f = ds.field(form, target, z, phi)
+            match = (f * (linear + 0.5 * ds.times(q.B[:, M:, M:], f))).sum()
+            return ds.log_prior(form, target, phi) - match
+
+        def move_theta(carry: Any, site: Any) -> Any:
+            phi, value = carry
+            j, r, log_r, width = site
+            new, correction = ds.truncated(r, phi[j], width, target.phi_low[j], target.phi_high[j])
+            trial = phi.at[j].set(new)
+            trial_value = level(trial)
+            accept = log_r < trial_value - value + correction
+            return (jnp.where(accept, trial, phi), jnp.where(accept, trial_value, value)), accept
+
+        if F:
+            sites = (np.arange(F), u[n:], log_v[n:], widths[n:])
+            (phi, _), more = jax.lax.scan(move_theta, (phi, level(phi)), sites)
+            accepted = jnp.concatenate([accepted, more])
+        return z, phi, accepted
+
+    def run(target: ds.Target, q: ds.Quadratic, state: Any, noise: Any, gain: Any) -> Any:
+        def one(carry: Any, noise: Any) -> Any:
+            z, phi, widths, n, sums = carry
+            z, phi, accepted = jax.vmap(sweep, (None, None, None, 0, 0, 0, 0))(target, q, widths, z, phi, *noise)
+            rate = accepted.mean(0)
+            # Robbins–Monro on the log widths; the gain is zero once the draws count.
+            widths = widths * jnp.exp(gain * (n + 1.0) ** -0.6 * (rate - _WANTED))
+            sums = (sums[0] + z.sum(0), sums[1] + (z**2).sum(0), sums[2] + rate)
+            return (z, phi, widths, n + 1.0, sums), phi
+
+        zero = jnp.zeros_like(state[0][0])
+        sums = (zero, zero, jnp.zeros_like(state[2]))
+        (*state, sums), trace = jax.lax.scan(one, (*state, sums), noise)
+        return tuple(state), sums, trace
+
+    return jax.jit(run)  # type: ignore[no-any-return]
+
+
+def _metropolis(
+    m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress | Callable[..., None]
+) -> ch.Draws:
+    """The authors' sampler."""
+    clock = time.perf_counter()
+    _, K, M = z.shape
+    q = ds.quadratic(target, np.full(K, m.gamma))
+    widths = np.r_[np.full(K * M, m.step_x), np.full(phi.shape[1], m.step_theta)]
+    size = min(_CHUNK, m.draws)
+    before, after = -(-m.burn_in // size), -(-m.draws // size)
+    run, rng = _sweeps(form), np.random.default_rng([seed, 1])
+    state = (z, phi, widths, 0.0)
+    traces, sums = [], [np.zeros((K, M)), np.zeros((K, M)), np.zeros_like(widths)]
+    for c in range(before + after):
+        say("sampling" if c >= before else "finding step widths", 0.1 + 0.9 * c / (before + after))
+        gain = 2.0 if m.adapt and c < before else 0.0
+        # Random numbers from outside: they cost little here, and their code would take long to compile.
+        noise = rng.random((2, size, m.chains, len(widths)))
+        noise[1] = np.log(np.maximum(noise[1], 1e-300))
+        if not form.bounded:
+            noise[0, ..., : K * M] = rng.standard_normal((size, m.chains, K * M))
+        state, part, trace = run(target, q, state, tuple(noise), gain)
+        if c >= before:
+            traces.append(np.asarray(trace))
+            sums = [s + np.asarray(p) for s, p in zip(sums, part, strict=True)]
+    count = after * size
+    mean = sums[0] / (count * m.chains)
+    sd = np.sqrt(np.maximum(sums[1] / (count * m.chains) - mean**2, 0.0))
+    kept = np.swapaxes(np.concatenate(traces)[-m.draws :], 0, 1)
+    names = [form.model.parameters[j] for j in form.free]
+    rates = sums[2] / count
+    acceptance = {"states": float(rates[: K * M].mean())} | dict(zip(names, rates[K * M :].tolist(), strict=True))
+    return ch.Draws(kept, mean.T, sd.T, np.full(K, m.gamma), acceptance, time.perf_counter() - clock)
+
+
+@functools.lru_cache(maxsize=16)
+def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
+    """Compiled: the Hessian at a point, and `count` draws of all chains; adaptation is the same program with a gain.
+
+    Positions are η with (z, φ) = constrain(centre + R η): R R' is about the posterior covariance, which makes long
+    thin valleys of strongly correlated states round.
+    """
+    from odinfer._jax import jax, jnp
+
+    blackjax = ch.blackjax()
+
+    def log_density(target: ds.Target, gamma: Any, r: Any, box: Any) -> Any:
+        z, phi, jacobian = ds.unpacked(target, box, r)
+        value = ds.log_posterior(form, target, z, phi, gamma) + jacobian
+        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
+    def whitened(data: Any) -> Callable[[Any], Any]:
+        return lambda eta: log_density(data[0], data[1], data[2] + data[3] @ eta, data[4])
+
+    def draw(data: Any, state: Any, mass: Any, keys: Any, gain: Any) -> Any:
+        kernel, density = blackjax.nuts.build_kernel(), whitened(data)
+
+        def chain(eta: Any, log_step: Any, n: Any, key: Any) -> Any:
+            def one(carry: Any, key: Any) -> Any:
+                state, log_step, n = carry
+                state, info = kernel(key, state, density, jnp.exp(log_step), mass)
+                log_step = log_step + gain * (n + 1.0) ** -0.6 * (info.acceptance_rate - _WANTED_NUTS)
+                z, phi, _ = ds.unpacked(data[0], data[4], data[2] + data[3] @ state.position)
+                extra = (info.acceptance_rate, info.is_divergent, info.num_integration_steps, state.position)
+                return (state, log_step, n + 1.0), (z, phi, *extra)
+
+            start = (blackjax.nuts.init(eta, density), log_step, n)
+            (state, log_step, n), found = jax.lax.scan(one, start, jax.random.split(key, count))
+            return (state.position, log_step, n), found
+
+        return jax.vmap(chain)(*state, keys)
+
+    return jax.jit(jax.hessian(log_density, 2)), jax.jit(draw)
+
+
+def _nuts(
+    m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress | Callable[..., None]
+) -> ch.Draws:
+    """The no-U-turn sampler on the same density, θ and bounded states transformed to the real line."""
+    from odinfer._jax import jax
+
+    clock = time.perf_counter()
+    C, gamma, box = len(z), np.full(z.shape[1], m.gamma), ds.box(target)
+    r = ds.unconstrain(np.concatenate([z.reshape(C, -1), phi], 1), *box)
+    size = min(_CHUNK_NUTS, m.draws)
+    hessian, draw = _nuts_programs(form, size)
+    centre = r.mean(0)
+    w, V = np.linalg.eigh(-np.nan_to_num(np.asarray(hessian(target, gamma, centre, box))))
+    R = V / np.sqrt(np.maximum(np.abs(w), 1e-6 * np.abs(w).max() + 1e-12))
+    data, key, mass = (target, gamma, centre, R, box), jax.random.key(seed), np.ones(len(centre))
+    state = ((r - centre) @ np.linalg.inv(R).T, np.full(C, np.log(0.5)), np.zeros(C))
+    before, after = -(-m.burn_in // size), -(-m.draws // size)
+    pieces = []
+    for c in range(before + after):
+        say("sampling" if c >= before else "finding step widths", 0.1 + 0.9 * c / (before + after))
+        keys = jax.random.split(jax.random.fold_in(key, c), C)
+        state, found = draw(data, state, mass, keys, 1.0 if c < before else 0.0)
+        if c >= before:
+            pieces.append([np.asarray(v) for v in found[:-1]])
+        elif c == before - 2:  # what whitening left of different scales, once the chains have settled
+            mass = np.asarray(found[-1]).reshape(-1, len(centre)).var(0) + 1e-6
+            state = (state[0], np.full(C, np.log(0.5)), np.zeros(C))
+    zs, phis, rate, divergent, steps = (np.concatenate(v, 1)[:, -m.draws :] for v in zip(*pieces, strict=True))
+    return ch.Draws(
+        phis, zs.mean((0, 1)).T, zs.std((0, 1)).T, gamma, {"all": float(rate.mean())}, time.perf_counter() - clock,
+        int(divergent.sum()), {"leapfrog_steps": float(steps.mean())},
+    )  # fmt: skip
