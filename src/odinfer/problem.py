@@ -86,10 +86,11 @@ class Problem:
             if not low < high:
                 raise InputError(f"the lower bound of '{name}' ({low:g}) must be below the upper one ({high:g})")
             for what, values in (("start", self.start), ("fixed value", self.fixed)):
-                if name in values and not low <= values[name] <= high:
-                    raise InputError(
-                        f"the {what} of '{name}' ({values[name]:g}) is outside its bounds [{low:g}, {high:g}]"
-                    )
+                value = values.get(name, low)
+                if not low <= value <= high:
+                    raise InputError(f"the {what} of '{name}' ({value:g}) is outside its bounds [{low:g}, {high:g}]")
+                if name in values and value <= 0 and self.scale.get(name) == "log":
+                    raise InputError(f"the {what} of '{name}' must be positive: it is on a log scale")
 
     def limits(self, name: str) -> tuple[float, float]:
         """The interval in which a parameter or state lies, from bounds, scale, prior and positivity."""

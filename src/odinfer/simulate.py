@@ -16,7 +16,7 @@ from odinfer.model import Model
 
 Array = NDArray[np.float64]
 
-_MOST_EVALUATIONS = 50_000  # of the right-hand side, between two times at which it is restarted
+_MOST_EVALUATIONS = 20_000  # of the right-hand side, between two times at which it is restarted
 
 
 class _Stopped(Exception):
