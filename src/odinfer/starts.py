@@ -119,8 +119,10 @@ def distinct(phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
         if not np.isfinite(cost[i]) or cost[i] > 1.5 * cost.min() + 1.0:
             continue
         for n, (j, count) in enumerate(found):
-            near = np.abs(phi[i] - phi[j]) <= 1e-2 * (np.abs(phi[j]) + 1e-3)
-            if near.all() or abs(cost[i] - cost[j]) <= 1e-4 * (1e-3 + cost[j]):
+            apart, gap = np.abs(phi[i] - phi[j]), abs(cost[i] - cost[j])
+            same_place = (apart <= 1e-2 * (np.abs(phi[j]) + 1e-3)).all() or gap <= 1e-4 * (1e-3 + cost[j])
+            same_basin = (apart <= 0.1 * (np.abs(phi[j]) + 1.0)).all() and gap <= 1e-2 * cost[j]
+            if same_place or same_basin:
                 found[n] = (j, count + 1)
                 break
         else:
