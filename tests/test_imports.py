@@ -23,6 +23,7 @@ LAYERS = [
     {"fit", "risk", "collocation", "systems"},
     {"solve", "starts", "refine", ROOT},
     {"gradient_matching", "assemble"},
+    {"trajectories", "ridge"},
     {"methods.odin"},
     {"methods.gpr", "density"},
     {"chains"},

@@ -15,6 +15,7 @@ from odinfer import chains as ch
 from odinfer import density as ds
 from odinfer.errors import InputError, nearest
 from odinfer.fit import Fit, Progress
+from odinfer.methods import preset
 from odinfer.problem import Problem
 
 Array = NDArray[np.float64]
@@ -88,16 +89,16 @@ class Agm(ch.SamplerOptions):
 
         For protein transduction the kernel is the sigmoid one.
         """
-        name = str(getattr(getattr(system, "model", system), "name", system))
-        kernels = {"lotka_volterra": "rbf", "fitzhugh_nagumo": "rbf", "protein_transduction": "sigmoid"}
-        if name not in kernels:
-            raise InputError(f"the paper has no system '{name}'{nearest(name, kernels)}")
+        presets: dict[str, dict[str, Any]] = {
+            "lotka_volterra": {"kernel": "rbf"},
+            "fitzhugh_nagumo": {"kernel": "rbf"},
+            "protein_transduction": {"kernel": "sigmoid", "scale_time": False},
+        }
         common: dict[str, Any] = {
             "start": "paper", "iterations": 300_000, "populations": 1, "shares": (0.01, 0.15),
-            "kernel": kernels[name], "prior": "gamma", "thorough": True,
-            "hyper_bounds": (1e-6, 100.0), "weak_prior": False, "scale_time": name != "protein_transduction",
+            "prior": "gamma", "thorough": True, "hyper_bounds": (1e-6, 100.0), "weak_prior": False,
         }  # fmt: skip
-        return Agm(**common | changes)
+        return Agm(**common | preset(system, presets) | changes)
 
     @staticmethod
     def quick(**changes: Any) -> Agm:

@@ -15,6 +15,7 @@ from odinfer import chains as ch
 from odinfer import density as ds
 from odinfer.errors import InputError, nearest
 from odinfer.fit import Fit, Progress
+from odinfer.methods import preset
 from odinfer.problem import Problem
 
 Array = NDArray[np.float64]
@@ -72,7 +73,6 @@ class Fgpgm(ch.SamplerOptions):
 
         Their bounds on θ and states come with it, as theta_range and state_range.
         """
-        name = str(getattr(getattr(system, "model", system), "name", system))
         presets: dict[str, dict[str, Any]] = {
             "lotka_volterra": {
                 "kernel": "rbf", "shared": True, "gamma": 0.3, "step_theta": 0.09, "theta_range": (0.0, 100.0),
@@ -85,13 +85,11 @@ class Fgpgm(ch.SamplerOptions):
                 "scale_time": False, "state_range": 5.0,
             },
         }  # fmt: skip
-        if name not in presets:
-            raise InputError(f"the paper has no system '{name}'{nearest(name, presets)}")
         common: dict[str, Any] = {
             "start": "paper", "chains": 1, "draws": 300_000, "burn_in": 1000, "adapt": False, "step_x": 0.075,
             "state_range": 3.0, "hyper_bounds": (1e-6, 100.0), "thorough": True, "weak_prior": False,
         }  # fmt: skip
-        return Fgpgm(**common | presets[name] | changes)
+        return Fgpgm(**common | preset(system, presets) | changes)
 
     @staticmethod
     def quick(**changes: Any) -> Fgpgm:

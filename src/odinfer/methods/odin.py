@@ -16,11 +16,13 @@ from odinfer import refine as rf
 from odinfer import starts
 from odinfer.assemble import assemble, named, observations, residual_squares, stage
 from odinfer.errors import InputError, Status, nearest
-from odinfer.fit import CONTRADICTS, NOT_JUDGED, Curve, Fit, Progress
+from odinfer.fit import CONTRADICTS, NOT_JUDGED, Fit, Progress
 from odinfer.kernels import kernel
+from odinfer.methods import preset
 from odinfer.problem import Problem
 from odinfer.risk import Risk
 from odinfer.solve import GammaRule, Solution, gauss_newton, lbfgsb
+from odinfer.trajectories import trajectory_curve, unbiased_sigma
 
 Array = NDArray[np.float64]
 
@@ -114,21 +116,17 @@ class Odin:
         Their bounds on θ and states belong to the Problem: see `System.problem`. The optimiser stays Gauss–Newton,
         which reaches the same minimum; pass optimizer="lbfgsb" for theirs.
         """
-        name = getattr(getattr(system, "model", system), "name", system)
-        family = "lorenz96" if str(name).startswith("lorenz96") else str(name)
         presets: dict[str, dict[str, Any]] = {
             "lotka_volterra": {"kernel": "rbf", "shared": True},
             "fitzhugh_nagumo": {"kernel": "matern52", "hops": 40},
             "protein_transduction": {"kernel": "sigmoid", "scale_time": False, "hops": 10},
             "lorenz96": {"kernel": "matern32"},
         }
-        if family not in presets:
-            raise InputError(f"the paper has no system '{name}'{nearest(str(name), presets)}")
         common: dict[str, Any] = {
             "refine": False, "gamma_bounds": (1e-6, 10.0), "jitter": 1e-4, "grid": 1, "temper": 1.0,
             "hyper_bounds": (1e-6, 100.0), "thorough": True, "weak_prior": False,
         }  # fmt: skip
-        return Odin(**common | presets[family] | changes)
+        return Odin(**common | preset(system, presets) | changes)
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Infer θ, states, γ and noise; see `odinfer.fit`."""
@@ -252,10 +250,10 @@ def _assemble(
     }  # fmt: skip
     used = "odin"
     if refined is not None:
-        trajectories = [_trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
+        trajectories = [trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
         end = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
         stages["refined"] = stage(
-            problem, problem.theta(refined.phi), trajectories, _unbiased(problem, refined),
+            problem, problem.theta(refined.phi), trajectories, unbiased_sigma(problem, refined),
             gamma=gamma, objective=refined.objective, loglik=refined.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
         noise = np.maximum(sigma**2, residual_squares(problem, stages["odin"].x) / observations(problem))
@@ -306,24 +304,3 @@ def _smoothed_only(risk: Risk) -> Solution:
     """What is left when no start gave a finite model: the GP means."""
     nothing = np.full(len(risk.problem.free), np.nan)
     return Solution(risk.mean, nothing, np.full(risk.mean.shape[1], np.nan), np.inf, 0, False)
-
-
-def _unbiased(problem: Problem, refined: rf.Refined) -> Array:
-    """Noise standard deviations with the fitted unknowns taken off the degrees of freedom, evenly over states."""
-    n = observations(problem)
-    correction = np.sqrt(n / np.maximum(n - refined.information.shape[0] / len(n), 1.0))
-    return np.where(np.isnan(problem.known_sigma), refined.sigma * correction, refined.sigma)
-
-
-def _trajectory_curve(problem: Problem, refined: rf.Refined, e: int) -> Curve:
-    """One experiment's trajectory with standard deviations from the information matrix."""
-    path, lin = refined.paths[e], refined.condensed[e]
-    K, E, F = len(path.x0), len(refined.paths), len(refined.phi)
-    dense = gm.dense_times(problem.data.experiments[e].t)
-    x, slope = path.at(dense)
-    index = np.r_[e * K : (e + 1) * K, E * K : E * K + F]
-    d = np.sqrt(np.maximum(np.diag(refined.information), 1e-300))
-    cov = np.linalg.pinv(refined.information / np.outer(d, d), rcond=1e-12, hermitian=True) / np.outer(d, d)
-    S = path.sensitivity_at(lin, dense)
-    sd = np.sqrt(np.maximum(np.einsum("nkp,pq,nkq->nk", S, cov[np.ix_(index, index)], S), 0.0))
-    return Curve(dense, x, slope, sd)

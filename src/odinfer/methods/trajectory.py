@@ -24,10 +24,11 @@ from odinfer.collocation import Path
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import Fit, Progress
 from odinfer.methods.gpr import noise, posterior_curves
-from odinfer.methods.odin import Odin, _trajectory_curve, _unbiased
+from odinfer.methods.odin import Odin
 from odinfer.model import Model
 from odinfer.problem import Problem
 from odinfer.simulate import simulate
+from odinfer.trajectories import trajectory_curve, unbiased_sigma
 
 Array = NDArray[np.float64]
 
@@ -99,8 +100,8 @@ class Trajectory:
             theta = problem.theta(np.full(len(problem.free), np.nan))
             status, objective, agreeing = FAILED, float("nan"), 0
         else:
-            curves = [_trajectory_curve(problem, best, e) for e in range(len(best.paths))]
-            theta, sigma, objective = problem.theta(best.phi), _unbiased(problem, best), best.objective
+            curves = [trajectory_curve(problem, best, e) for e in range(len(best.paths))]
+            theta, sigma, objective = problem.theta(best.phi), unbiased_sigma(problem, best), best.objective
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
             agreeing = sum(r.objective <= best.objective + 1e-2 for r in ends)
         only = stage(

@@ -12,9 +12,10 @@ from scipy.optimize import lsq_linear
 
 from odinfer import gradient_matching as gm
 from odinfer.assemble import assemble, named, stage
-from odinfer.errors import InputError, Status, nearest
+from odinfer.errors import InputError, Status
 from odinfer.fit import Curve, Fit, Progress
 from odinfer.kernels import kernel
+from odinfer.methods import preset
 from odinfer.problem import Problem
 from odinfer.risk import Linear, Risk, prior_in_phi
 from odinfer.solve import Solution
@@ -78,15 +79,11 @@ class Vgm:
     @staticmethod
     def paper(system: Any, **changes: Any) -> Vgm:
         """The authors' kernels for one of the paper's systems, given as a System or by name; γ is the default here."""
-        name = str(getattr(getattr(system, "model", system), "name", system))
-        family = "lorenz96" if name.startswith("lorenz96") else name
         presets: dict[str, dict[str, Any]] = {
             "lotka_volterra": {"kernel": "rbf", "shared": True},
             "lorenz96": {"kernel": "rbf"},
         }
-        if family not in presets:
-            raise InputError(f"vgm has no settings for the system '{name}'{nearest(name, presets)}")
-        return Vgm(**presets[family] | {"weak_prior": False} | changes)
+        return Vgm(**preset(system, presets) | {"weak_prior": False} | changes)
 
     @staticmethod
     def quick(**changes: Any) -> Vgm:
