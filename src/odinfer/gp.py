@@ -83,7 +83,33 @@ def empirical_bayes(
         noise = np.array([np.nan if known_noise[k] is None else known_noise[k] for k in members], float)
         best = _search(times, y, noise, [kernel(name) for name in kernels], margin, limits, thorough)
         found |= dict(zip(members, best, strict=True))
+    if thorough and not weak_prior:
+        found = {k: _within_bounds(h, series[k], known_noise[k], bounds) for k, h in found.items()}
     return [found[k] for k in range(len(series))]
+
+
+def _within_bounds(
+    start: Hyperparameters, state: Sequence[Series], known_noise: float | None, bounds: tuple[float, float]
+) -> Hyperparameters:
+    """A last climb over all logs at once: along a bound of v or σ² the table, which moves their ratio, can halt."""
+    from scipy.optimize import minimize
+
+    d = len(start.shape)
+
+    def hyper(v: Array) -> Hyperparameters:
+        noise = float(np.exp(v[d + 1])) if known_noise is None else known_noise
+        return replace(start, shape=tuple(np.exp(v[:d]).tolist()), variance=float(np.exp(v[d])), noise=noise)
+
+    def cost(v: Array) -> float:
+        try:
+            return -log_evidence(hyper(v), state)
+        except np.linalg.LinAlgError:
+            return 1e10
+
+    first = np.log([*start.shape, start.variance, *([start.noise] if known_noise is None else [])])
+    limits = [tuple(np.log(bounds))] * len(first)
+    result = minimize(cost, np.clip(first, *np.log(bounds)), method="L-BFGS-B", bounds=limits)
+    return replace(hyper(result.x), evidence=-float(result.fun)) if -result.fun > start.evidence else start
 
 
 def log_evidence(hyper: Hyperparameters, state: Sequence[Series], jitter: float = 0.0) -> float:
