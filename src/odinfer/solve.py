@@ -80,7 +80,7 @@ def gauss_newton(
                 dz, dphi = memory.extrapolate(z, phi, dz, dphi)
                 first = False
             z_new, phi_new = z + dz, phi + dphi
-            if bounded:
+            if risk.problem.bounded:
                 z_new, phi_new = np.clip(z_new, z_low, z_high), np.clip(phi_new, p_low, p_high)
             lin_new = risk.linearise(z_new, phi_new)
             e_new = risk.mismatch(z_new, lin_new.f)
@@ -98,7 +98,8 @@ def gauss_newton(
         new = base + risk.gamma_terms(e, gamma)
         gain, value = value - new, new
         damping = max(damping * 0.15, 1e-10)
-        if gain < tolerance * (1.0 + abs(value)):
+        # A small gain of a heavily damped step says little.
+        if gain < tolerance * (1.0 + abs(value)) and damping < 1.0:
             return Solution(z, phi, gamma, value, iteration, True)
         if iteration >= 4 and value - 10.0 * gain > rival:
             return Solution(z, phi, gamma, value, iteration, False)
