@@ -173,6 +173,22 @@ def refine(
     )  # fmt: skip
 
 
+def explore(problem: Problem, scale: Array, best: Refined, directions: int = 2, reach: float = 2.5) -> Refined:
+    """Look on both sides along the least determined directions, where a neighbouring optimum may lie."""
+    like = Likelihood(problem, scale)
+    d = np.sqrt(np.maximum(np.diag(best.information), 1e-300))
+    w, V = np.linalg.eigh(best.information / np.outer(d, d))
+    at, found = _unknowns(best.paths, best.phi), best
+    for i in range(min(directions, len(w))):
+        for side in (reach, -reach):
+            move = np.clip(at + side * V[:, i] / d / np.sqrt(max(w[i], 1e-4)), like.low, like.high) - at
+            paths = _moved(best.paths, best.condensed, move)
+            other = refine(problem, scale, paths, best.phi + move[len(move) - len(best.phi) :])
+            if other is not None and other.objective < found.objective - 1e-6:
+                found = other
+    return found
+
+
 def _condense(like: Likelihood, paths: Sequence[Path], phi: Array) -> tuple[tuple[Condensed, ...], float]:
     lins = tuple(p.condense(phi, like.scale) for p in paths)
     return lins, max(lin.violation for lin in lins)

@@ -15,12 +15,14 @@ from odinfer import gradient_matching as gm
 from odinfer import refine as rf
 from odinfer import starts
 from odinfer.assemble import assemble, named, observations, residual_squares, stage
+from odinfer.collocation import Path
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import CONTRADICTS, NOT_JUDGED, Fit, Progress
 from odinfer.kernels import kernel
 from odinfer.methods import preset
 from odinfer.problem import Problem
 from odinfer.risk import Risk
+from odinfer.simulate import simulate
 from odinfer.solve import GammaRule, Solution, gauss_newton, lbfgsb
 from odinfer.trajectories import trajectory_curve, unbiased_sigma
 
@@ -213,16 +215,31 @@ class Odin:
 
 
 def _refine(problem: Problem, risk: Risk, solutions: Sequence[Solution]) -> rf.Refined | None:
-    """The best trajectory reached from any of ODIN's minima."""
-    best = None
+    """The best trajectory reached from any of ODIN's minima, or from around it."""
+    best, scale = None, risk.units.scale
     for s in solutions:
         x, slope = risk.units.user(s.z), gm.slopes(risk, s)
         guess = rf.paths_through(problem, [(risk.t[b.rows], x[b.rows], slope[b.rows]) for b in risk.blocks])
         for phi in (s.phi, *starts.pulled_back(problem, s.phi)):
-            found = rf.refine(problem, risk.units.scale, guess, phi)
+            found = rf.refine(problem, scale, guess, phi)
+            if found is None:
+                simulated = _simulated(problem, phi, [x[b.rows][0] for b in risk.blocks])
+                found = rf.refine(problem, scale, simulated, phi) if simulated else None
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
-    return best
+    return None if best is None else rf.explore(problem, scale, best)
+
+
+def _simulated(problem: Problem, phi: Array, initial: Sequence[Array]) -> tuple[Path, ...] | None:
+    """Paths by forward integration, for where the estimated states are too far from any solution to start from."""
+    theta, curves = problem.theta(phi), []
+    for i, (e, x0) in enumerate(zip(problem.data.experiments, initial, strict=True)):
+        t, _ = gm.finer_grid(e.t, 4)
+        x = simulate(problem.model, theta, x0, t, e.u, rtol=1e-6, atol=1e-8)
+        if not np.isfinite(x).all():
+            return None
+        curves.append((t, x, problem.model.linearise(t, x, theta, problem.inputs_at(i, t))[0]))
+    return rf.paths_through(problem, curves, parts=2)
 
 
 def _assemble(
