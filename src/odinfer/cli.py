@@ -335,5 +335,5 @@ def _progress(show: bool) -> Iterator[Progress | None]:
 
 def _import_writers() -> None:
     with contextlib.suppress(Exception):  # who needs them will say what is wrong
-        for name in ("pandas", "xarray", "h5netcdf", "matplotlib.backends.backend_agg", "jinja2"):
+        for name in ("matplotlib.figure", "matplotlib.backends.backend_agg", "pandas", "xarray", "h5netcdf", "jinja2"):
             importlib.import_module(name)
