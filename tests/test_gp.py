@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.gp import Hyperparameters, Series, empirical_bayes, log_evidence, smooth
+from odinfer.gp import Hyperparameters, Series, empirical_bayes, log_evidence
 from odinfer.kernels import KERNELS
+from odinfer.smoother import smooth
 
 FEW = settings(max_examples=20, derandomize=True, deadline=None)
 

@@ -18,7 +18,7 @@ LAYERS = [
     {"errors", "_jax"},
     {"kernels", "expression", "data", "example", "methods"},
     {"gp", "equations"},
-    {"model", "prior"},
+    {"model", "prior", "smoother"},
     {"problem", "simulate"},
     {"fit", "risk", "collocation", "systems"},
     {"solve", "starts", "refine", ROOT},

@@ -12,6 +12,7 @@ from odinfer.fit import Curve, Gradients
 from odinfer.kernels import kernel
 from odinfer.problem import Problem
 from odinfer.risk import Risk, Units
+from odinfer.smoother import smooth
 from odinfer.solve import Solution
 
 Array = NDArray[np.float64]
@@ -76,7 +77,7 @@ def build_risk(
         t, rows = finer_grid(e.t, grid)
         y = np.full((e.y.shape[1], len(t)), np.nan)
         y[:, rows] = units.standard(e.y).T
-        grids.append((t, y, gp.smooth(hypers, (t - e.t[0]) / units.time, y, jitter).tempered(temper)))
+        grids.append((t, y, smooth(hypers, (t - e.t[0]) / units.time, y, jitter).tempered(temper)))
     return Risk.build(problem, units, hypers, grids)
 
 

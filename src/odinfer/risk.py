@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.gp import Hyperparameters, Smoother
+from odinfer.gp import Hyperparameters
 from odinfer.problem import Problem
+from odinfer.smoother import Smoother
 
 Array = NDArray[np.float64]
 

@@ -18,10 +18,11 @@ from odinfer import starts
 from odinfer.assemble import assemble, stage
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import Curve, Fit, Progress
-from odinfer.gp import Hyperparameters, Smoother
+from odinfer.gp import Hyperparameters
 from odinfer.methods.gpr import Gpr, facts, noise, paper_smoother, posterior_curves
 from odinfer.problem import Problem
 from odinfer.risk import Risk, prior_in_phi
+from odinfer.smoother import Smoother
 from odinfer.solve import Solution
 
 Array = NDArray[np.float64]
