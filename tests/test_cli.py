@@ -188,10 +188,15 @@ def test_a_sampler_shows_the_time_left_and_ctrl_c_leaves_nothing(tmp_path: Path,
     )  # fmt: skip
     os.close(terminal)
     shown = ""
-    while not re.search(r"(adapting|finding step widths|sampling) .*\d+%.* \d+:\d\d.* left", shown):
-        shown += os.read(screen, 4096).decode()  # an error, and so a failure, where the command has ended
-    process.send_signal(signal.SIGINT)
-    stdout, _ = process.communicate(timeout=60)
+    with process:
+        try:
+            while not re.search(r"(adapting|finding step widths) .*\d+% \d+:\d\d left", shown):
+                more = os.read(screen, 4096)  # an error where the command has ended before
+                shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", more.decode(errors="ignore"))
+            process.send_signal(signal.SIGINT)
+            stdout, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     os.close(screen)
     assert (process.returncode, stdout) == (130, b"")
     assert sorted(os.listdir(tmp_path)) == before
