@@ -16,7 +16,7 @@ ROOT = "__init__"
 # Each module may import, when it is loaded, only from the lines above its own.
 LAYERS = [
     {"errors", "_jax"},
-    {"kernels", "expression", "data", "example", "methods"},
+    {"kernels", "expression", "data", "example", "methods", "executor"},
     {"gp", "equations"},
     {"model", "prior", "smoother"},
     {"problem", "simulate"},
