@@ -31,7 +31,17 @@ LAYERS = [
     {"store"},
     {"plot", "check"},
     {"report"},
-    {"flags"},
+    {"flags", "bench"},
+    {"bench.store"},
+    {"bench.runs"},
+    {"bench.compute"},
+    {"bench.grid"},
+    {"bench.runner", "bench.results"},
+    {"bench.tables"},
+    {"bench.medians", "bench.marginals", "bench.selection", "bench.scaling"},
+    {"bench.figures", "bench.words"},
+    {"bench.report"},
+    {"bench.cli"},
     {"cli"},
 ]
 

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -153,7 +153,7 @@ class _Queue:
 
 def completed(
     function: Callable[..., Any], tasks: Iterable[Task], workers: Workers, timeout: float | None = None
-) -> Iterator[tuple[Any, Any]]:
+) -> Generator[tuple[Any, Any], None, None]:
     """Run tasks, taken from their iterable when a worker is free, and give (tag, result) as they end.
 
     A chunk whose worker dies, or which takes longer than `timeout` seconds for one of its tasks, is tried again task
