@@ -143,6 +143,7 @@ def trajectory_figure(results: Results, setting: str) -> Figure | None:
             if column == 0:
                 ax.set_ylabel(name, fontsize=STYLE["text"], parse_math=False)
         _titled(axes[0, column], f"{label} ({b.draws})")
+    figure.suptitle(setting, fontsize=STYLE["text"] + 2, color=STYLE["ink"], x=0.01, ha="left", parse_math=False)
     for ax in axes[-1]:
         ax.set_xlabel("time", fontsize=STYLE["small"])
     return figure

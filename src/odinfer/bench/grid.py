@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import tomllib
@@ -71,7 +72,7 @@ class Cell:
     draws: int
     full: int
 
-    @property
+    @functools.cached_property
     def setting(self) -> str:
         """Such as 'LV, σ = 0.1'."""
         symbol = "SNR" if system_of(canonical(self.case.spec)).snr else "σ"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from odinfer.bench.compute import numeric
 from odinfer.bench.results import Results, failed, metric, quartiles, values
-from odinfer.bench.tables import Table, add
+from odinfer.bench.tables import Table, add, plus_minus
 from odinfer.plot import number
 
 Array = NDArray[np.float64]
@@ -81,7 +81,7 @@ def scaling_table(results: Results) -> Table:
         rmse = quartiles(values(records, metric("state_rmse")))[1]
         add(columns, (cell.case.size, cell.method.name, len(records), lost, loose, mean, sd, theta, rmse))
         trouble = ", ".join(f"{n} {what}" for n, what in ((lost, "failed"), (loose, "not converged")) if n)
-        cells = (f"{number(mean, 3)} ± {number(sd, 2)}", number(theta, 4), number(rmse, 3), str(len(records)))
+        cells = (plus_minus(mean, sd), number(theta, 4), number(rmse, 3), str(len(records)))
         rows.append((f"K = {cell.case.size}", cell.method.label, *cells, trouble or "-"))
     header = ("states", "method", "seconds", "θ (truth 8)", "state RMSE", "draws", "trouble")
     note = "Mean ± standard deviation of seconds; medians of the others. " + " ".join(

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.bench.compute import system_of
 from odinfer.bench.results import Results, failed, metric, quartiles, values
-from odinfer.bench.tables import Table, add
+from odinfer.bench.store import canonical
+from odinfer.bench.tables import Table, add, plus_minus
 from odinfer.fit import CONTRADICTS
-from odinfer.plot import number
 
 Array = NDArray[np.float64]
 
@@ -40,8 +41,7 @@ def judged(results: Results) -> list[Judged]:
     found = []
     for cell, records in results.cells("candidates"):
         assert cell.candidate is not None
-        states = next((list(r["outcome"]["verdicts"]) for r in records if not failed(r)), [])
-        for state in states:
+        for state in system_of(canonical(cell.case.spec)).model.states:
             wrong = state in cell.candidate.wrong
             gamma = values(records, metric("gamma", state))
             verdicts = [r["outcome"].get("verdicts", {}).get(state) for r in records]
@@ -67,8 +67,8 @@ def gamma_table(results: Results) -> Table:
             columns,
             (j.setting, j.method, j.candidate, j.state, j.wrong, j.draws, j.failed, j.median, j.sd, *j.printed, share),
         )
-        theirs = "-" if math.isnan(j.printed[0]) else f"{number(j.printed[0], 3)} ± {number(j.printed[1], 2)}"
-        ours = f"{number(j.median, 3)} ± {number(j.sd, 2)}"
+        theirs = "-" if math.isnan(j.printed[0]) else plus_minus(*j.printed)
+        ours = plus_minus(j.median, j.sd)
         right = f"{j.right} of {j.draws}" + (f"\n{j.failed} failed" if j.failed else "")
         rows.append((f"{j.candidate}: {j.state}", j.label, "wrong" if j.wrong else "right", ours, theirs, right))
     header = ("equation", "method", "it is", "γ", "γ in the paper", "verdict right")

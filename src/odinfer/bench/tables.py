@@ -38,21 +38,26 @@ def shown(s: Summary, planned: int | None = None) -> str:
     """Median and quartiles, and below what one must know about them."""
     if math.isnan(s.median):
         return "-"
-    line = f"{number(s.median, 3)} ({number(s.low, 3)}–{number(s.high, 3)})"
-    return line + counts(s, planned)
+    return f"{number(s.median, 3)}\n" + "; ".join([f"{number(s.low, 3)}–{number(s.high, 3)}", *counts(s, planned)])
 
 
-def counts(s: Summary, planned: int | None = None) -> str:
+def plus_minus(median: float, sd: float) -> str:
+    """Median ± standard deviation; one that is rounding error is zero."""
+    return f"{number(median, 3)} ± {number(0.0 if sd < 1e-9 * abs(median) else sd, 2)}"
+
+
+def counts(s: Summary, planned: int | None = None) -> list[str]:
+    """What one must know about quartiles: fewer draws than others have, and runs that did not end well."""
     words = [f"{s.draws} draws"] if planned is not None and s.draws < planned else []
     words += [f"{s.failed} failed"] if s.failed else []
     words += [f"{s.unconverged} not converged"] if s.unconverged else []
-    return "\n" + ", ".join(words) if words else ""
+    return words
 
 
 def quantile_table(results: Results, name: str, title: str, role: str, key: str, note: str = "") -> Table:
     """Settings down, methods across: median and quartiles of one entry of the outcomes."""
     methods, settings = results.methods(role), results.settings()
-    authors = results.grid.report.get("authors", {}).get(key, {})
+    authors = results.grid.report.get("authors", {}).get(key, {}) if role != "also" else {}
     most = max((len(r) for _, r in results.cells()), default=0)
     columns: dict[str, list[Any]] = {n: [] for n in ("setting", "method", "draws", "failed", "not_converged")}
     columns |= {n: [] for n in ("q25", "median", "q75")}
@@ -87,7 +92,7 @@ def statewise_table(results: Results) -> Table:
             row = [f"{setting}: {state}"]
             for method in methods:
                 s = summary(results.at(setting, method), metric("trmses_paper", state))
-                row.append(shown(s).split("\n")[0])
+                row.append(shown(s))
                 entry = (setting, state, method, s.low, s.median, s.high)
                 add(columns, entry)
             rows.append(tuple(row))
@@ -138,7 +143,7 @@ def seconds_table(results: Results) -> Table:
             wall, cpu = (np.array([numeric(r["timing"][n]) for r in records]) for n in ("seconds", "cpu"))
             _, median, _, sd = quartiles(wall)
             theirs = printed.get(method, {}).get(setting, (math.nan, math.nan))
-            row.append("-" if not records else f"{number(median, 2)} ± {number(sd, 2)}")
+            row.append("-" if not records else plus_minus(median, sd))
             if not math.isnan(theirs[0]):
                 row[-1] += f"\npaper: {theirs[0]:g} ± {theirs[1]:g}"
             entry = (setting, method, len(records), median, sd, quartiles(cpu)[1], *theirs)
