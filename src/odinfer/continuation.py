@@ -109,8 +109,8 @@ def follow(risk: SparseRisk, solution: Solution, levels: Sequence[float] = LEVEL
             parts = 2
         tight = _tightened(risk, [mesh(t, parts, units.time) for t in times], paths, noise, level)
         s = gauss_newton(
-            tight, tight.mean, phi, GammaRule(fixed=0.0), steps=Krylov(tolerance=0.03, most=200),
-            max_iterations=20 if last else 4, tolerance=1e-6,
+            tight, tight.mean, phi, GammaRule(fixed=0.0), steps=Krylov(tolerance=0.1, most=100),
+            max_iterations=20 if last else 3, tolerance=1e-5,
         )  # fmt: skip
         if not np.isfinite(s.risk):
             return None

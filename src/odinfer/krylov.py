@@ -179,13 +179,15 @@ def solve(
         sz, sphi = p.solve(rz, rphi)
         return (sz, sphi) if free is None else (free[0] * sz, free[1] * sphi)
 
-    pz, pphi = sz, sphi = preconditioned(rz, rphi)
+    sz, sphi = preconditioned(rz, rphi)
+    pz, pphi = sz.copy(), sphi
     rho = first = float(np.vdot(rz, sz) + np.vdot(rphi, sphi))
     for iteration in range(most):
         if not rho > tolerance**2 * first:
             return dz, dphi, iteration
         hz, hphi = normal.times(pz, pphi)
-        hz += damping * p.diagonal * pz
+        if damping > 1e-9:
+            hz += damping * p.diagonal * pz
         hphi = hphi + damping * p.phi_diagonal * pphi
         if free is not None:
             hz, hphi = free[0] * hz, free[1] * hphi
@@ -194,9 +196,12 @@ def solve(
             return dz, dphi, iteration
         alpha = rho / curvature
         dz += alpha * pz
-        rz = rz - alpha * hz
+        hz *= alpha
+        rz -= hz
         dphi, rphi = dphi + alpha * pphi, rphi - alpha * hphi
         sz, sphi = preconditioned(rz, rphi)
         old, rho = rho, float(np.vdot(rz, sz) + np.vdot(rphi, sphi))
-        pz, pphi = sz + rho / old * pz, sphi + rho / old * pphi
+        pz *= rho / old
+        pz += sz
+        pphi = sphi + rho / old * pphi
     return dz, dphi, most

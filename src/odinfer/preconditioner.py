@@ -149,4 +149,4 @@ class BandedBlocks:
     def solve(self, r: Array) -> Array:
         from scipy.linalg import cho_solve_banded
 
-        return np.asarray(cho_solve_banded((self.factor, True), r.T.ravel()).reshape(r.T.shape).T)
+        return np.asarray(cho_solve_banded((self.factor, True), r.T.ravel(), check_finite=False).reshape(r.T.shape).T)

@@ -50,6 +50,8 @@ class SparseBlock:
     def apply(self, operator: str, z: Array, transpose: bool = False) -> Array:
         """An operator of the groups on all states: (n, K) → (m, K)."""
         first = getattr(self.groups[0], operator)
+        if len(self.groups) == 1:  # of all states
+            return np.asarray((first.T if transpose else first) @ z)
         out = np.empty((first.shape[1 if transpose else 0], z.shape[1]))
         for g in self.groups:
             matrix = getattr(g, operator)
