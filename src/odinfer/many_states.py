@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 FEWEST_STATES, FEWEST_UNKNOWNS = 8, 400
 # Of a large sum a smaller share is enough: 0.01 per state of some hundred each.
 TOLERANCE = 3e-5
+NO_BANDS = "95 % bands of the states are not computed for so many of them"
 
 
 def sparse_field(problem: Problem, grid: int, algebra: str = "auto") -> SparseField | None:

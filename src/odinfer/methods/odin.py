@@ -317,6 +317,7 @@ def _assemble(
         units=risk.units,
         gradients=stage_of.gradients(risk, s) if solutions else None,
         verdicts=verdicts,
+        warnings=[many_states.NO_BANDS] if isinstance(risk, SparseRisk) else [],
         details={
             "starts": method.starts,
             "starts_agreeing": agreeing,
