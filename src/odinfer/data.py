@@ -109,10 +109,11 @@ class Data:
     def select(self, states: Names) -> "Data":
         """These states only, in this order, without the rows and experiments that observe none of them."""
         states = _names(states, "state")
+        at = {state: i for i, state in enumerate(self.states)}
         for state in states:
-            if state not in self.states:
+            if state not in at:
                 raise InputError(f"there are no data of {_short(state)}{nearest(state, self.states)[:300]}")
-        columns = [self.states.index(state) for state in states]
+        columns = [at[state] for state in states]
         picked = [(e, *_observed(e.t, e.y[:, columns])) for e in self.experiments]
         return object.__new__(Data)._set(states, [replace(e, t=t, y=y) for e, t, y in picked if len(t)])
 

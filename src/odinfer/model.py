@@ -167,11 +167,23 @@ class Model:
         out = np.asarray(self._traced(t, x, theta, u))[:M]
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
-    def _traced(self, *arguments: Array) -> Any:
+    def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
+        """f (M, K) at M points t (M,), x (M, K), u (M, U), for one θ (P,) or one per point (M, P)."""
+        return np.asarray(self._traced(t, x, np.broadcast_to(theta, (len(t), len(self.parameters))), u, name="_values"))
+
+    @functools.cached_property
+    def _values(self) -> Callable[..., Any]:
+        from odinfer._jax import jax
+
+        self._check_indices()
+        compiled: Callable[..., Any] = jax.jit(jax.vmap(self.f))
+        return compiled
+
+    def _traced(self, *arguments: Array, name: str = "_linearised") -> Any:
         from odinfer._jax import jax
 
         try:
-            return self._linearised(*arguments)
+            return getattr(self, name)(*arguments)
         except InputError:
             raise
         except (jax.errors.JAXTypeError, TypeError, ValueError, IndexError, AttributeError, NameError) as error:

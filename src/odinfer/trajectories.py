@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from odinfer import refine as rf
 from odinfer.assemble import observations
+from odinfer.continuation import Followed
 from odinfer.fit import Curve
 from odinfer.gradient_matching import dense_times
 from odinfer.problem import Problem
@@ -14,15 +15,19 @@ from odinfer.problem import Problem
 Array = NDArray[np.float64]
 
 
-def unbiased_sigma(problem: Problem, refined: rf.Refined) -> Array:
+def unbiased_sigma(problem: Problem, refined: rf.Refined | Followed) -> Array:
     """Noise standard deviations with the fitted unknowns taken off the degrees of freedom, evenly over states."""
     n = observations(problem)
-    correction = np.sqrt(n / np.maximum(n - refined.information.shape[0] / len(n), 1.0))
+    unknowns = len(refined.paths) * len(n) + len(refined.phi)
+    correction = np.sqrt(n / np.maximum(n - unknowns / len(n), 1.0))
     return np.where(np.isnan(problem.known_sigma), refined.sigma * correction, refined.sigma)
 
 
-def trajectory_curve(problem: Problem, refined: rf.Refined, e: int) -> Curve:
-    """One experiment's trajectory with standard deviations from the information matrix."""
+def trajectory_curve(problem: Problem, refined: rf.Refined | Followed, e: int) -> Curve:
+    """One experiment's trajectory with standard deviations from the information matrix (none for many states)."""
+    if isinstance(refined, Followed):
+        t, x, slope = refined.paths[e]
+        return Curve(t, x, slope, np.full(x.shape, np.nan))
     path, lin = refined.paths[e], refined.condensed[e]
     K, E, F = len(path.x0), len(refined.paths), len(refined.phi)
     dense = dense_times(problem.data.experiments[e].t)
