@@ -328,7 +328,10 @@ def _progress(show: bool) -> Iterator[Progress | None]:
         return
     from rich import console, progress
 
-    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeElapsedColumn())
+    columns = (
+        progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TaskProgressColumn(),
+        progress.TimeRemainingColumn(compact=True), progress.TextColumn("left"),
+    )  # fmt: skip
     with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda what, share: bar.update(task, description=what, completed=share)
