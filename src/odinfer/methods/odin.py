@@ -18,13 +18,14 @@ from odinfer.assemble import assemble, named, observations, residual_squares, st
 from odinfer.collocation import Path
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import CONTRADICTS, NOT_JUDGED, Fit, Progress
+from odinfer.information import information
 from odinfer.kernels import kernel
 from odinfer.methods import preset
 from odinfer.problem import Problem
 from odinfer.risk import Risk
 from odinfer.simulate import simulate
 from odinfer.solve import GammaRule, Solution, gauss_newton, lbfgsb
-from odinfer.trajectories import trajectory_curve, unbiased_sigma
+from odinfer.trajectories import trajectory_curve, uncertainty
 
 Array = NDArray[np.float64]
 
@@ -265,17 +266,20 @@ def _assemble(
             gamma=gamma, objective=s.risk, seconds=seconds[0], note=status.value,
         )
     }  # fmt: skip
-    used = "odin"
+    used, known = "odin", None
     if refined is not None:
-        trajectories = [trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
+        like = rf.Likelihood(problem, risk.units.scale)
+        info = information(problem, like, refined)
+        trajectories = [trajectory_curve(problem, refined, info, e) for e in range(len(refined.paths))]
         end = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
         stages["refined"] = stage(
-            problem, problem.theta(refined.phi), trajectories, unbiased_sigma(problem, refined),
+            problem, problem.theta(refined.phi), trajectories, info.sigma,
             gamma=gamma, objective=refined.objective, loglik=refined.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
         noise = np.maximum(sigma**2, residual_squares(problem, stages["odin"].x) / observations(problem))
         if not _misses(problem, stages["refined"].x, refined.sigma**2 / noise):
             used, curves, status = "refined", trajectories, end
+            known = uncertainty(like, refined, info)
     if method.refine and used == "odin" and status.converged:
         status = Status.ODIN_KEPT
     # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
@@ -295,6 +299,7 @@ def _assemble(
         units=risk.units,
         gradients=gm.gradients(risk, s) if solutions else None,
         verdicts=verdicts,
+        uncertainty=known,
         details={
             "starts": method.starts,
             "starts_agreeing": agreeing,
