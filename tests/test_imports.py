@@ -16,7 +16,7 @@ ROOT = "__init__"
 # Each module may import, when it is loaded, only from the lines above its own.
 LAYERS = [
     {"errors", "_jax"},
-    {"kernels", "expression", "data", "example", "methods"},
+    {"kernels", "expression", "data", "example", "methods", "executor"},
     {"gp", "equations"},
     {"model", "prior", "smoother", "misfit"},
     {"problem", "simulate", "candidates"},
@@ -32,7 +32,17 @@ LAYERS = [
     {"store"},
     {"plot", "check"},
     {"report"},
-    {"flags"},
+    {"flags", "bench"},
+    {"bench.store"},
+    {"bench.runs"},
+    {"bench.compute"},
+    {"bench.grid"},
+    {"bench.runner", "bench.results"},
+    {"bench.tables"},
+    {"bench.medians", "bench.marginals", "bench.selection", "bench.scaling"},
+    {"bench.figures", "bench.words"},
+    {"bench.report"},
+    {"bench.cli"},
     {"cli"},
 ]
 
