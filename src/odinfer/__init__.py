@@ -20,6 +20,9 @@ from odinfer.simulate import simulate as simulate
 
 if TYPE_CHECKING:
     from odinfer import systems as systems
+    from odinfer.candidates import candidates as candidates
+    from odinfer.compare import Comparison as Comparison
+    from odinfer.compare import compare as compare
     from odinfer.methods.agm import Agm as Agm
     from odinfer.methods.fgpgm import Fgpgm as Fgpgm
     from odinfer.methods.gpr import Gpr as Gpr
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_LATER = {"load": "odinfer.store", "systems": "odinfer.systems"}
+_LATER = {"load": "odinfer.store", "systems": "odinfer.systems", "candidates": "odinfer.candidates"}
+_LATER |= {"compare": "odinfer.compare", "Comparison": "odinfer.compare"}
 _LATER |= {cls: f"odinfer.methods.{module}" for module, cls in METHODS.values()}
 
 

@@ -40,6 +40,7 @@ PRIORS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "uniform": ("low, high > low", lambda low, high: low < high),
 }
 ROLES = ("equation", "definition", "input")
+KINDS_OF_PARAMETERS = ("fixed", "start", "scale", "prior")
 RIVALS = (ROLES, ("fixed", "start"))  # a name has at most one of each
 
 
@@ -187,8 +188,9 @@ def parse(text: str, inputs: Sequence[str] = (), spare: bool = False) -> Equatio
             last = max((lines[kind, name] for kind in said), default=line)
             if (pair := _bounds(said, f"line {last}: '{name}'")) != (-math.inf, math.inf):
                 bounds[name] = pair
+    said = {kind: {n: v for n, v in given[kind].items() if n in parameters} for kind in KINDS_OF_PARAMETERS}
     return Equations(
         *(tuple(equations), tuple(parameters), tuple(known), bounds),
-        *({n: v for n, v in given[kind].items() if n in parameters} for kind in ("fixed", "start", "scale", "prior")),
+        *(said["fixed"], said["start"], said["scale"], said["prior"]),
         *(text, tuple(program.code), outputs),
     )

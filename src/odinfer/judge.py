@@ -1,10 +1,10 @@
 """Which equations do the data contradict? γ, compared with the γ that a right equation would show for this design.
 
-An equation is judged by two numbers: ODIN's γ, and the evidence for a smooth signal in what its own solution, driven by
-the other states, leaves of the data (misfit.py, driven.py). Both depend on the times, the noise and the model, so
-each is compared with what data simulated from a right equation give: the other states as estimated, this one a solution of
-its equation, noise as estimated; everything is fitted anew. The smaller of the two p-values is the evidence, itself
-calibrated by the same simulations.
+An equation is judged by two numbers: ODIN's γ, and the evidence for a smooth signal in what its own solution, driven
+by the other states, leaves of the data (misfit.py, driven.py). Both depend on the times, the noise and the model, so
+each is compared with what data simulated from a right equation give: the other states as estimated, this one a
+solution of its equation, noise as estimated; everything is fitted anew. The smaller of the two p-values is the
+evidence, itself calibrated by the same simulations.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Case:
     gamma: Array
     signal: Array
     estimate: Estimate
-    x: list[Array | None]  # per equation: the solution of its own at the observation times of its state
+    x: list[list[Array] | None]  # per equation: the solution of its own at the observation times of its state
 
 
 def judge(
@@ -105,7 +105,8 @@ def _case(
     if not solutions:
         return None
     estimate = Estimate.of(risk, solutions[0])
-    s, x = np.zeros(len(equations)), [None] * len(equations)
+    s = np.zeros(len(equations))
+    x: list[list[Array] | None] = [None] * len(equations)
     for k in which:
         s[k], x[k] = _left_over(equations[k], problem, estimate)
     return _Case(solutions[0].gamma, s, estimate, x)
