@@ -131,7 +131,7 @@ def html(comparison: Comparison) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     drawn = _pictures(comparison)
-    table = comparison.table
+    table = comparison.table.drop(columns="status")
     rows = [[name, *(number(v, 4) if not isinstance(v, str) else v for v in table.loc[name])] for name in table.index]
     return environment.from_string(source).render(
         headline=headline(comparison),
@@ -140,6 +140,7 @@ def html(comparison: Comparison) -> str:
         failures=[line for name, c in comparison.candidates.items() for line in failures(name, c)],
         header=["model", *table.columns],
         rows=rows,
+        ended={name: c.fit.status for name, c in comparison.candidates.items()},
         judged=[
             (name, j.state, "contradicts" if j.contradicts else "consistent", number(j.gamma, 3), number(j.expected, 2),
              number(j.signal, 2), number(j.p, 2), j.draws)

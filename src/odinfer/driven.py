@@ -23,6 +23,7 @@ from odinfer.solve import Solution
 
 Array = NDArray[np.float64]
 
+_ACCURACY = 1e-3  # of a solution, in units of the state's scale: its inputs are estimates
 _PARTS = 6  # points per gap of the grid at which the other states are handed over
 
 
@@ -130,7 +131,7 @@ class Equation:
             for t, x, slope in (curves[e.name] for e in own.data.experiments)
         ]
         scale = estimate.risk.units.scale[self.k : self.k + 1]
-        found = rf.refine(own, scale, rf.paths_through(own, guess), phi)
+        found = rf.refine(own, scale, rf.paths_through(own, guess), phi, accuracy=_ACCURACY)
         return None if found is None else (own, found)
 
 
