@@ -193,7 +193,7 @@ def compare(
 ) -> int:
     """Which of several MODELs do DATA support, and which of their equations do they contradict?"""
     from odinfer import comparison_report as reports
-    from odinfer.compare import compare as run
+    from odinfer.comparison import compare as run
     from odinfer.methods.odin import Odin
 
     folder = out or Path("comparison")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from odinfer.compare import Comparison
+    from odinfer.comparison import Comparison
 
 _WIDTH = 9.6
 _LINES = ("-", "--", "-.", ":")

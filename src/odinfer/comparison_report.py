@@ -16,7 +16,7 @@ from odinfer.missing import gaps
 from odinfer.plot import number, png
 
 if TYPE_CHECKING:
-    from odinfer.compare import Candidate, Comparison
+    from odinfer.comparison import Candidate, Comparison
     from odinfer.judge import Judgement
 
 # Differences of BIC and how strong they are usually called.

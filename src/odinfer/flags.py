@@ -30,7 +30,7 @@ def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[
 
 def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
     """A Problem per candidate; a flag about a name applies to those candidates that have it."""
-    from odinfer.candidates import from_file
+    from odinfer.optional_terms import from_file
 
     known, found = _known(flags), []
     families = [(path, from_file(path)) for path in models]

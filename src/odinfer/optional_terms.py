@@ -55,10 +55,9 @@ def _options(content: str) -> tuple[str, ...]:
 def _chosen(
     body: str, choices: list[tuple[int, int, tuple[str, ...]]], picks: tuple[str, ...], name: str, inputs: Sequence[str]
 ) -> Model:
-    pieces, end, words = [], 0, []
-    for (start, stop, options), pick in zip(choices, picks, strict=True):
+    pieces, end = [], 0
+    for (start, stop, _), pick in zip(choices, picks, strict=True):
         pieces += [body[end:start], pick]
         end = stop
-        words.append(" ".join(pick.split()) or f"no {' '.join(options[1].split())}")
-    text = "".join([*pieces, body[end:]])
-    return Model.from_text(text, f"{name} [{'; '.join(words)}]", inputs, spare=True)
+    terms = "; ".join(" ".join(pick.split()) for pick in picks if pick) or "no optional term"
+    return Model.from_text("".join([*pieces, body[end:]]), f"{name} [{terms}]", inputs, spare=True)
