@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from odinfer import gradient_matching as gm
 from odinfer.assemble import assemble, named, stage
+from odinfer.errors import InputError
 from odinfer.fit import Curve, Fit
 from odinfer.risk import Risk
 from odinfer.solve import Solution
@@ -118,6 +119,8 @@ def to_fit(method: Any, seed: int, risk: Risk, draws: Draws) -> Fit:
     phi = problem.phi(mean)
     by_name = {n: theta[..., j] for n, j in zip(free, problem.free_index, strict=True)}
     r_hats, sizes = ({n: g(v) for n, v in by_name.items()} for g in (r_hat, ess))
+    with np.errstate(over="ignore"):  # of chains that ran away along a parameter without an upper bound
+        deviations = {n: float(v.std()) for n, v in by_name.items()}
     sentence, converged = verdict(r_hats, sizes, draws.divergences / (draws.phi.shape[0] * draws.phi.shape[1]))
     s = Solution(draws.z, phi, draws.gamma, float("nan"), draws.phi.shape[1], converged)
     slope = gm.slopes(risk, s)
@@ -145,7 +148,7 @@ def to_fit(method: Any, seed: int, risk: Risk, draws: Draws) -> Fit:
             "ess": sizes,
             "acceptance": dict(draws.acceptance),
             "divergences": draws.divergences,
-            "theta_sd": {n: float(v.std()) for n, v in by_name.items()},
+            "theta_sd": deviations,
             "kernels": {n: h.kernel for n, h in zip(names, risk.hypers, strict=True)},
             **(draws.details or {}),
         },
@@ -158,6 +161,15 @@ def thin(draws: Array) -> Array:
     if kept.shape[1] <= _KEPT_DRAWS:
         return kept
     return kept[:, np.linspace(0, kept.shape[1] - 1, _KEPT_DRAWS).round().astype(int)]
+
+
+def blackjax() -> Any:
+    """The package of that name, or an error that says how to get it."""
+    try:
+        import blackjax  # type: ignore[import-untyped]
+    except ImportError:
+        raise InputError("sampler='nuts' needs blackjax: pip install 'odinfer[sample]'") from None
+    return blackjax
 
 
 def _normal_scores(x: Array) -> Array:

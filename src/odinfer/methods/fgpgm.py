@@ -17,7 +17,7 @@ from odinfer import density as ds
 from odinfer.errors import InputError, nearest
 from odinfer.fit import Fit, Progress
 from odinfer.methods import preset
-from odinfer.methods.sampling import SamplerOptions, blackjax
+from odinfer.methods.sampling import SamplerOptions
 from odinfer.problem import Problem
 
 Array = NDArray[np.float64]
@@ -123,7 +123,7 @@ class Fgpgm(SamplerOptions):
         say = progress or (lambda what, share: None)
         m = self.decided()
         if m.sampler == "nuts":
-            blackjax()
+            ch.blackjax()
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.02)
@@ -256,7 +256,7 @@ def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
     """
     from odinfer._jax import jax, jnp
 
-    nuts = blackjax().nuts
+    nuts = ch.blackjax().nuts
 
     def log_density(target: ds.Target, gamma: Any, r: Any, box: Any) -> Any:
         z, phi, jacobian = ds.unpacked(target, box, r)

@@ -60,7 +60,7 @@ class SamplerOptions:
         return Odin(
             kernel=self.kernel, gamma=gamma, jitter=self.jitter, grid=self.grid, temper=self.temper,
             shared=self.shared, scale_time=self.scale_time, hyper_bounds=self.hyper_bounds,
-            thorough=self.thorough, weak_prior=self.weak_prior, refine=False,
+            thorough=self.thorough, weak_prior=self.weak_prior, refine=False, algebra="dense",
         )  # fmt: skip
 
     def begin(
@@ -82,6 +82,7 @@ class SamplerOptions:
             risk, solutions, _ = odin.solve(problem, seed)
         else:
             risk = odin.risk(problem)
+        assert isinstance(risk, Risk)  # by its dense algebra
         form, target = ds.of_risk(risk, self.state_range, self.theta_range, theta_prior)
         F = len(problem.free)
         if solutions:
@@ -96,15 +97,6 @@ class SamplerOptions:
             phi = problem.phi(full)
         z = _inside(z, target.z_low[:, None], target.z_high[:, None])
         return risk, form, target, z, _inside(phi, target.phi_low, target.phi_high)
-
-
-def blackjax() -> Any:
-    """The package of that name, or an error that says how to get it."""
-    try:
-        import blackjax  # type: ignore[import-untyped]
-    except ImportError:
-        raise InputError("sampler='nuts' needs blackjax: pip install 'odinfer[sample]'") from None
-    return blackjax
 
 
 def _inside(values: Array, low: Array, high: Array) -> Array:
