@@ -59,8 +59,11 @@ def methods() -> dict[str, Callable[[str, Any], Any]]:
         "rkg3": lambda short, system: od.Rkg(variant=3, warp=short == "pt"),
         "rkg2 paper": lambda short, system: od.Rkg.paper(system, variant=2),
         "rkg3 paper": lambda short, system: od.Rkg.paper(system, variant=3),
-        "fgpgm": lambda short, system: od.Fgpgm(),
-        "fgpgm authors' γ": lambda short, system: od.Fgpgm(gamma=GAMMA[short]),
+        # A flat prior of k5 and k6 without an upper bound is no density; the bounds are the authors'.
+        "fgpgm": lambda short, system: od.Fgpgm(theta_range=(0.0, 4.0) if short == "pt" else None),
+        "fgpgm authors' γ": lambda short, system: od.Fgpgm(
+            gamma=GAMMA[short], theta_range=(0.0, 4.0) if short == "pt" else None
+        ),
         "agm": lambda short, system: od.Agm(),
         "trajectory": lambda short, system: od.Trajectory(),
     }
