@@ -205,7 +205,7 @@ class SamplerOptions:
         return Odin(
             kernel=self.kernel, gamma=gamma, jitter=self.jitter, grid=self.grid, temper=self.temper,
             shared=self.shared, scale_time=self.scale_time, hyper_bounds=self.hyper_bounds,
-            thorough=self.thorough, weak_prior=self.weak_prior, refine=False,
+            thorough=self.thorough, weak_prior=self.weak_prior, refine=False, algebra="dense",
         )  # fmt: skip
 
     def begin(
@@ -227,6 +227,7 @@ class SamplerOptions:
             risk, solutions, _ = odin.solve(problem, seed)
         else:
             risk = odin.risk(problem)
+        assert isinstance(risk, Risk)  # by its dense algebra
         form, target = ds.of_risk(risk, self.state_range, self.theta_range, theta_prior)
         F = len(problem.free)
         if solutions:

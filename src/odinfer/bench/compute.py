@@ -155,8 +155,6 @@ def _most_likely(truth: System, problem: Problem) -> Any:
 
 
 def _limit(best: Any, truth: System, problem: Problem) -> dict[str, Any]:
-    from odinfer.trajectories import trajectory_curve
-
     if best is None:
         return failure("failed: the likelihood has no maximum near the truth")
     found = dict(zip(truth.model.parameters, problem.theta(best.phi).tolist(), strict=True))
@@ -166,7 +164,7 @@ def _limit(best: Any, truth: System, problem: Problem) -> dict[str, Any]:
         "theta": found,
         "objective": best.objective,
     }
-    return outcome | _states(trajectory_curve(problem, best, 0).at(truth.t)[0], truth) | _trajectory(found, truth, True)
+    return outcome | _states(best.paths[0].at(truth.t)[0], truth) | _trajectory(found, truth, True)
 
 
 def _states(x: Array, truth: System) -> dict[str, Any]:
