@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.continuation import STAGES, follow, group, mesh
-from test_many_states import diffusion, lorenz, sparse_risk  # isort: skip
+from test_many_states import diffusion, lorenz, sparse_risk
 
 
 def rmse(x, truth):
@@ -77,7 +77,9 @@ def test_an_equation_that_does_not_fit_keeps_odins_estimate():
     def wrong(t, x, theta):
         return theta[0] - x
 
-    fit = od.fit(od.Problem(od.Model(wrong, problem.model.states, ["F"]), problem.data), method=od.Odin(algebra="sparse"))
+    fit = od.fit(
+        od.Problem(od.Model(wrong, problem.model.states, ["F"]), problem.data), method=od.Odin(algebra="sparse")
+    )
     assert fit.details["stage_used"] == "odin"
     assert "contradicts the data" in fit.verdicts.values()
 
