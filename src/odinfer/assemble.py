@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from odinfer.fit import CONSISTENT, Curve, ExperimentFit, Fit, Gradients, Stage, frame
 from odinfer.problem import Problem
 from odinfer.risk import Units
+from odinfer.uncertainty import Uncertainty
 
 Array = NDArray[np.float64]
 
@@ -87,6 +88,7 @@ def assemble(
     details: Mapping[str, Any] | None = None,
     samples: Mapping[str, Array] | None = None,
     warnings: Sequence[str] = (),
+    uncertainty: Uncertainty | None = None,
 ) -> Fit:
     """The Fit of a method (a frozen dataclass with a `name`).
 
@@ -97,6 +99,7 @@ def assemble(
         gradients: f against the smoother's slope per experiment, where the method has it.
         verdicts: per state; consistent where nothing is said.
         samples: parameter → posterior draws (chain, draw), thinned to a few thousand.
+        uncertainty: of estimates at a maximum of the likelihood.
     """
     from odinfer import __version__
 
@@ -138,7 +141,8 @@ def assemble(
         converged=converged,
         details=common | dict(details or {}),
         samples=dict(samples or {}),
-        warnings=(*warnings, *_at_bounds(problem, result.theta)),
+        warnings=(*warnings, *_at_bounds(problem, result.theta), *(uncertainty.notes if uncertainty else ())),
+        uncertainty=uncertainty,
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from odinfer.bench.cli import app as bench
 from odinfer.errors import InputError, InputWarning
 from odinfer.flags import read_method, read_problem, read_times, read_values
 
@@ -37,6 +38,7 @@ app = typer.Typer(
     epilog="Start here:  [bold]odinfer example lotka_volterra[/bold]",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(bench, name="bench")
 
 
 def _option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any) -> Any:
@@ -234,6 +236,7 @@ def main() -> None:
         code = int(app(prog_name="odinfer", standalone_mode=False) or DONE)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+        _say("interrupted; nothing was written")
     except Exception as error:
         if "--debug" in sys.argv:
             import traceback
@@ -245,8 +248,6 @@ def main() -> None:
             _say(f"internal error: {type(error).__name__}: {error} (run again with --debug)")
         else:
             _say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
-    if code == INTERRUPTED:
-        _say("interrupted; nothing was written")
     sys.exit(code)
 
 
@@ -327,7 +328,10 @@ def _progress(show: bool) -> Iterator[Progress | None]:
         return
     from rich import console, progress
 
-    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeElapsedColumn())
+    columns = (
+        progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TaskProgressColumn(),
+        progress.TimeRemainingColumn(compact=True), progress.TextColumn("left"),
+    )  # fmt: skip
     with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda what, share: bar.update(task, description=what, completed=share)

@@ -9,7 +9,7 @@ could blow up on the way; and the scheme is stable for stiff equations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import polynomial as P
@@ -46,11 +46,75 @@ def _basis(at: Array, slope: bool = False) -> Array:
 
 
 class Condensed(NamedTuple):
-    """First-order dependence on (δx0 (K), δφ (F), 1): at stages (n, s, K, K+F+1) and nodes (n+1, K, K+F+1)."""
+    """First-order dependence on (δx0 (K), δφ (F), 1): at stages (n, s, K, K+F+1) and nodes (n+1, K, K+F+1).
+
+    Of B paths at once all of it has a leading axis B, and the violation is (B,).
+    """
 
     stages: Array
     nodes: Array
-    violation: float
+    violation: Any
+
+
+def condense(
+    problem: Problem, experiment: int, mesh: Array, x0: Array, Z: Array, phi: Array, scale: Array
+) -> Condensed:
+    """Linearise the collocation equations of B paths on one mesh and eliminate everything but x0 and φ.
+
+    Args:
+        x0, Z, phi: initial values (B, K), states at the stages (B, n, s, K), parameters (B, F).
+        scale: of the states (K,), in which the violation of the equations is measured.
+
+    Returns:
+        The violation is infinite, and the rest of it not to be used, where a path cannot be linearised.
+    """
+    B, n, s, K = Z.shape
+    F = phi.shape[1]
+    h = np.diff(mesh)
+    t = np.tile((mesh[:-1, None] + h[:, None] * C).ravel(), B)
+    theta = np.repeat(problem.theta(phi), n * s, 0)
+    f, fx, ft = problem.model.linearise(t, Z.reshape(-1, K), theta, problem.inputs_at(experiment, t))
+    f = f.reshape(B, n, s, K)
+    fx = fx.reshape(B, n, s, K, K)
+    ft = ft[..., problem.free_index].reshape(B, n, s, K, F) * problem.slope(phi)[:, None, None, None]
+    hA = h[:, None, None] * A
+    before = np.concatenate([x0[:, None], Z[:, :-1, -1]], 1)
+    with np.errstate(over="ignore", invalid="ignore"):  # a path may leave the finite numbers on its way
+        residual = Z - before[:, :, None] - hA @ f
+        violation = np.abs(residual / scale).max((1, 2, 3))
+    good = np.isfinite(violation) & np.isfinite(fx).all((1, 2, 3, 4)) & np.isfinite(ft).all((1, 2, 3, 4))
+    nodes = np.full((B, n + 1, K, K + F + 1), np.nan)
+    stages = np.full((B, n, s, K, K + F + 1), np.nan)
+    violation = np.where(good, violation, np.inf)
+    if not good.any():
+        return Condensed(stages, nodes, violation)
+    fx, ft, residual = fx[good], ft[good], residual[good]
+    G = len(fx)
+    L = -(hA[:, :, None, :, None] * fx.transpose(0, 1, 3, 2, 4)[:, :, None])  # (G, n, a, k, b, l)
+    L = L.reshape(G, n, s * K, s * K)
+    L[..., np.arange(s * K), np.arange(s * K)] += 1.0
+    right = np.zeros((G, n, s, K, K + F + 1))
+    right[..., :K] = np.eye(K)
+    right[..., K : K + F] = (hA @ ft.reshape(G, n, s, K * F)).reshape(G, n, s, K, F)
+    right[..., -1] = -residual
+    try:
+        W = np.linalg.solve(L, right.reshape(G, n, s * K, K + F + 1))
+    except np.linalg.LinAlgError:
+        return Condensed(stages, nodes, np.full(B, np.inf))
+    own_nodes = np.zeros((n + 1, G, K, K + F + 1))  # time first: each step of the recursion is one block
+    own_nodes[0, :, :, :K] = np.eye(K)
+    last = np.moveaxis(W[:, :, -K:], 1, 0)
+    through, own = np.ascontiguousarray(last[..., :K]), np.ascontiguousarray(last[..., K:])
+    with np.errstate(over="ignore", invalid="ignore"):  # sensitivities may overflow along a long unstable path
+        for i in range(n):
+            np.matmul(through[i], own_nodes[i], out=own_nodes[i + 1])
+            own_nodes[i + 1, ..., K:] += own[i]
+        found = np.moveaxis(own_nodes, 0, 1)
+        inner = W[..., :K] @ found[:, :-1]
+    inner[..., K:] += W[..., K:]
+    nodes[good], stages[good] = found, inner.reshape(G, n, s, K, K + F + 1)
+    finite = np.isfinite(nodes).all((1, 2, 3)) & np.isfinite(stages).all((1, 2, 3, 4))
+    return Condensed(stages, nodes, np.where(finite, violation, np.inf))
 
 
 @dataclass(frozen=True)
@@ -89,46 +153,12 @@ class Path:
 
     def condense(self, phi: Array, scale: Array) -> Condensed:
         """Linearise the collocation equations and eliminate everything but x0 and φ."""
-        p = self.problem
-        n, s, K = self.Z.shape
-        F = len(phi)
-        t = self.stage_times.ravel()
-        f, fx, ft = p.model.linearise(t, self.Z.reshape(-1, K), p.theta(phi), p.inputs_at(self.experiment, t))
-        f = f.reshape(n, s, K)
-        fx = fx.reshape(n, s, K, K)
-        ft = (ft[..., p.free_index] * p.slope(phi)).reshape(n, s, K, F)
-        h = np.diff(self.mesh)
-        hA = h[:, None, None] * A
-        with np.errstate(over="ignore", invalid="ignore"):  # a path may leave the finite numbers on its way
-            residual = self.Z - self.nodes[:-1, None] - hA @ f
-            violation = float(np.abs(residual / scale).max())
-        if not np.isfinite(violation) or not np.isfinite(fx).all():
+        p, e = self.problem, self.experiment
+        many = condense(p, e, self.mesh, self.x0[None], self.Z[None], phi[None], scale)
+        violation = float(many.violation[0])
+        if not np.isfinite(violation):
             return Condensed(np.empty(0), np.empty(0), np.inf)
-        L = -(hA[:, :, None, :, None] * fx.transpose(0, 2, 1, 3)[:, None])  # (n, a, k, b, l)
-        L = L.reshape(n, s * K, s * K)
-        L[:, np.arange(s * K), np.arange(s * K)] += 1.0
-        right = np.zeros((n, s, K, K + F + 1))
-        right[..., :K] = np.eye(K)
-        right[..., K : K + F] = (hA @ ft.reshape(n, s, K * F)).reshape(n, s, K, F)
-        right[..., -1] = -residual
-        try:
-            W = np.linalg.solve(L, right.reshape(n, s * K, K + F + 1))
-        except np.linalg.LinAlgError:
-            return Condensed(np.empty(0), np.empty(0), np.inf)
-        if not np.isfinite(W).all():
-            return Condensed(np.empty(0), np.empty(0), np.inf)
-        nodes = np.zeros((n + 1, K, K + F + 1))
-        nodes[0, :, :K] = np.eye(K)
-        last = W[:, -K:]
-        through, own = np.ascontiguousarray(last[..., :K]), last[..., K:]
-        with np.errstate(over="ignore", invalid="ignore"):
-            for i in range(n):
-                np.matmul(through[i], nodes[i], out=nodes[i + 1])
-                nodes[i + 1, :, K:] += own[i]
-            stages = np.asarray(W[..., :K] @ nodes[:-1], float)
-        stages[..., K:] += W[..., K:]
-        finite = bool(np.isfinite(nodes).all())  # sensitivities may overflow along a long unstable path
-        return Condensed(stages.reshape(n, s, K, K + F + 1), nodes, violation if finite else np.inf)
+        return Condensed(many.stages[0], many.nodes[0], violation)
 
     def moved(self, lin: Condensed, dx0: Array, dphi: Array) -> Path:
         """The path after a first-order step, which also applies the Newton correction."""

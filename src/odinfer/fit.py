@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +13,17 @@ from odinfer.data import Data
 from odinfer.errors import InputError, nearest
 from odinfer.model import Model
 from odinfer.problem import Problem
+from odinfer.uncertainty import (
+    KINDS,
+    LEVEL,
+    Bootstrap,
+    Intervals,
+    Posterior,
+    Profile,
+    Uncertainty,
+    checked_level,
+    sample_intervals,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +53,10 @@ class Method(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """States of one experiment over time: t (D,), x, slope and standard deviation sd of x, each (D, K)."""
+    """States of one experiment over time: t (D,), x, slope and standard deviation sd of x, each (D, K).
+
+    sd is widened where there are few data, so that x ± 1.96 sd is the 95 % band.
+    """
 
     t: Array
     x: Array
@@ -131,6 +145,9 @@ class Fit:
         details: numbers behind it: starts agreeing, kernels, fit quality, seconds.
         samples: parameter → posterior draws (chain, draw), for methods that sample.
         warnings: sentences the user should read.
+        uncertainty: covariance and likelihood intervals, of fits that end at a maximum of the likelihood.
+        profiles, bootstrapped, posterior: further kinds, as far as `including` has added them.
+        problem: what was fitted, for what goes on from here; not saved in files.
     """
 
     model: str
@@ -152,6 +169,129 @@ class Fit:
     details: dict[str, Any]
     samples: dict[str, Array] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    uncertainty: Uncertainty | None = None
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    bootstrapped: Bootstrap | None = None
+    posterior: Posterior | None = None
+    problem: Problem | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A model may hold functions that cannot go to another process.
+        return {**self.__dict__, "problem": None}
+
+    @property
+    def covariance(self) -> pd.DataFrame:
+        """Covariance of the estimated parameters, each on its own scale: of log θ for parameters on a log scale.
+
+        Raises:
+            InputError: the method has none.
+        """
+        import pandas as pd
+
+        if self.uncertainty is not None:
+            names, values = self.uncertainty.names, self.uncertainty.covariance
+        elif self.samples:
+            names, draws = tuple(self.samples), np.stack([v.ravel() for v in self.samples.values()])
+            values = np.atleast_2d(np.cov(draws))
+        else:
+            raise InputError(self._without())
+        return pd.DataFrame(values, index=list(names), columns=list(names))
+
+    def interval(self, level: float = LEVEL, kind: str | None = None, problem: Problem | None = None) -> Intervals:
+        """Confidence intervals of the estimated parameters.
+
+        Args:
+            level: of confidence.
+            kind: "likelihood", "profile", "bootstrap" or "sample"; the best that the fit has if not given: draws of
+                methods that sample, else likelihood intervals. The last three must have been added by `including`.
+            problem: for another level than 95 % of a loaded fit, which has no problem of its own.
+
+        Returns:
+            parameter → (low, high), infinite where the data set no limit.
+
+        Raises:
+            InputError: there are none of this kind.
+        """
+        checked_level(level)
+        if kind is not None and kind not in KINDS:
+            raise InputError(f"unknown kind of interval '{kind}'{nearest(str(kind), KINDS)}")
+        if kind == "profile" and self.profiles:
+            return {name: p.interval(level) for name, p in self.profiles.items()}
+        if kind == "bootstrap" and self.bootstrapped is not None:
+            return self.bootstrapped.interval(level)
+        if kind == "sample" and self.posterior is not None:
+            return self.posterior.interval(level)
+        if kind in (None, "sample") and self.samples and self.uncertainty is None:
+            return sample_intervals(self.samples, level)
+        if kind in (None, "likelihood"):
+            if self.uncertainty is None:
+                raise InputError(self._without())
+            if level == self.uncertainty.level:
+                return self.uncertainty.interval()
+            from odinfer import trajectories
+
+            found = trajectories.refined_again(self, self._problem(problem))
+            return trajectories.uncertainty(*found, level).interval()
+        made = {"profile": "profile('name')", "bootstrap": "bootstrap()", "sample": "sample()"}[str(kind)]
+        raise InputError(f"this fit has no {kind} intervals yet: fit.including(fit.{made}).interval(kind='{kind}')")
+
+    def profile(self, name: str, problem: Problem | None = None) -> Profile:
+        """The profile likelihood of a parameter; `.interval()` and `.plot()` are its use.
+
+        Args:
+            name: of an estimated parameter.
+            problem: what was fitted, if this fit comes from a file.
+        """
+        from odinfer.profile import profile
+
+        return profile(self, self._problem(problem), name)
+
+    def bootstrap(
+        self, n: int = 200, seed: int = 0, workers: int = 1, problem: Problem | None = None, **options: Any
+    ) -> Bootstrap:
+        """Refit n sets of data simulated from this fit; `.interval()` and `.theta` are its use.
+
+        Args:
+            n: how many.
+            seed: of the noise; the same numbers for any number of workers.
+            workers: how many processes.
+            problem: what was fitted, if this fit comes from a file.
+            options: further ones of `odinfer.executor.spread`.
+        """
+        from odinfer.bootstrap import bootstrap
+
+        return bootstrap(self, self._problem(problem), n, seed, workers, **options)
+
+    def sample(
+        self, target: str = "trajectory", chains: int = 4, draws: int = 1000, seed: int = 0,
+        problem: Problem | None = None, **options: Any,
+    ) -> Posterior:  # fmt: skip
+        """Draws from the posterior of parameters by the no-U-turn sampler; needs blackjax.
+
+        Args:
+            target: "trajectory": exact trajectories, θ, x0 and σ unknown; "odin": states and θ, at this fit's γ.
+            chains, draws: how many, after as many draws as needed to adapt.
+            seed: of the draws.
+            problem: what was fitted, if this fit comes from a file.
+            options: see `odinfer.posterior.sample`.
+        """
+        from odinfer.posterior import sample
+
+        return sample(self, self._problem(problem), target, chains, draws, seed, **options)
+
+    def including(self, *results: Profile | Bootstrap | Posterior) -> Fit:
+        """This fit together with profiles, a bootstrap or draws, so that they are saved, printed and shown."""
+        made = self
+        for result in results:
+            if isinstance(result, Profile):
+                made = replace(made, profiles={**made.profiles, result.name: result})
+            elif isinstance(result, Bootstrap):
+                made = replace(made, bootstrapped=result)
+            elif isinstance(result, Posterior):
+                made = replace(made, posterior=result)
+            else:
+                raise InputError(f"a fit can include profiles, a bootstrap or a posterior, not {type(result).__name__}")
+        return made
 
     @property
     def states(self) -> pd.DataFrame:
@@ -163,20 +303,55 @@ class Fit:
         e = self._experiment(experiment)
         return frame(e.t, e.x, self.state_names)
 
-    def predict(self, t: ArrayLike, experiment: str | None = None) -> pd.DataFrame:
-        """States and 95 % bands at any times inside the data.
+    def predict(
+        self, t: ArrayLike, experiment: str | None = None, level: float = LEVEL, observed: bool = False
+    ) -> pd.DataFrame:
+        """States and their bands at any times inside the data.
 
         Args:
             t: times (N,).
             experiment: its name; the first by default.
+            level: of the bands.
+            observed: bands for new observations, noise included, instead of states.
 
         Returns:
             Index time; for every state x the columns x, x_low, x_high.
         """
         times = self._inside(t, experiment)
         x, _, sd = self._experiment(experiment).curve.at(times)
-        table = np.stack([x, x - _BAND * sd, x + _BAND * sd], -1).reshape(len(times), -1)
-        return frame(times, table, [f"{s}{end}" for s in self.state_names for end in ("", "_low", "_high")])
+        return self._banded(times, x, sd, level, observed)
+
+    def forecast(
+        self, t: ArrayLike, experiment: str | None = None, level: float = LEVEL, observed: bool = False,
+        problem: Problem | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """The same beyond the data, of fits at a maximum of the likelihood; inputs keep their last value there.
+
+        Args:
+            t, experiment, level, observed: as in `predict`; NaN where the trajectory has ended before.
+            problem: what was fitted, if this fit comes from a file.
+        """
+        from odinfer import trajectories
+
+        times = np.atleast_1d(np.asarray(t, float))
+        start = self._experiment(experiment).curve.t[0]
+        if not np.isfinite(times).all() or (times < start).any():
+            raise InputError(f"times of a forecast must be finite and not before the data, which start at {start:g}")
+        problem = self._problem(problem, "a forecast")
+        _, refined, info = trajectories.refined_again(self, problem)
+        e = 0 if experiment is None else list(self.experiments).index(experiment)
+        order, back = np.unique(times, return_inverse=True)
+        x, sd = (v[back] for v in trajectories.ahead(problem, refined, info, e, order))
+        return self._banded(times, x, sd, level, observed)
+
+    def _banded(self, t: Array, x: Array, sd: Array, level: float, observed: bool) -> pd.DataFrame:
+        from scipy.special import ndtri
+
+        if observed:
+            sd = np.hypot(sd, [self.sigma[s] for s in self.state_names])
+        half = ndtri(0.5 * (1.0 + checked_level(level))) * sd
+        table = np.stack([x, x - half, x + half], -1).reshape(len(t), -1)
+        return frame(t, table, [f"{s}{end}" for s in self.state_names for end in ("", "_low", "_high")])
 
     def derivative(self, t: ArrayLike, experiment: str | None = None) -> pd.DataFrame:
         """Time derivatives of the estimated states at any times inside the data: index time, a column per state."""
@@ -215,6 +390,17 @@ class Fit:
 
         write(self, Path(path))
 
+    def _problem(self, given: Problem | None, what: str = "this") -> Problem:
+        problem = self.problem if given is None else given
+        if problem is None:
+            raise InputError(f"a fit from a file has no model and data with it: {what} needs problem=od.Problem(...)")
+        return problem
+
+    def _without(self) -> str:
+        from odinfer.trajectories import no_information
+
+        return no_information(self)
+
     def _experiment(self, name: str | None) -> ExperimentFit:
         name = next(iter(self.experiments)) if name is None else name
         if name not in self.experiments:
@@ -228,7 +414,7 @@ class Fit:
         if outside.any():
             raise InputError(
                 f"time {times[outside][0]:g} is outside the data [{span[0]:g}, {span[-1]:g}]; "
-                "use odinfer.simulate to go beyond them"
+                "use fit.forecast or odinfer.simulate to go beyond them"
             )
         return times
 
@@ -272,4 +458,4 @@ def fit(
         raise InputError(f"seed must be a whole number from 0 on, not {seed!r}")
     # The matrices are small: threads inside BLAS cost more than they give.
     with threadpool_limits(1, user_api="blas"):
-        return (method or Odin()).fit(problem, int(seed), progress)
+        return replace((method or Odin()).fit(problem, int(seed), progress), problem=problem)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer import gradient_matching as gm
+from odinfer.assemble import observations
+from odinfer.continuation import Followed
 from odinfer.fit import Curve, Gradients
 from odinfer.gp import Hyperparameters
 from odinfer.krylov import Krylov, NormalEquations
@@ -146,3 +148,16 @@ def _gp_slopes(risk: SparseRisk, block: int, z: Array) -> Array:
 def _curve(risk: SparseRisk, z: Array, slope: Array, t: Array) -> Curve:
     rate = risk.units.scale / risk.units.time
     return Curve(t, risk.units.user(z), slope * rate, np.full(z.shape, np.nan))
+
+
+def trajectories(followed: Followed) -> list[Curve]:
+    """The trajectories of all experiments; without bands, which are not computed for many states."""
+    return [Curve(t, x, slope, np.full(x.shape, np.nan)) for t, x, slope in followed.paths]
+
+
+def unbiased_sigma(problem: Problem, followed: Followed) -> Array:
+    """Noise standard deviations with the fitted unknowns taken off the degrees of freedom, evenly over states."""
+    n = observations(problem)
+    unknowns = len(followed.paths) * len(n) + len(followed.phi)
+    correction = np.sqrt(n / np.maximum(n - unknowns / len(n), 1.0))
+    return np.where(np.isnan(problem.known_sigma), followed.sigma * correction, followed.sigma)

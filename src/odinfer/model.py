@@ -6,7 +6,7 @@ import functools
 import keyword
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
@@ -192,6 +192,10 @@ class Model:
                 f"the field of model '{self.name}' cannot be traced by JAX ({reason}); use ordinary arithmetic or "
                 "jax.numpy on t, x, theta, and jnp.where instead of if"
             ) from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs: what was compiled here stays here."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __repr__(self) -> str:
         return f"Model '{self.name}': states {', '.join(self.states)}; parameters {', '.join(self.parameters)}"

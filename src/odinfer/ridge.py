@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,6 +159,21 @@ class Regression:
         u = np.concatenate([problem.inputs_at(i, e.t) for i, e in enumerate(data)])
         t, y = np.concatenate([e.t for e in data]), units.standard(np.concatenate([e.y for e in data]))
         return Regression(problem, units, k, t, u, y, tuple(rows), tuple(ridges), tuple(C), tuple(dC), smoothed)
+
+    def between(self, points: int) -> Regression:
+        """The same curves at `points` per gap between the times of every experiment, where nothing is observed."""
+        rows, C, dC, times, inputs, start = [], [], [], [], [], 0
+        for i, (e, found) in enumerate(zip(self.problem.data.experiments, self.ridges, strict=True)):
+            t = gm.finer_grid(e.t, points)[0]
+            rows.append(slice(start, start := start + len(t)))
+            fine, unit = ((v - e.t[0]) / self.units.time for v in (t, e.t))
+            grams = [self.kernel.gram(fine, unit, r.shape) for r in found]
+            C.append(np.stack([g.C for g in grams]))
+            dC.append(np.stack([g.dC for g in grams]))
+            times.append(t)
+            inputs.append(self.problem.inputs_at(i, t))
+        t, y = np.concatenate(times), np.full((start, self.y.shape[1]), np.nan)
+        return replace(self, t=t, u=np.concatenate(inputs), y=y, rows=tuple(rows), C=tuple(C), dC=tuple(dC))
 
     @property
     def freedom(self) -> Array:

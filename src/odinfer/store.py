@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from odinfer import __version__
 from odinfer.errors import InputError
 from odinfer.fit import Curve, ExperimentFit, Fit, Gradients, Stage, frame
+from odinfer.uncertainty import Bootstrap, Posterior, Profile, Uncertainty
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,8 +45,12 @@ def write(fit: Fit, path: str | Path) -> None:
         if path.suffix == ".json":
             temporary.write_text(dumps(fit), encoding="utf-8")
         else:
-            data = to_xarray(fit)  # NaN is NaN: to declare it as the filler of each variable takes time
-            data.to_netcdf(temporary, engine="h5netcdf", encoding={v: {"_FillValue": None} for v in data.variables})
+            parts: list[tuple[str | None, xr.Dataset]] = [(None, to_xarray(fit)), *groups(fit).items()]
+            for group, data in parts:
+                # NaN is NaN: to declare it as the filler of each variable takes time.
+                encoding = {v: {"_FillValue": None} for v in data.variables}
+                mode: Any = "a" if group else "w"
+                data.to_netcdf(temporary, mode=mode, engine="h5netcdf", group=group, encoding=encoding)
 
 
 @contextlib.contextmanager
@@ -112,6 +118,10 @@ def dumps(fit: Fit) -> str:
         "stages": stages,
         "experiments": experiments,
         "samples": _numbers(fit.samples),
+        "uncertainty": fit.uncertainty and _record(fit.uncertainty),
+        "profiles": [_record(p) for p in fit.profiles.values()],
+        "bootstrap": fit.bootstrapped and _record(fit.bootstrapped),
+        "posterior": fit.posterior and _record(fit.posterior),
     }
     lines = (f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -149,13 +159,13 @@ def load(path: str | Path) -> Fit:
 
 
 def _fit(content: dict[str, Any]) -> Fit:
-    fields: dict[str, Any] = {key: content[key] for key in ("equations", "seed", "converged")}
-    fields |= {key: _text(content[key]) for key in ("model", "method", "status")}
-    fields |= {key: tuple(_text(text) for text in content[key]) for key in _TEXTS}
-    fields |= {key: _named(content[key]) for key in (*_BY_NAME, "gamma_user")}
-    fields |= {key: _unpacked(content[key]) for key in ("options", "details")}
-    fields["verdicts"] = {name: _text(verdict) for name, verdict in content["verdicts"].items()}
-    states = fields["state_names"]
+    parts_of_fit: dict[str, Any] = {key: content[key] for key in ("equations", "seed", "converged")}
+    parts_of_fit |= {key: _text(content[key]) for key in ("model", "method", "status")}
+    parts_of_fit |= {key: tuple(_text(text) for text in content[key]) for key in _TEXTS}
+    parts_of_fit |= {key: _named(content[key]) for key in (*_BY_NAME, "gamma_user")}
+    parts_of_fit |= {key: _unpacked(content[key]) for key in ("options", "details")}
+    parts_of_fit["verdicts"] = {name: _text(verdict) for name, verdict in content["verdicts"].items()}
+    states = parts_of_fit["state_names"]
     experiments: dict[str, ExperimentFit] = {}
     for e in content["experiments"]:
         curve = Curve(**_series(e["curve"], _CURVE, len(states)))
@@ -170,7 +180,14 @@ def _fit(content: dict[str, Any]) -> Fit:
         parts |= {key: float(_array(stage[key])) for key in _STAGE}
         stages[name] = Stage(**parts, x=x, note=_text(stage["note"]), states=frame(times[0], x[0], states))
     samples = {name: np.array(draws, float) for name, draws in content.get("samples", {}).items()}
-    return Fit(**fields, experiments=experiments, stages=stages, samples=samples)
+    profiles = [_of_record(Profile, r) for r in content.get("profiles") or ()]
+    return Fit(
+        **parts_of_fit, experiments=experiments, stages=stages, samples=samples,
+        uncertainty=_of_record(Uncertainty, content.get("uncertainty")),
+        profiles={p.name: p for p in profiles},
+        bootstrapped=_of_record(Bootstrap, content.get("bootstrap")),
+        posterior=_of_record(Posterior, content.get("posterior")),
+    )  # fmt: skip
 
 
 def _numbers(values: ArrayLike | Mapping[str, Any]) -> Any:
@@ -209,9 +226,11 @@ def _refused(token: str) -> float:
     raise ValueError(f"{token} is not JSON")
 
 
-def _packed(value: Any) -> Any:
-    """Options and details, which may hold anything, as JSON; what JSON has not is an object with one $key."""
+def _packed(value: Any, arrays: bool = False) -> Any:
+    """What may hold anything as JSON; what JSON has not is an object with one $key. Arrays become lists if not kept."""
     match value:
+        case np.ndarray() if arrays:
+            return {"$array": [list(value.shape), _numbers(value.ravel())]}
         case np.generic() | np.ndarray():
             return _packed(value.tolist())
         case float() if not math.isfinite(value):
@@ -219,18 +238,20 @@ def _packed(value: Any) -> Any:
         case None | bool() | int() | float() | str():
             return value
         case tuple():
-            return {"$tuple": [_packed(v) for v in value]}
+            return {"$tuple": [_packed(v, arrays) for v in value]}
         case list():
-            return [_packed(v) for v in value]
+            return [_packed(v, arrays) for v in value]
         case Mapping() if all(isinstance(key, str) and not key.startswith("$") for key in value):
-            return {key: _packed(v) for key, v in value.items()}
+            return {key: _packed(v, arrays) for key, v in value.items()}
         case Mapping():
-            return {"$dict": [[_packed(key), _packed(v)] for key, v in value.items()]}
+            return {"$dict": [[_packed(key), _packed(v, arrays)] for key, v in value.items()]}
     return str(value)  # better a text in the file than no file
 
 
 def _unpacked(value: Any) -> Any:
     match value:
+        case {"$array": [shape, cells]}:
+            return _array(cells, math.prod(shape)).reshape(shape)
         case {"$float": text}:
             return float(text)
         case {"$tuple": cells}:
@@ -240,6 +261,15 @@ def _unpacked(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _unpacked(v) for key, v in value.items()}
     return [_unpacked(v) for v in value] if isinstance(value, list) else value
+
+
+def _record(value: Any) -> Any:
+    """A dataclass of texts, numbers and arrays, nested at will."""
+    return {f.name: _packed(getattr(value, f.name), arrays=True) for f in fields(value)}
+
+
+def _of_record(kind: type[Any], content: dict[str, Any] | None) -> Any:
+    return None if content is None else kind(**{key: _unpacked(value) for key, value in content.items()})
 
 
 # --- xarray
@@ -288,7 +318,13 @@ def to_xarray(fit: Fit) -> xr.Dataset:
         if fit.stages:
             x_stages = np.stack([s.x[i] for s in fit.stages.values()])
             variables[f"stage_x{end}"] = ("stage", f"time{end}", "state"), x_stages, note
-    variables |= {f"posterior_{name}": (("chain", "draw"), draws) for name, draws in fit.samples.items()}
+    if fit.uncertainty is not None:
+        u = fit.uncertainty
+        coords["free"] = coords["free_"] = list(u.names)
+        variables["covariance"] = ("free", "free_"), u.covariance, {"long_name": "of log θ for log-scaled parameters"}
+        ends = np.stack([u.low, u.high], -1)
+        variables["interval"] = ("free", "end"), ends, {"level": u.level, "kind": "likelihood"}
+    variables |= {f"posterior_{name}": (("chain", "draw"), draws) for name, draws in draws_of(fit).items()}
     attrs = {
         "format": FORMAT,
         "version": fit.details.get("version", version()),
@@ -300,3 +336,48 @@ def to_xarray(fit: Fit) -> xr.Dataset:
         **{key: json.dumps(_packed(getattr(fit, key))) for key in ("options", "details")},
     }
     return xr.Dataset(variables, coords, attrs)
+
+
+def draws_of(fit: Fit) -> dict[str, Array]:
+    """Posterior draws (chain, draw) by parameter: of the posterior that was added, or of the method itself."""
+    return fit.posterior.theta if fit.posterior is not None else fit.samples
+
+
+def groups(fit: Fit) -> dict[str, xr.Dataset]:
+    """Further groups of the netCDF file: posterior, sample_stats and observed_data as ArviZ reads them; profile and
+    bootstrap."""
+    import xarray as xr
+
+    found: dict[str, xr.Dataset] = {}
+
+    def of_draws(values: Mapping[str, Array]) -> xr.Dataset:
+        return xr.Dataset({_safe(name): (("chain", "draw"), np.asarray(draws)) for name, draws in values.items()})
+
+    draws = draws_of(fit)
+    if draws:
+        C, N = next(iter(draws.values())).shape
+        more: dict[str, Array] = {}
+        if fit.posterior is not None:
+            more |= {f"x0_{name}": v for name, v in fit.posterior.x0.items()}
+            more |= {f"sigma_{name}": v for name, v in fit.posterior.sigma.items()}
+            if fit.posterior.stats:
+                found["sample_stats"] = of_draws(fit.posterior.stats)
+        found["posterior"] = of_draws({**draws, **more}).assign_coords(chain=np.arange(C), draw=np.arange(N))
+        observed: dict[str, Any] = {}
+        for i, e in enumerate(fit.experiments.values()):
+            end = f"_{i}" if len(fit.experiments) > 1 else ""
+            observed |= {f"time{end}": (f"time{end}", e.t), f"y{end}": ((f"time{end}", "state"), e.y)}
+        found["observed_data"] = xr.Dataset(observed, {"state": list(fit.state_names)})
+    if fit.profiles:
+        found["profile"] = xr.Dataset(
+            {f"{part}_{_safe(name)}": (f"point_{_safe(name)}", getattr(p, part))
+             for name, p in fit.profiles.items() for part in ("values", "likelihoods")}
+        )  # fmt: skip
+    if fit.bootstrapped is not None:
+        found["bootstrap"] = xr.Dataset({_safe(n): ("refit", v) for n, v in fit.bootstrapped.theta.items()})
+    return found
+
+
+def _safe(name: str) -> str:
+    """A name for a variable of netCDF, which takes a slash for a folder."""
+    return name.replace("/", "_") or "_"

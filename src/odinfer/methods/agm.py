@@ -43,10 +43,11 @@ class Agm(ch.SamplerOptions):
         populations: independent ladders, which R-hat compares.
         gamma: "sampled" per state with prior Exp(1); or tied to the chain, "2^-j" or "10^-j".
         prior: of parameters for which the problem has none: "uniform" within their bounds, or "gamma", Γ(4, rate 2).
-        shares: of all moves that are of γ and of x, the rest being of θ; the authors' are 0.01 and 0.15.
+        shares: of all moves that are of one γ_k, of one x_k, and of everything at once in the shape that the posterior
+            has around its mean; the rest are of one θ_j. The authors' are 0.01, 0.15 and 0.
         respace: move the temperatures until about half of all swaps are accepted.
-        step_x, step_theta, step_gamma: step widths at first, of x in GP posterior standard deviations, of θ (or log θ)
-            and of log γ.
+        step_x, step_theta, step_gamma, step_all: step widths at first, of x in GP posterior standard deviations, of θ
+            (or log θ), of log γ, and of everything in posterior standard deviations.
     """
 
     iterations: int = 1_000_000
@@ -56,10 +57,11 @@ class Agm(ch.SamplerOptions):
     gamma: str = "sampled"
     prior: str = "uniform"
     respace: bool = True
-    shares: tuple[float, float] = (0.1, 0.4)
+    shares: tuple[float, float, float] = (0.15, 0.05, 0.75)
     step_x: float = 0.3
     step_theta: float = 0.1
     step_gamma: float = 1.0
+    step_all: float = 0.3
 
     name = "agm"
 
@@ -77,9 +79,12 @@ class Agm(ch.SamplerOptions):
             raise InputError(f"iterations must be at least 16 per chain, not {self.iterations} for {self.chains}")
         if not 0 < self.burn_in < 1:
             raise InputError(f"burn_in must be a share between 0 and 1, not {self.burn_in}")
-        if len(self.shares) != 2 or min(self.shares) <= 0 or sum(self.shares) >= 1:
-            raise InputError(f"shares must be two positive numbers with a sum below 1, not {self.shares}")
-        for option in ("step_x", "step_theta", "step_gamma"):
+        if len(self.shares) != 3 or min(self.shares[:2]) <= 0 or self.shares[2] < 0 or sum(self.shares) >= 1:
+            raise InputError(
+                "shares must be three numbers with a sum below 1, positive but for the last, which may be 0, "
+                f"not {self.shares}"
+            )
+        for option in ("step_x", "step_theta", "step_gamma", "step_all"):
             if not 0 < getattr(self, option) < np.inf:
                 raise InputError(f"{option} must be positive, not {getattr(self, option)}")
 
@@ -95,7 +100,7 @@ class Agm(ch.SamplerOptions):
             "protein_transduction": {"kernel": "sigmoid", "scale_time": False},
         }
         common: dict[str, Any] = {
-            "start": "paper", "iterations": 300_000, "populations": 1, "shares": (0.01, 0.15),
+            "start": "paper", "iterations": 300_000, "populations": 1, "shares": (0.01, 0.15, 0.0),
             "prior": "gamma", "thorough": True, "hyper_bounds": (1e-6, 100.0), "weak_prior": False,
         }  # fmt: skip
         return Agm(**common | preset(system, presets) | changes)
@@ -144,8 +149,11 @@ def ladder(method: Agm, K: int) -> tuple[Array, Array]:
 
 
 @functools.lru_cache(maxsize=16)
-def _rounds(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Compiled: the logs of all factors at a state, and rounds of moves and swaps, as many as there is noise for."""
+def _rounds(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Compiled: the logs of all factors at a state, their Hessians, and rounds of moves and swaps.
+
+    There are as many rounds as there is noise for.
+    """
     from odinfer._jax import jax, jnp
 
     def factors(target: ds.Target, z: Any, phi: Any, log_gamma: Any) -> tuple[Any, Any, Any]:
@@ -159,19 +167,37 @@ def _rounds(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callable[
             prior += (log_gamma - gamma).sum()  # Exp(1) on the scale of log γ
         return ds.log_data(target, z), experts, jnp.where(inside, prior, -jnp.inf)
 
-    def move(target: ds.Target, root: Any, shares: Any, s: State, beta: Any, widths: Any, noise: Any) -> Any:
-        """One Metropolis move of one chain: of γ_k, of x_k as a whole, or of θ_j."""
+    def hessians(target: ds.Target, v: Any) -> Any:
+        """Of log p(y|x), of the experts and of the prior (3, V, V) at v = (z, φ, log γ if it is sampled)."""
+        K, M = target.y.shape
+        F = len(form.free)
+
+        def of(v: Any) -> Any:
+            return jnp.stack(factors(target, v[: K * M].reshape(K, M), v[K * M : K * M + F], v[K * M + F :]))
+
+        return jax.hessian(of)(v)
+
+    def move(
+        target: ds.Target, root: Any, shares: Any, s: State, beta: Any, whole: Any, widths: Any, noise: Any
+    ) -> Any:
+        """One Metropolis move of one chain: of γ_k, of x_k as a whole, of everything, or of θ_j."""
         what, which, log_v, normals = noise
-        K, F = s.z.shape[0], s.phi.shape[0]
+        (K, M), F = s.z.shape, s.phi.shape[0]
         of_gamma = what < shares[0] if sampled else jnp.zeros((), bool)
-        of_x = (what < shares[0] + shares[1]) & ~of_gamma if F else ~of_gamma
+        of_x = (what < shares[0] + shares[1]) & ~of_gamma
+        of_all = (what < shares[0] + shares[1] + shares[2]) & ~of_x & ~of_gamma
+        of_x = of_x if F else ~of_gamma & ~of_all
         k, j = (which * K).astype(int), (which * max(F, 1)).astype(int)
-        coordinate = jnp.where(of_gamma, K + F + k, jnp.where(of_x, k, K + j))
+        coordinate = jnp.where(of_gamma, K + F + k, jnp.where(of_x, k, jnp.where(of_all, 2 * K + F, K + j)))
         step = widths[coordinate]
         here = jnp.arange(K) == k
-        z = s.z + jnp.where(here & of_x, step, 0.0)[:, None] * (root[k] @ normals)
-        phi = s.phi + jnp.where((jnp.arange(F) == j) & ~of_x & ~of_gamma, step * normals[0], 0.0)
-        log_gamma = s.log_gamma + jnp.where(here & of_gamma, step * normals[0], 0.0)
+        single = jnp.where(of_all, 0.0, step * normals[0])
+        along = jnp.where(of_all, step, 0.0) * (whole @ normals)
+        z = s.z + jnp.where(here & of_x, step, 0.0)[:, None] * (root[k] @ normals[:M]) + along[: K * M].reshape(K, M)
+        phi = s.phi + jnp.where((jnp.arange(F) == j) & ~of_x & ~of_gamma, single, 0.0) + along[K * M : K * M + F]
+        log_gamma = s.log_gamma + jnp.where(here & of_gamma, single, 0.0)
+        if sampled:
+            log_gamma += along[K * M + F :]
         new = State(z, phi, log_gamma, *factors(target, z, phi, log_gamma))
         rise = new.data - s.data + beta * (new.experts - s.experts) + new.prior - s.prior
         accept = log_v < rise  # False where f is not finite
@@ -195,12 +221,13 @@ def _rounds(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callable[
         lower = partner > index
         return swapped, jnp.where(lower, accept, False), lower
 
-    def run(target: ds.Target, root: Any, shares: Any, s: State, beta: Any, tuning: Any, noise: Any, gain: Any) -> Any:
-        each = jax.vmap(jax.vmap(move, (None, None, None, 0, 0, 0, 0)), (None, None, None, 0, None, None, 0))
+    def run(target: ds.Target, roots: Any, shares: Any, s: State, beta: Any, tuning: Any, noise: Any, gain: Any) -> Any:
+        root, whole = roots
+        each = jax.vmap(jax.vmap(move, (*[None] * 3, *[0] * 5)), (*[None] * 3, 0, *[None] * 3, 0))
 
         def one(carry: Any, noise: Any) -> Any:
             s, widths, n, sums = carry
-            s, coordinate, accept = each(target, root, shares, s, beta, widths, noise[:4])
+            s, coordinate, accept = each(target, root, shares, s, beta, whole, widths, noise[:4])
             rows = jnp.broadcast_to(jnp.arange(beta.shape[0]), coordinate.shape)
             tried = jnp.zeros_like(widths).at[rows, coordinate].add(1.0)
             taken = jnp.zeros_like(widths).at[rows, coordinate].add(accept.astype(float))
@@ -211,16 +238,17 @@ def _rounds(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callable[
             s, swapped, lower = jax.vmap(swap, (None, 0, None, None, 0))(target, s, beta, odd, log_v)
             top = jax.tree.map(lambda a: a[:, -1], s)
             more = (top.z.sum(0), (top.z**2).sum(0), jnp.exp(top.log_gamma).sum(0), swapped.sum(0), lower.sum(0))
-            sums = jax.tree.map(jnp.add, sums, (*more, tried, taken))
+            everything = [s.z.reshape(*s.z.shape[:2], -1), s.phi, s.log_gamma][: 3 if sampled else 2]
+            sums = jax.tree.map(jnp.add, sums, (*more, tried, taken, jnp.concatenate(everything, -1).sum(0)))
             return (s, widths, n, sums), top.phi
 
         none, zero, zeros = jnp.zeros_like(tuning[0]), jnp.zeros_like(s.z[0, 0]), jnp.zeros(beta.shape, int)
-        sums = (zero, zero, jnp.zeros_like(s.log_gamma[0, 0]), zeros, zeros, none, none)
+        sums = (zero, zero, jnp.zeros_like(s.log_gamma[0, 0]), zeros, zeros, none, none, jnp.zeros(whole.shape[:2]))
         (s, *tuning, sums), trace = jax.lax.scan(one, (s, *tuning, sums), noise)
         return s, tuple(tuning), sums, trace
 
     everywhere = jax.jit(jax.vmap(jax.vmap(factors, (None, 0, 0, 0)), (None, 0, 0, 0)))
-    return everywhere, jax.jit(run)
+    return everywhere, jax.jit(jax.vmap(hessians, (None, 0))), jax.jit(run)
 
 
 def _sample(
@@ -230,43 +258,48 @@ def _sample(
     clock = time.perf_counter()
     P, J, (K, M), F = m.populations, m.chains, target.y.shape, phi.shape[1]
     rng = np.random.default_rng([seed, 2])
-    factors, run = _rounds(form, m.gamma == "sampled")
+    factors, hessians, run = _rounds(form, m.gamma == "sampled")
     beta, log_gamma = ladder(m, K)
     z, phi = z.reshape(P, J, K, M), phi.reshape(P, J, F)
     log_gamma = np.broadcast_to(log_gamma, (P, J, K))
     state = State(z, phi, log_gamma, *factors(target, z, phi, log_gamma))
     # Steps of x_k have the shape of the GP's posterior covariance: rough ones would never be accepted.
     root = np.linalg.cholesky(np.linalg.inv(target.C_inv + target.weight[:, :, None] * np.eye(M)))
-    widths = np.r_[np.full(K, m.step_x), np.full(F, m.step_theta), np.full(K, m.step_gamma)]
+    widths = np.r_[np.full(K, m.step_x), np.full(F, m.step_theta), np.full(K, m.step_gamma), m.step_all]
+    v = np.concatenate([z.reshape(P, J, -1), phi, log_gamma][: 3 if m.gamma == "sampled" else 2], -1).mean((0, 1))
+    whole = shaped(np.asarray(hessians(target, np.tile(v, (J, 1)))), beta)
     tuning = (np.tile(widths, (J, 1)), np.zeros((J, len(widths))))
     rounds = -(-m.iterations // J)
     size = min(_CHUNK, max(rounds // 8, 1))
     total = -(-rounds // size)
     before = max(1, round(m.burn_in * total))
     traces, sums = [], []
-    shares = np.array([m.shares[0] if m.gamma == "sampled" else 0.0, m.shares[1]])
+    shares = np.array([m.shares[0] if m.gamma == "sampled" else 0.0, *m.shares[1:]])
     for c in range(total):
         say("sampling" if c >= before else "adapting", 0.1 + 0.9 * c / total)
         log_v = np.log(np.maximum(rng.random((2, size, P, J)), 1e-300))
         noise = (
-            rng.random((size, P, J)), rng.random((size, P, J)), log_v[0], rng.standard_normal((size, P, J, M)),
+            rng.random((size, P, J)), rng.random((size, P, J)), log_v[0], rng.standard_normal((size, P, J, len(v))),
             rng.integers(0, 2, size), log_v[1],
         )  # fmt: skip
         gain = 2.0 if c < before else 0.0
-        state, tuning, part, trace = run(target, root, shares, state, beta, tuning, noise, gain)
+        state, tuning, part, trace = run(target, (root, whole), shares, state, beta, tuning, noise, gain)
         if c >= before:
             traces.append(np.asarray(trace))
             sums.append([np.asarray(v) for v in part])
-        elif m.respace and m.gamma == "sampled":
+            continue
+        if m.respace and m.gamma == "sampled":
             beta = respaced(beta, np.asarray(part[3]), np.asarray(part[4]))
-    z_sum, z_square, gamma, swapped, proposed, tried, taken = (np.sum(v, 0) for v in zip(*sums, strict=True))
+        if m.shares[2] and c < before // 2:
+            whole = shaped(np.asarray(hessians(target, np.asarray(part[7]) / (P * size))), beta)
+    z_sum, z_square, gamma, swapped, proposed, tried, taken, _ = (np.sum(v, 0) for v in zip(*sums, strict=True))
     count = P * len(sums) * size
     mean = z_sum / count
-    names = ["states"] * K + [form.model.parameters[j] for j in form.free] + ["gamma"] * K
+    names = ["states"] * K + [form.model.parameters[j] for j in form.free] + ["gamma"] * K + ["all"]
     acceptance = {
         name: float(taken[-1, at].sum() / max(tried[-1, at].sum(), 1.0))
         for name in dict.fromkeys(names)
-        if (at := [i for i, n in enumerate(names) if n == name])
+        if (at := [i for i, n in enumerate(names) if n == name]) and tried[-1, at].any()
     }
     return ch.Draws(
         np.swapaxes(np.concatenate(traces), 0, 1), mean.T,
@@ -287,3 +320,11 @@ def respaced(beta: Array, swapped: Array, proposed: Array) -> Array:
     rate = swapped[:-1] / np.maximum(proposed[:-1], 1)
     gaps = -np.diff(np.log(beta)) * np.exp(np.clip(rate - _SWAPS, -0.3, 0.3))
     return np.asarray(np.exp(np.r_[np.cumsum(gaps[::-1])[::-1], 0.0]))
+
+
+def shaped(hessians: Array, beta: Array) -> Array:
+    """Roots (J, V, V) of about the covariance of the tempered posteriors, from Hessians (J, 3, V, V) of the factors."""
+    H = -np.nan_to_num(hessians[:, 0] + beta[:, None, None] * hessians[:, 1] + hessians[:, 2])
+    w, V = np.linalg.eigh(0.5 * (H + np.swapaxes(H, 1, 2)))
+    w = np.abs(w)
+    return np.asarray(V / np.sqrt(np.maximum(w, 1e-8 * w.max(1, keepdims=True) + 1e-12))[:, None, :])

@@ -19,6 +19,7 @@ from odinfer.collocation import Path
 from odinfer.continuation import Followed, follow
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import CONTRADICTS, NOT_JUDGED, Fit, Progress
+from odinfer.information import information
 from odinfer.kernels import kernel
 from odinfer.methods import preset
 from odinfer.problem import Problem
@@ -26,7 +27,7 @@ from odinfer.risk import Risk
 from odinfer.simulate import simulate
 from odinfer.solve import GammaRule, Solution, gauss_newton, lbfgsb
 from odinfer.sparse_risk import SparseRisk
-from odinfer.trajectories import trajectory_curve, unbiased_sigma
+from odinfer.trajectories import trajectory_curve, uncertainty
 
 Array = NDArray[np.float64]
 
@@ -287,17 +288,24 @@ def _assemble(
             gamma=gamma, objective=s.risk, seconds=seconds[0], note=status.value,
         )
     }  # fmt: skip
-    used = "odin"
+    used, known = "odin", None
     if refined is not None:
-        trajectories = [trajectory_curve(problem, refined, e) for e in range(len(refined.paths))]
+        if isinstance(refined, Followed):
+            trajectories, left = many_states.trajectories(refined), many_states.unbiased_sigma(problem, refined)
+        else:
+            like = rf.Likelihood(problem, risk.units.scale)
+            info = information(problem, like, refined)
+            trajectories = [trajectory_curve(problem, refined, info, e) for e in range(len(refined.paths))]
+            left = info.sigma
         end = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
         stages["refined"] = stage(
-            problem, problem.theta(refined.phi), trajectories, unbiased_sigma(problem, refined),
+            problem, problem.theta(refined.phi), trajectories, left,
             gamma=gamma, objective=refined.objective, loglik=refined.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
         noise = np.maximum(sigma**2, residual_squares(problem, stages["odin"].x) / observations(problem))
         if not _misses(problem, stages["refined"].x, refined.sigma**2 / noise):
             used, curves, status = "refined", trajectories, end
+            known = None if isinstance(refined, Followed) else uncertainty(like, refined, info)
     if method.refine and used == "odin" and status.converged:
         status = Status.ODIN_KEPT
     # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
@@ -318,6 +326,7 @@ def _assemble(
         gradients=stage_of.gradients(risk, s) if solutions else None,
         verdicts=verdicts,
         warnings=[many_states.NO_BANDS] if isinstance(risk, SparseRisk) else [],
+        uncertainty=known,
         details={
             "starts": method.starts,
             "starts_agreeing": agreeing,

@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 _CLEARLY = 0.9
 # Singular values of the normal equations of b below this share of the largest are noise of the kernel matrix.
 _RCOND = 1e-7
-_REWEIGHTINGS, _THETA_STEPS = 5, 3
+_REWEIGHTINGS, _THETA_STEPS = 10, 3
+_BETWEEN = 4  # slopes matched per gap between times
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Rkg:
         starts: how many θ to start from; the first is .1 for all, as in the original.
         rounds: outer rounds of variant 3.
         updates: closed-form updates of b per round, f frozen.
-        robust: weigh every equation by the mismatch it is left with, and match no derivative at the last time either,
-            where a smoother knows it least; off: plain least squares from the second time on, as published.
+        robust: weigh every equation by the mismatch it is left with, and match slopes all along the curve but for its
+            two ends, where a smoother knows them least; off: plain least squares from the second time on, as published.
         lambdas: candidates for λ_g, the weight of the derivatives, chosen by 2-fold cross-validation.
     """
 
@@ -157,15 +158,18 @@ def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, 
     """RKG2: least squares of ẋ(t_i) − f(x(t_i), θ) over θ, the first time of every experiment left out.
 
     All parameters on the log scale first, as in the original; then those that may be negative on the linear one.
-    If robust, the last times are left out too, and equations are reweighted in turn with θ: this minimises the
-    product over equations of the squared mismatch, the likelihood with an unknown variance for each.
+    If robust, slopes are matched between the times too, but neither in the first gap nor in the last, and equations
+    are reweighted in turn with θ: this minimises the product over equations of the squared mismatch, the likelihood
+    with an unknown variance for each.
     """
     p = regression.problem
+    points = _BETWEEN if robust and len(regression.t) > 3 * len(regression.rows) else 1
+    regression = regression.between(points) if points > 1 else regression
     x, slope = (np.repeat(v, count, 0) for v in regression.states([c[None] for c in b]))
     keep = np.ones((len(regression.t), 1))
-    keep[[s.start for s in regression.rows]] = 0.0
-    if robust and len(keep) > 3 * len(regression.rows):
-        keep[[s.stop - 1 for s in regression.rows]] = 0.0
+    for s in regression.rows:
+        keep[s.start : s.start + points] = 0.0
+        keep[s.stop - points if points > 1 else s.stop : s.stop] = 0.0
     limits = np.array([p.limits(n) for n in p.free]).reshape(-1, 2)
     theta = p.theta(starts.draw(p, count, rng))[:, p.free_index]
     theta[0] = [p.start.get(n, 0.1) for n in p.free]

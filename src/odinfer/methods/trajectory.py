@@ -23,12 +23,13 @@ from odinfer.assemble import assemble, stage
 from odinfer.collocation import Path
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import Fit, Progress
+from odinfer.information import information
 from odinfer.methods.gpr import noise, posterior_curves
 from odinfer.methods.odin import Odin
 from odinfer.model import Model
 from odinfer.problem import Problem
 from odinfer.simulate import simulate
-from odinfer.trajectories import trajectory_curve, unbiased_sigma
+from odinfer.trajectories import trajectory_curve, uncertainty
 
 Array = NDArray[np.float64]
 
@@ -98,10 +99,13 @@ class Trajectory:
             hypers = gm.smooth_states(problem, units, weak_prior=True)  # of the data, so that there is a curve to show
             curves, sigma = posterior_curves(problem, units, hypers), noise(units, hypers)
             theta = problem.theta(np.full(len(problem.free), np.nan))
-            status, objective, agreeing = FAILED, float("nan"), 0
+            status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
-            curves = [trajectory_curve(problem, best, e) for e in range(len(best.paths))]
-            theta, sigma, objective = problem.theta(best.phi), unbiased_sigma(problem, best), best.objective
+            like = rf.Likelihood(problem, units.scale)
+            info = information(problem, like, best)
+            curves = [trajectory_curve(problem, best, info, e) for e in range(len(best.paths))]
+            theta, sigma, objective = problem.theta(best.phi), info.sigma, best.objective
+            known = uncertainty(like, best, info)
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
             agreeing = sum(r.objective <= best.objective + 1e-2 for r in ends)
         only = stage(
@@ -114,6 +118,7 @@ class Trajectory:
             problem, self, seed, {self.name: only}, curves,
             status=status,
             converged=best is not None and best.converged,
+            uncertainty=known,
             details={
                 "starts": len(guesses),
                 "starts_agreeing": agreeing,

@@ -1,0 +1,101 @@
+"""Parametric bootstrap: refit data simulated from a fit, many side by side, from the fit's own optimum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.collocation import Condensed
+from odinfer.ensemble import Bundle, Ensemble
+from odinfer.errors import InputError
+from odinfer.problem import Problem
+from odinfer.refine import Likelihood, Refined
+from odinfer.trajectories import refined_again
+from odinfer.uncertainty import Bootstrap
+
+if TYPE_CHECKING:
+    from odinfer.fit import Fit
+
+Array = NDArray[np.float64]
+
+_CHUNK = 25  # refits in one task; fixed, so that the numbers do not depend on the number of workers
+
+
+def bootstrap(fit: Fit, problem: Problem, n: int = 200, seed: int = 0, workers: int = 1, **options: Any) -> Bootstrap:
+    """Refit n sets of data with the fit's trajectory and noise; see `Fit.bootstrap`.
+
+    Raises:
+        InputError: n or seed cannot be used, or the fit is not at a maximum of the likelihood.
+    """
+    from odinfer.executor import spread
+
+    for what, value, least in (("n", n, 10), ("seed", seed, 0)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise InputError(f"{what} must be a whole number from {least} on, not {value!r}")
+    like, refined, info = refined_again(fit, problem)
+    sizes = [min(_CHUNK, n - i) for i in range(0, n, _CHUNK)]
+    tasks = [(like, refined, info.sigma, size, (int(seed), i)) for i, size in enumerate(sizes)]
+    parts = spread(refits, tasks, workers=workers, **options)
+    phi, sd, good, *states = (np.concatenate(p) for p in zip(*(_flat(part) for part in parts), strict=True))
+    good = good.astype(bool)
+    bundle = Bundle.of(like, refined)
+    centre = spreads(bundle, bundle.start(refined, 1))
+    E = len(refined.paths)
+    log = tuple(name for name, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
+    return Bootstrap(
+        problem.free, log, refined.phi, centre[0][0], phi[good], sd[good],
+        tuple(v[0] for v in _observed(bundle, bundle.start(refined, 1))), tuple(v[0] for v in centre[1]),
+        tuple(v[good] for v in states[:E]), tuple(v[good] for v in states[E:]), int((~good).sum()),
+        np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2),
+    )  # fmt: skip
+
+
+def refits(
+    like: Likelihood, refined: Refined, sigma: Array, size: int, seed: tuple[int, int]
+) -> tuple[Array, Array, Array, list[Array], list[Array]]:
+    """φ and its sd (size, F), which refits found a trajectory, and states with their sd (size, N, K) per experiment."""
+    rng = np.random.default_rng(seed)
+    data = Bundle.of(like, refined)
+    x = _observed(data, data.start(refined, 1))
+    # Missing values stay missing.
+    y = [np.where(np.isfinite(yy), xx + sigma * rng.normal(size=(size, *yy.shape)), np.nan)
+         for xx, yy in zip(x, like.y, strict=True)]  # fmt: skip
+    bundle = Bundle.of(like, refined, y)
+    found = bundle.maximise(bundle.start(refined, size))
+    sd, x_sd = spreads(bundle, found)
+    return found.phi, sd, np.isfinite(found.objective), _observed(bundle, found), x_sd
+
+
+def spreads(bundle: Bundle, ensemble: Ensemble) -> tuple[Array, list[Array]]:
+    """Standard deviations of φ (B, F) and of the states at the observation times (B, N, K), noise as estimated.
+
+    Not corrected for few observations: as the unit in which errors of fit and refits are compared, any will do.
+    """
+    H, _ = bundle.normal(ensemble)
+    E, K = len(bundle.meshes), len(bundle.like.scale)
+    d = np.sqrt(np.maximum(np.einsum("bii->bi", H), 1e-300))
+    scaled = np.nan_to_num(H / (d[:, :, None] * d[:, None, :]))
+    C = np.linalg.pinv(scaled, rcond=1e-13, hermitian=True) / (d[:, :, None] * d[:, None, :])
+    sd = np.sqrt(np.maximum(np.einsum("bii->bi", C), 0.0))[:, E * K :]
+    states = []
+    for e, lin in enumerate(ensemble.lins):
+        index = np.r_[e * K : (e + 1) * K, E * K : C.shape[1]]
+        S = _at(bundle, e, lin)
+        variance = np.einsum("bnkp,bpq,bnkq->bnk", S, C[:, index[:, None], index], S, optimize=True)
+        states.append(np.sqrt(np.maximum(variance, 0.0)))
+    return sd, states
+
+
+def _at(bundle: Bundle, e: int, lin: Condensed) -> Array:
+    return np.asarray(lin.nodes[:, np.searchsorted(bundle.meshes[e], bundle.like.t[e])][..., :-1])
+
+
+def _observed(bundle: Bundle, ensemble: Ensemble) -> list[Array]:
+    return [bundle.nodes(a, b, e) for e, (a, b) in enumerate(zip(ensemble.x0, ensemble.Z, strict=True))]
+
+
+def _flat(part: tuple[Array, Array, Array, list[Array], list[Array]]) -> list[Array]:
+    phi, sd, good, x, x_sd = part
+    return [phi, sd, good, *x, *x_sd]

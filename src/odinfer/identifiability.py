@@ -1,0 +1,82 @@
+"""What the data cannot determine, in words: directions in which the likelihood hardly changes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.information import Information
+from odinfer.problem import Problem
+from odinfer.uncertainty import LEVEL, quantile
+
+Array = NDArray[np.float64]
+
+# A parameter is poorly determined if its interval is open, or wider on one side than so many times its value.
+_POOR = 1.0
+# A combination is determined, in contrast, if it is so many times better known than its parameters.
+_CONTRAST = 5.0
+
+
+def notes(problem: Problem, phi: Array, info: Information, low: Array, high: Array) -> tuple[str, ...]:
+    """Sentences on the free parameters that are not, or poorly, determined; and on what is determined instead.
+
+    Args:
+        phi: estimate (F,), on the parameters' own scales.
+        low, high: ends (F,) of their likelihood intervals in their units: an open end is what the profile says,
+            not only the curvature at the estimate.
+    """
+    theta = problem.theta(phi)[problem.free_index]
+    with np.errstate(invalid="ignore"):
+        wide = np.maximum(high - theta, theta - low) > _POOR * np.abs(theta)
+    limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
+    # An end at a bound counts as open: there the bound, and not the data, sets the limit.
+    open_ = np.isinf(low) | np.isinf(high) | ((low <= limits[:, 0]) & (high >= limits[:, 1]))
+    poor = [j for j in range(len(theta)) if (open_[j] or wide[j]) and theta[j] != 0]
+    said, told = [], set()
+    for i, j in combinations(poor, 2):
+        found = _combination(problem, phi, info, i, j)
+        if found is None:
+            continue
+        a, b = problem.free[i], problem.free[j]
+        name, error = found
+        if open_[i] or open_[j]:
+            said.append(f"only {name} is determined by these data (within {error:.2g} %), not {a} and {b} themselves")
+        else:
+            said.append(f"{a} and {b} are poorly determined by these data, but {name} is known within {error:.2g} %")
+        told |= {i, j}
+    for j in range(len(theta)):
+        name = problem.free[j]
+        if open_[j] and j not in told:
+            said.append(f"{name} is not determined by these data: {_limits(low[j], high[j], *limits[j])}")
+    return tuple(said)
+
+
+def _combination(problem: Problem, phi: Array, info: Information, i: int, j: int) -> tuple[str, float] | None:
+    """The ratio or product of two parameters if it is known much better than they are, with its error in percent."""
+    P, F = info.covariance.shape[0], len(phi)
+    theta = problem.theta(phi)[problem.free_index]
+    # d log|θ| by the unknowns
+    rate = problem.slope(phi) / theta
+    best: tuple[str, float] | None = None
+    for sign, symbol in ((-1.0, "/"), (1.0, "·")):
+        a = np.zeros((3, P))
+        a[:2, P - F + np.array([i, j])] = np.diag(rate[[i, j]])
+        a[2] = a[0] + sign * a[1]
+        sd, freedom = info.spread(a)
+        if not np.isfinite(sd[2]):
+            continue
+        if min(sd[0], sd[1]) > _CONTRAST * sd[2]:
+            error = 100.0 * float(quantile(freedom[2], LEVEL) * sd[2])
+            if error < 50.0 and (best is None or error < best[1]):
+                best = f"{problem.free[i]}{symbol}{problem.free[j]}", error
+    return best
+
+
+def _limits(low: float, high: float, lowest: float, highest: float) -> str:
+    below = np.isinf(low) or low <= lowest
+    above = np.isinf(high) or high >= highest
+    if below and above:
+        return "any value within its bounds fits" if np.isfinite(highest - lowest) else "any value fits"
+    return f"anything {'below' if below else 'above'} {high if below else low:.3g} fits"

@@ -1,0 +1,238 @@
+"""What a fit says about its own error, as plain data: intervals, profiles, bootstrap and posterior draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from odinfer.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+Intervals = dict[str, tuple[float, float]]
+
+LEVEL = 0.95
+# Kinds of intervals beyond the default, for `--uncertainty` and `Fit.interval(kind=...)`.
+KINDS = ("likelihood", "profile", "bootstrap", "sample")
+
+
+def checked_level(level: float) -> float:
+    """A level of confidence, or an InputError."""
+    if not isinstance(level, float | int | np.floating) or not 0.0 < level < 1.0:
+        raise InputError(f"level must be between 0 and 1, for example 0.95, not {level!r}")
+    return float(level)
+
+
+def threshold(freedom: ArrayLike, count: float, level: float) -> Array:
+    """Twice the fall of the log-likelihood, noise profiled out, at the ends of an interval of this level.
+
+    Exact for one state and a quantity that is linear in the unknowns: there it is Student's interval.
+
+    Args:
+        freedom: degrees of freedom behind the noise, infinite if it is known.
+        count: observations per degree of freedom.
+    """
+    from scipy.stats import t as student
+
+    freedom = np.asarray(freedom, float)
+    q = student.ppf(0.5 * (1.0 + level), freedom)
+    safe = np.where(np.isfinite(freedom), freedom, 1.0)
+    return np.asarray(np.where(np.isfinite(freedom), count * safe * np.log1p(q**2 / safe), q**2))
+
+
+def quantile(freedom: ArrayLike, level: float) -> Array:
+    """Half the width of Student's interval in standard deviations; the normal one for infinite freedom."""
+    from scipy.stats import t as student
+
+    return np.asarray(student.ppf(0.5 * (1.0 + level), freedom))
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """The default: likelihood intervals of the parameters, and their covariance.
+
+    Attributes:
+        names: the estimated parameters (F).
+        log: those on a log scale, on which their covariance and intervals are made.
+        covariance: (F, F) on each parameter's own scale: of log θ where it is log.
+        freedom: degrees of freedom (F,) behind each variance, for Student's t.
+        level: of the interval.
+        low, high: its ends (F,) in the parameters' units; infinite where the data set no limit.
+        notes: sentences on what the data cannot determine.
+    """
+
+    names: tuple[str, ...]
+    log: tuple[str, ...]
+    covariance: Array
+    freedom: Array
+    level: float
+    low: Array
+    high: Array
+    notes: tuple[str, ...] = ()
+
+    def interval(self) -> Intervals:
+        return {n: (float(a), float(b)) for n, a, b in zip(self.names, self.low, self.high, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The profile likelihood of one parameter.
+
+    Attributes:
+        name, estimate: of the parameter.
+        values: (M,) increasing, in the parameter's units.
+        likelihoods: the best log-likelihood at each (M,), relative to the highest, hence ≤ 0; a prior counts in.
+        limits: what the values can reach at most: bounds or infinity.
+        freedom, count: for the small-sample correction, see `threshold`.
+    """
+
+    name: str
+    estimate: float
+    values: Array
+    likelihoods: Array
+    limits: tuple[float, float]
+    freedom: float
+    count: float
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Where the likelihood ratio is not too small; a limit where it never gets so small."""
+        wanted = float(np.sqrt(threshold(self.freedom, self.count, checked_level(level))))
+        root = np.sqrt(np.maximum(-2.0 * self.likelihoods, 0.0))
+        found = []
+        for side, limit in ((-1.0, self.limits[0]), (1.0, self.limits[1])):
+            here = side * (self.values - self.estimate) >= 0
+            v, r = self.values[here][:: int(side)], root[here][:: int(side)]
+            out = np.flatnonzero(r >= wanted)
+            if not len(out):
+                found.append(float(limit))
+            elif out[0] == 0:
+                found.append(float(v[0]))
+            else:
+                i = out[0]
+                share = (wanted - r[i - 1]) / (r[i] - r[i - 1])
+                found.append(float(v[i - 1] + share * (v[i] - v[i - 1])))
+        return found[0], found[1]
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """The profile as a matplotlib figure; written to `path` if given."""
+        from odinfer.uncertainty_plot import profiles_figure
+
+        figure = profiles_figure({self.name: self})
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Refits to data simulated from the fit.
+
+    Attributes:
+        names, log: the estimated parameters, and those on a log scale.
+        phi, sd: estimate and its standard deviation (F,) of the fit itself, on each parameter's own scale.
+        draws, draws_sd: the same of every refit (n, F).
+        x, x_sd: the fit's states at the observation times, one (N, K) array per experiment.
+        x_draws, x_draws_sd: of every refit (n, N, K).
+        failed: how many refits found no trajectory, and are left out.
+        bounds: limits (F, 2) of the parameters in their units.
+    """
+
+    names: tuple[str, ...]
+    log: tuple[str, ...]
+    phi: Array
+    sd: Array
+    draws: Array
+    draws_sd: Array
+    x: tuple[Array, ...]
+    x_sd: tuple[Array, ...]
+    x_draws: tuple[Array, ...]
+    x_draws_sd: tuple[Array, ...]
+    failed: int
+    bounds: Array
+
+    @property
+    def theta(self) -> dict[str, Array]:
+        """Refitted parameters by name, each (n,)."""
+        return {n: np.exp(v) if n in self.log else v for n, v in zip(self.names, self.draws.T, strict=True)}
+
+    def interval(self, level: float = LEVEL) -> Intervals:
+        """Studentised: the error in units of its standard deviation is taken to be spread as among the refits."""
+        low, high = studentised(self.phi, self.sd, self.draws, self.draws_sd, checked_level(level))
+        found = {}
+        for j, name in enumerate(self.names):
+            with np.errstate(over="ignore"):
+                pair = np.exp([low[j], high[j]]) if name in self.log else np.array([low[j], high[j]])
+            a, b = np.clip(pair, *self.bounds[j])
+            found[name] = (float(a), float(b))
+        return found
+
+    def band(self, experiment: int = 0, level: float = LEVEL) -> tuple[Array, Array]:
+        """Lower and upper limits (N, K) of the states at the observation times."""
+        e = experiment
+        return studentised(self.x[e], self.x_sd[e], self.x_draws[e], self.x_draws_sd[e], checked_level(level))
+
+
+def studentised(centre: Array, sd: Array, draws: Array, draws_sd: Array, level: float) -> tuple[Array, Array]:
+    """Limits around estimates (...) from refits (n, ...) of them, each with its own standard deviation."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pivots = np.nan_to_num((draws - centre) / draws_sd, nan=0.0, posinf=1e300, neginf=-1e300)
+    below, above = np.quantile(pivots, [0.5 * (1 - level), 0.5 * (1 + level)], axis=0)
+    return centre - above * sd, centre - below * sd
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from a posterior.
+
+    Attributes:
+        target: "trajectory" or "odin".
+        theta: parameter → draws (chain, draw).
+        x0, sigma: the same of initial values (experiment, state → here "state" or "experiment:state") and noise.
+        stats: "diverging", "acceptance_rate", "n_steps", "lp" → (chain, draw).
+        r_hat, ess: of every parameter.
+        divergences: number of divergent draws.
+        status, converged: whether to believe it, in words and as a truth value.
+        seconds: of sampling.
+        t, x: per experiment, times (D,) and states of thinned draws (S, D, K).
+    """
+
+    target: str
+    theta: dict[str, Array]
+    x0: dict[str, Array]
+    sigma: dict[str, Array]
+    stats: dict[str, Array]
+    r_hat: dict[str, float]
+    ess: dict[str, float]
+    divergences: int
+    status: str
+    converged: bool
+    seconds: float
+    t: tuple[Array, ...] = ()
+    x: tuple[Array, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def interval(self, level: float = LEVEL) -> Intervals:
+        """Quantiles of the draws, as much left out below as above."""
+        return sample_intervals(self.theta, level)
+
+    def band(self, experiment: int = 0, level: float = LEVEL) -> tuple[Array, Array]:
+        """Quantiles (D, K) of the states at the times t."""
+        low, high = np.quantile(self.x[experiment], _tails(level), axis=0)
+        return low, high
+
+
+def sample_intervals(samples: dict[str, Array], level: float = LEVEL) -> Intervals:
+    """Quantiles of draws by name."""
+    ends = {name: np.quantile(draws, _tails(level)) for name, draws in samples.items()}
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
+
+
+def _tails(level: float) -> list[float]:
+    level = checked_level(level)
+    return [0.5 * (1.0 - level), 0.5 * (1.0 + level)]

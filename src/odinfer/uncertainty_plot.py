@@ -1,0 +1,160 @@
+"""Pictures of uncertainty: intervals over parameters, profile likelihoods, and pairs of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.errors import InputError
+from odinfer.fit import Fit
+from odinfer.plot import _WIDTH, BAD, GOOD, PALETTE, STYLE, _axes, _figure, _label, _short, number
+from odinfer.store import draws_of
+from odinfer.uncertainty import LEVEL, Profile, threshold
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+MOST_PAIRS = 6  # parameters in a pair plot: more are too small to read
+MOST_ROWS = 30
+_WORDS = {"likelihood": "likelihood", "profile": "profile", "bootstrap": "bootstrap", "sample": "posterior"}
+
+
+def kinds_of(fit: Fit) -> dict[str, dict[str, tuple[float, float]]]:
+    """95 % intervals by kind, as far as a fit has them without computing."""
+    found = {}
+    for kind, there in {
+        "likelihood": fit.uncertainty is not None,
+        "profile": bool(fit.profiles),
+        "bootstrap": fit.bootstrapped is not None,
+        "sample": bool(draws_of(fit)),
+    }.items():
+        if there:
+            found[kind] = fit.interval(LEVEL, kind)
+    return found
+
+
+def intervals_figure(fit: Fit) -> Figure | None:
+    """Estimates with their 95 % intervals relative to the estimate, a row per parameter; None if there are none."""
+    kinds = kinds_of(fit)
+    names = [n for n in fit.parameter_names if any(n in found for found in kinds.values())][:MOST_ROWS]
+    names = [n for n in names if np.isfinite(fit.theta[n])]
+    if not names:
+        return None
+    step = 0.16 * len(kinds) + 0.16
+    left, tall = 0.5 + 0.075 * max(len(_short(n, 24)) for n in names) + 0.55, step * len(names) + 0.1
+    figure = _figure(tall + 0.85)
+    ax = _axes(figure, left, 0.5, _WIDTH - left - 0.3, tall)
+    rows = np.arange(len(names))[::-1] * step
+    sizes = np.array([abs(fit.theta[n]) or 1.0 for n in names])
+    spans = [(np.array(found[n]) - fit.theta[n]) / s for found in kinds.values()
+             for n, s in zip(names, sizes, strict=True) if n in found]  # fmt: skip
+    finite = np.abs([v for pair in spans for v in pair if np.isfinite(v)])
+    # Wide ones may run out of the picture rather than flatten the others.
+    reach = min(1.15 * max(finite, default=1.0), 6.0 * (float(np.median(finite)) if len(finite) else 1.0), 3.0) or 1.0
+    for i, (kind, found) in enumerate(kinds.items()):
+        y = rows - (i - 0.5 * (len(kinds) - 1)) * 0.16
+        for row, name, size in zip(y, names, sizes, strict=True):
+            if name not in found:
+                continue
+            low, high = ((v - fit.theta[name]) / size for v in found[name])
+            ax.plot(np.clip([low, high], -reach, reach), [row, row], color=PALETTE[i], lw=2.4, solid_capstyle="butt")
+            for end, marker in ((low, "<"), (high, ">")):
+                if abs(end) > reach:
+                    ax.plot(np.sign(end) * reach * 0.99, row, marker, color=PALETTE[i], ms=5)
+        ax.plot([], [], color=PALETTE[i], lw=2.4, label=f"{_WORDS[kind]} interval, 95 %")
+    ax.plot(np.zeros(len(names)), rows, "o", color=STYLE["ink"], ms=3.5, zorder=4)
+    ax.set(xlim=(-reach, reach), ylim=(rows.min() - 0.6 * step, rows.max() + 0.6 * step))
+    words = [f"{_short(n, 24)} = {number(fit.theta[n], 3)}" for n in names]
+    ax.set_yticks(rows, words, fontsize=STYLE["text"], parse_math=False)
+    ax.tick_params(axis="y", length=0)
+    ax.xaxis.set_major_formatter(lambda v, _: f"{100 * v:+.3g} %".replace("-", "\N{MINUS SIGN}") if v else "estimate")
+    _label(ax.set_xlabel, "relative to the estimate; arrows go on")
+    figure.legend(*ax.get_legend_handles_labels(), loc="upper left", ncols=4, frameon=False, fontsize=STYLE["small"])
+    return figure
+
+
+def profiles_figure(profiles: Mapping[str, Profile]) -> Figure:
+    """The fall of the likelihood over each parameter with the 95 % limit, a panel per parameter."""
+    if not profiles:
+        raise InputError("there are no profiles to draw")
+    columns = min(len(profiles), 3)
+    rows = -(-len(profiles) // columns)
+    figure = _figure(2.5 * rows + 0.1)
+    each = _WIDTH / columns
+    for i, p in enumerate(profiles.values()):
+        ax = _axes(figure, i % columns * each + 0.66, 2.5 * (rows - 1 - i // columns) + 0.5, each - 0.86, 1.8)
+        fall = -2.0 * p.likelihoods
+        wanted = float(threshold(p.freedom, p.count, LEVEL))
+        ax.plot(p.values, fall, color=GOOD, lw=1.6, marker="o", ms=2.8)
+        ax.axhline(wanted, color=BAD, lw=1.1, ls=(0, (4, 2)))
+        for end in p.interval():
+            if np.isfinite(end):
+                ax.axvline(end, color=STYLE["faint"], lw=0.9, ls=(0, (2, 2)))
+        ax.set_ylim(-0.05 * wanted, 2.4 * wanted)
+        low, high = (number(v, 3) for v in p.interval())
+        _label(ax.set_title, f"95 %: {low} to {high}", STYLE["faint"], loc="left")
+        _label(ax.set_xlabel, _short(p.name))
+        if i % columns == 0:
+            _label(ax.set_ylabel, "2 × fall of log L")
+    return figure
+
+
+def pairs_figure(fit: Fit) -> Figure | None:
+    """Pairs of parameters: draws of a posterior or bootstrap, else the ellipses of the covariance; None without."""
+    names, draws = _cloud(fit)
+    if len(names) < 2:
+        return None
+    n = len(names)
+    side = min(_WIDTH / n, 2.3)
+    figure = _figure(n * side + 0.1)
+    for i in range(n):
+        for j in range(i + 1):
+            left, bottom = j * side + 0.62, (n - 1 - i) * side + 0.5
+            ax = _axes(figure, left, bottom, side - 0.72, side - 0.62)
+            _pair(ax, draws, fit, names, i, j)
+            ax.tick_params(labelsize=6.5)
+            ax.locator_params(axis="both", nbins=3)
+            if i == n - 1:
+                _label(ax.set_xlabel, _short(names[j], 10))
+            if j == 0 and i:
+                _label(ax.set_ylabel, _short(names[i], 10))
+    return figure
+
+
+def _cloud(fit: Fit) -> tuple[list[str], Array]:
+    """Names and points (n, F) of the draws to show; points of the normal approximation if there are no draws."""
+    draws: Mapping[str, Any] = draws_of(fit) or (fit.bootstrapped.theta if fit.bootstrapped else {})
+    if draws:
+        names = list(draws)[:MOST_PAIRS]
+        points = np.stack([np.ravel(draws[name]) for name in names], -1)
+        return names, points[np.linspace(0, len(points) - 1, min(len(points), 1500)).round().astype(int)]
+    u = fit.uncertainty
+    if u is None or not np.isfinite(u.covariance).all():
+        return [], np.empty((0, 0))
+    names = list(u.names)[:MOST_PAIRS]
+    centre = np.array([np.log(fit.theta[n]) if n in u.log else fit.theta[n] for n in names])
+    w, V = np.linalg.eigh(u.covariance[: len(names), : len(names)])
+    z = np.random.default_rng(0).normal(size=(800, len(names)))
+    points = centre + (z * np.sqrt(np.maximum(w, 0.0))) @ V.T
+    return names, np.where([n in u.log for n in names], np.exp(np.minimum(points, 700.0)), points)
+
+
+def _pair(ax: Axes, draws: Array, fit: Fit, names: list[str], i: int, j: int) -> None:
+    limits = [np.quantile(draws[:, k], [0.002, 0.998]) for k in (j, i)]
+    if not all(np.isfinite(v).all() and v[0] < v[1] for v in limits):
+        return
+    if i == j:
+        ax.hist(draws[:, i], 30, range=tuple(limits[0]), color=STYLE["line"])
+        ax.axvline(fit.theta[names[i]], color=GOOD, lw=1.2)
+        ax.set_yticks([])
+        ax.set_xlim(*limits[0])
+        return
+    ax.plot(draws[:, j], draws[:, i], ".", color=PALETTE[0], ms=1.6, alpha=0.35, mew=0)
+    ax.plot(fit.theta[names[j]], fit.theta[names[i]], "o", color=BAD, ms=3.5)
+    ax.set(xlim=limits[0], ylim=limits[1])
