@@ -1,6 +1,7 @@
 """Reports: everything a user needs is in them, nothing a user named can harm, and no file is left half-written."""
 
 import csv
+import dataclasses
 import functools
 import io
 import re
@@ -71,6 +72,8 @@ def test_the_headline_says_what_to_believe():
         "The equations for prey and predator contradict the data (γ = 3 and 3)."
     )
     assert headline(make_fit(gamma=False)) == "The equations were fitted but not judged."
+    smoothed = dataclasses.replace(make_fit(gamma=False), method="gpr")
+    assert headline(smoothed) == "The data were smoothed; the equations played no part."
     assert headline(ODD["infinite"]).startswith("Do not rely on these numbers: the fit did not converge")
 
 

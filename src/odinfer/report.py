@@ -46,6 +46,8 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     """The result in a sentence: whether it can be used, and which equations contradict the data."""
     if not fit.converged:
         return f"Do not rely on these numbers: the fit {fit.status}."
+    if fit.method == "gpr":
+        return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
     if not wrong:
         judged = all(name in fit.verdicts for name in fit.state_names)
