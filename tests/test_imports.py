@@ -44,6 +44,7 @@ LAYERS = [
     {"bench.store", "bench.check"},
     {"bench.runs"},
     {"bench.compute"},
+    {"bench.cells"},
     {"bench.grid"},
     {"bench.runner", "bench.results"},
     {"bench.tables"},

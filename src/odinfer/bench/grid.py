@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from odinfer.bench import check
+from odinfer.bench.cells import Candidate, Case, Cell, Entry
 from odinfer.bench.compute import method_of, system_of
 from odinfer.bench.runs import LIMIT, Run
 from odinfer.bench.store import canonical
@@ -18,71 +18,6 @@ from odinfer.errors import InputError, nearest
 
 PAPER = "paper"
 PRESETS = ("default", "paper")
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A system at its noise levels.
-
-    Attributes:
-        name, label: in the grid, and in tables.
-        spec: what a Run takes as its system.
-        noise: levels.
-        size: number of states, of a system that comes in sizes.
-    """
-
-    name: str
-    label: str
-    spec: Mapping[str, Any]
-    noise: tuple[float, ...]
-    size: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """A method with its settings; `draws` at most unless the full grid is asked for, on `systems` only if given."""
-
-    name: str
-    label: str
-    method: str
-    preset: str = "default"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    draws: int | None = None
-    systems: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """Equations to be fitted to a system's data instead of its own, and the states whose equations are wrong."""
-
-    name: str
-    equations: str
-    wrong: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """One entry of the tables: a setting and a method; its draws differ by their seeds."""
-
-    case: Case
-    noise: float
-    method: Entry
-    candidate: Candidate | None
-    draws: int
-    full: int
-
-    @functools.cached_property
-    def setting(self) -> str:
-        """Such as 'LV, σ = 0.1'."""
-        symbol = "SNR" if system_of(canonical(self.case.spec)).snr else "σ"
-        return f"{self.case.label}, {symbol} = {self.noise:g}"
-
-    def run(self, seed: int) -> Run:
-        candidate = None
-        if self.candidate is not None:
-            candidate = {"name": self.candidate.name, "equations": self.candidate.equations}
-        m = self.method
-        return Run(self.case.spec, self.noise, candidate, m.method, m.preset, m.options, seed)
 
 
 @dataclass(frozen=True, eq=False)

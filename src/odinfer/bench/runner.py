@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from odinfer import executor
+from odinfer.bench.cells import Cell
 from odinfer.bench.compute import compute, failure
-from odinfer.bench.grid import Cell, Grid
+from odinfer.bench.grid import Grid
 from odinfer.bench.runs import Run
 from odinfer.bench.store import Store
 from odinfer.errors import InputError
