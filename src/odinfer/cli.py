@@ -21,7 +21,7 @@ import typer
 
 from odinfer.bench.cli import app as bench
 from odinfer.errors import InputError, InputWarning
-from odinfer.flags import read_method, read_problem, read_times, read_values
+from odinfer.flags import read_candidates, read_method, read_problem, read_times, read_values
 
 if TYPE_CHECKING:
     from odinfer.fit import Fit, Method, Progress
@@ -160,6 +160,61 @@ def check(
     typer.echo(checks.describe(problem))
     typer.echo("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
     return DONE
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer compare with.ode without.ode data.csv\n\n"
+    "  odinfer compare model.ode data.csv     (terms in square brackets in model.ode are optional)\n\n"
+    "Exit codes: 0 done, 1 no candidate could be fitted, 2 bad input, 130 interrupted."
+)
+def compare(
+    ctx: typer.Context,
+    files: Annotated[list[Path], typer.Argument(metavar="MODEL... DATA", help="Candidates, then the CSV file.")],
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    replicates: Replicates = "error",
+    kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
+    level: Annotated[float, _option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
+    draws: Annotated[int, _option("--draws", "N", "Simulations per suspicious equation; 199.", HOW)] = 199,
+    holdout: Annotated[str | None, _option("--holdout", "last|gaps", "Also score a fifth left out.", HOW)] = None,
+    workers: Annotated[int, _option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
+    cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,
+    seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
+    out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; comparison if not given.", OUT)] = None,
+    as_json: Annotated[bool, _option("--json", "", "Print comparison.json and nothing else.", OUT)] = False,
+    quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
+    debug: Debug = False,
+) -> int:
+    """Which of several MODELs do DATA support, and which of their equations do they contradict?"""
+    from odinfer import comparison_report as reports
+    from odinfer.comparison import compare as run
+    from odinfer.methods.odin import Odin
+
+    folder = out or Path("comparison")
+    if len(files) < 2:
+        raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
+    with _noticed(quiet) as notes:
+        problems = read_candidates(files[:-1], files[-1], ctx.params, notes)
+        how = Odin(kernel=kernel or "auto")
+        with _staged(folder) as stage, _progress(sys.stderr.isatty() and not (quiet or as_json)) as tell:
+            found = run(
+                problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
+                workers=workers, cluster=cluster, progress=tell,
+            )  # fmt: skip
+            names = [path.name for path in reports.write_outputs(found, stage)]
+            document = (stage / "comparison.json").read_text("utf-8")
+    if as_json:
+        typer.echo(document.rstrip())
+    elif not quiet:
+        typer.echo(found.summary())
+        typer.echo(f"Open {folder / names[0]} first. Also in {folder}: {', '.join(names[1:])}")
+    return DONE if any(f.converged for f in found.fits.values()) else NOT_CONVERGED
 
 
 @app.command(
