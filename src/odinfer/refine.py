@@ -21,7 +21,7 @@ from odinfer.risk import prior_in_phi
 Array = NDArray[np.float64]
 
 _FEASIBLE = 1e-9  # violation of the collocation equations, in units of the states' scales
-_ACCURATE = 1e-6  # defect between stages, same units
+ACCURATE = 1e-6  # defect between stages, same units
 _NOISE_FLOOR = 1e-9  # smallest noise, same units: exact data must not give an infinite likelihood
 
 
@@ -159,7 +159,7 @@ def refine(
         return None
     for _ in range(4):  # the mesh is judged where the optimisation ends
         point, iterations, converged = _maximise(like, point, max_iterations)
-        finer = [path.refined(point.phi, scale, _ACCURATE) for path in point.paths]
+        finer = [path.refined(point.phi, scale, ACCURATE) for path in point.paths]
         if all(f is None for f in finer):
             break
         better = _restored(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
