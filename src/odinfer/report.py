@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odinfer import plot, store
+from odinfer import plot, store, uncertainty_plot
 from odinfer.data import write_csv
 from odinfer.errors import InputError
 from odinfer.fit import _BAND, CONSISTENT, CONTRADICTS, Fit
 from odinfer.plot import number
+from odinfer.uncertainty import Intervals
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,6 +32,17 @@ _FIGURES = {
     "gradients": plot.gradients_figure,
     "residuals": plot.residuals_figure,
     "gamma": plot.gamma_figure,
+    "intervals": uncertainty_plot.intervals_figure,
+    "profiles": lambda fit: uncertainty_plot.profiles_figure(fit.profiles) if fit.profiles else None,
+    "pairs": uncertainty_plot.pairs_figure,
+}
+_KINDS = {"likelihood": "likelihood", "profile": "profile likelihood", "bootstrap": "bootstrap", "sample": "posterior"}
+# What was measured of each kind, docs/uncertainty.md.
+_COVERAGE = {
+    "likelihood": "",
+    "profile": "",
+    "bootstrap": " Their coverage was measured on few draws only.",
+    "sample": " Their coverage was measured on few draws only.",
 }
 
 
@@ -156,15 +168,38 @@ def state_columns(fit: Fit) -> dict[str, np.ndarray]:
 
 
 def parameter_table(fit: Fit, truth: Truth = None) -> Table:
-    """A row per parameter: the final estimate, those of the stages, and the truth if it is given."""
+    """A row per parameter: the final estimate with its interval, those of the stages, and the truth if it is given."""
     fixed = fit.details.get("fixed") or ()
+    _, found = shown_intervals(fit)
+    ends = ("95 % from", "to") if found else ()
     rows = []
     for name in fit.parameter_names:
-        values = [fit.theta, *(stage.theta for stage in fit.stages.values()), *([truth] if truth else [])]
-        numbers = [number(value.get(name, np.nan)) for value in values]
-        rows.append((f"{name} (fixed)" if name in fixed else name, *numbers))
+        values = [*(stage.theta for stage in fit.stages.values()), *([truth] if truth else [])]
+        pair = [number(v, 4) for v in found.get(name, (np.nan, np.nan))] if found else []
+        numbers = [number(value.get(name, np.nan)) for value in (fit.theta, *values)]
+        rows.append((f"{name} (fixed)" if name in fixed else name, numbers[0], *pair, *numbers[1:]))
     stages = tuple(_STAGES.get(name, name) for name in fit.stages)
-    return Table(("parameter", "estimate", *stages, *(["true"] if truth else [])), tuple(rows))
+    return Table(("parameter", "estimate", *ends, *stages, *(["true"] if truth else [])), tuple(rows))
+
+
+def shown_intervals(fit: Fit) -> tuple[str, Intervals]:
+    """The 95 % intervals to print and their kind: what was asked for, or the default; empty without any."""
+    kinds = uncertainty_plot.kinds_of(fit)
+    for kind in ("sample", "bootstrap", "profile", "likelihood"):
+        if kind in kinds:
+            return kind, kinds[kind]
+    return "", {}
+
+
+def interval_facts(fit: Fit) -> list[str]:
+    """What kind the printed intervals are, and what is known about how often they hold the truth."""
+    kind, found = shown_intervals(fit)
+    if not found:
+        return []
+    lines = [f"Intervals: {_KINDS[kind]}, 95 %.{_COVERAGE[kind]}"]
+    if fit.posterior is not None:
+        lines.append(f"Posterior ({fit.posterior.target}): {fit.posterior.status}.")
+    return lines
 
 
 def state_table(fit: Fit) -> Table:
@@ -207,6 +242,7 @@ def facts(fit: Fit) -> list[str]:
     if len(fit.state_names) > _ROWS:
         many = f"Tables show {_ROWS} and pictures {plot.MOST} of {len(fit.state_names)} states"
         lines.append(f"{many}, those that contradict the data first; the other files and the fit itself have all.")
+    lines += interval_facts(fit)
     if "seconds" in d:
         lines.append(f"Time taken: {d['seconds']:.2g} s; seed {fit.seed}.")
     return lines
