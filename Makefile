@@ -32,7 +32,7 @@ SETTINGS := lotka_volterra,fitzhugh_nagumo,protein_transduction
 paper: .venv/.installed
 	$(BIN)/odinfer bench run paper --store paper-report/runs --draws 3 \
 	  --systems $(SETTINGS),lorenz96_10,lorenz96_20,lorenz96_50 \
-	  --methods odin-paper,odin-paper-states,odin,gpr,limit,rkg3,two-step,vgm
+	  --methods odin-paper,odin-paper-states,odin,gpr,gpr-quick,limit,rkg3,two-step,vgm
 	$(BIN)/odinfer bench run paper --store paper-report/runs --draws 1 --systems $(SETTINGS) --methods fgpgm,agm
 	$(BIN)/odinfer bench report --store paper-report/runs -o paper-report
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odinfer.errors import InputError
-
 if TYPE_CHECKING:
     from odinfer.bench.runner import State, Tell
 
@@ -61,19 +59,19 @@ def run(
     """Compute the runs of GRID that the store does not have yet."""
     import os
 
-    from odinfer import executor
+    from odinfer import workers as crews
     from odinfer.bench import grid as grids
     from odinfer.bench.runner import run_grid, shard_of
     from odinfer.bench.store import Store
 
     count = workers if workers is not None else len(os.sched_getaffinity(0))
-    executor.check_workers(count)
+    crews.check_workers(count)
     part = shard_of(shard)
     what = grids.read(grid)
     chosen = what.chosen(methods, systems, draws, full)
     kept = Store(store, create=True)
     try:
-        with kept, contextlib.closing(executor.start(count, cluster)) as crew, _progress(quiet) as tell:
+        with kept, contextlib.closing(crews.start(count, cluster)) as crew, _progress(quiet) as tell:
             state = run_grid(what, kept, chosen, crew, part, retry, tell)
     except KeyboardInterrupt:
         _say(f"interrupted; the store has {len(kept.records)} results, and the same command goes on from there")
@@ -163,8 +161,3 @@ def _progress(quiet: bool) -> Iterator[Tell | None]:
                 bar.update(task, description=words, completed=done, total=state.total)
 
             yield show
-
-
-def _check_out(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"cannot write to '{folder}': it is a file; choose another place")

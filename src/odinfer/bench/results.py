@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.bench import grid as grids
+from odinfer.bench.cells import Cell
 from odinfer.bench.compute import numeric
-from odinfer.bench.grid import Cell, Grid
+from odinfer.bench.grid import Grid
 from odinfer.bench.store import Store
 
 Record = dict[str, Any]

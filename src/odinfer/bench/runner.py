@@ -12,11 +12,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from odinfer import executor
+from odinfer.bench.cells import Cell
 from odinfer.bench.compute import compute, failure
-from odinfer.bench.grid import Cell, Grid
+from odinfer.bench.grid import Grid
 from odinfer.bench.runs import Run
 from odinfer.bench.store import Store
 from odinfer.errors import InputError
+from odinfer.workers import Workers
 
 LOST, TIMED_OUT = "lost", "timed out"
 _CLAIMED = 8  # runs claimed at a time: few, so that other processes find work, too
@@ -32,7 +34,8 @@ class State:
         done: computed by this process; of these, `failed` have no estimate.
         elsewhere: being computed by other processes.
         left: seconds until the end, as far as can be told.
-        busy: seconds of work by all workers, of which `idle` is the share of their time that was not work.
+        seconds: since the start.
+        damaged: lines of the store that were set aside.
     """
 
     total: int
@@ -41,15 +44,10 @@ class State:
     failed: int = 0
     elsewhere: int = 0
     left: float = math.nan
-    busy: float = 0.0
     seconds: float = 0.0
     workers: int = 1
     damaged: int = 0
     _pace: dict[str, list[float]] = field(default_factory=dict)
-
-    @property
-    def idle(self) -> float:
-        return max(0.0, 1.0 - self.busy / max(self.seconds * self.workers, 1e-9))
 
 
 def shard_of(text: str | None) -> tuple[int, int]:
@@ -70,7 +68,7 @@ def run_grid(
     grid: Grid,
     store: Store,
     chosen: list[tuple[Cell, int]],
-    workers: executor.Workers,
+    workers: Workers,
     shard: tuple[int, int] = (1, 1),
     retry: bool = False,
     tell: Tell | None = None,
@@ -107,7 +105,6 @@ def run_grid(
             pace.append(seconds)
             state.done += 1
             state.failed += not result["outcome"]["theta"]
-            state.busy += seconds
             state.seconds = time.monotonic() - clock
             state.left = _left(rest, state._pace) / state.workers
             if tell:

@@ -1,7 +1,6 @@
 """Where our results agree with the paper, where they do not, and why: sentences that are computed from the records.
 
-Each finding states what the paper says, what the records say, and whether these agree. Reasons are given only where
-they do not agree.
+Reasons are given only where they do not agree.
 """
 
 from __future__ import annotations
