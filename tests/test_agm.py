@@ -5,7 +5,8 @@ import pytest
 
 import odinfer as od
 from odinfer.errors import InputError
-from odinfer.methods.agm import Agm, ladder, respaced, shaped
+from odinfer.methods.agm import Agm, ladder
+from odinfer.population import respaced, shaped
 from test_fgpgm import agrees, decay_problem, gaussian
 
 OPTIONS = {"kernel": "matern52", "jitter": 1e-2, "chains": 4, "iterations": 80_000}

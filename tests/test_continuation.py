@@ -5,8 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.continuation import STAGES, follow, group, mesh
-
-from test_many_states import diffusion, lorenz, sparse_risk  # isort: skip
+from test_many_states import diffusion, lorenz, sparse_risk
 
 
 def rmse(x, truth):

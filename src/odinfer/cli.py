@@ -21,7 +21,7 @@ import typer
 
 from odinfer.bench.cli import app as bench
 from odinfer.errors import InputError, InputWarning
-from odinfer.flags import read_candidates, read_method, read_problem, read_times, read_values
+from odinfer.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
 
 if TYPE_CHECKING:
     from odinfer.fit import Fit, Method, Progress
@@ -98,6 +98,9 @@ def fit(
     optimizer: Annotated[str | None, _option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
     no_refine: Annotated[bool, _option("--no-refine", "", "Stop after ODIN: no trajectories.", HOW)] = False,
     paper: Annotated[str | None, _option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
+    uncertainty: Annotated[
+        str | None, _option("--uncertainty", "KIND", "More than the default: profile, bootstrap or sample.", HOW)
+    ] = None,
     seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
     out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit if not given.", OUT)] = None,
     truth: Annotated[str | None, _option("--truth", "a=2,b=1|FILE", "True values to compare with.", OUT)] = None,
@@ -112,8 +115,13 @@ def fit(
         true = read_values("--truth", truth, problem.model.parameters) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
+        check_uncertainty(uncertainty)
         with _staged(folder) as stage:
             result = _fitted(problem, how, seed, sys.stderr.isatty() and not (quiet or as_json))
+            if uncertainty is not None and result.uncertainty is not None:
+                result = _with_uncertainty(result, uncertainty, seed)
+            elif uncertainty is not None:
+                notes.append(f"no {uncertainty}: {result._without()}")
             from odinfer import report
 
             names = [path.name for path in report.write_outputs(result, stage, true)]
@@ -374,6 +382,12 @@ def _fitted(problem: Problem, method: Method, seed: int, show: bool) -> Fit:
         result = run(problem, method=method, seed=seed, progress=tell)
     meanwhile.join()
     return result
+
+
+def _with_uncertainty(result: Fit, kind: str, seed: int) -> Fit:
+    if kind == "profile" and result.uncertainty is not None:
+        return result.including(*(result.profile(name) for name in result.uncertainty.names))
+    return result.including(result.bootstrap(seed=seed) if kind == "bootstrap" else result.sample(seed=seed))
 
 
 @contextlib.contextmanager

@@ -256,7 +256,7 @@ class Fit:
             seed: of the noise; the same numbers for any number of workers.
             workers: how many processes.
             problem: what was fitted, if this fit comes from a file.
-            options: further ones of `odinfer.executor.spread`.
+            options: `until`, a time up to which to forecast; further ones of `odinfer.executor.spread`.
         """
         from odinfer.bootstrap import bootstrap
 

@@ -122,6 +122,18 @@ def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Met
     return method
 
 
+def check_uncertainty(kind: str | None) -> None:
+    """Refuse an unknown kind, or one that needs a package which is not there, before anything is computed."""
+    from odinfer.uncertainty import KINDS
+
+    if kind is not None and kind not in KINDS[1:]:
+        raise InputError(f"--uncertainty: unknown kind '{kind}'{nearest(kind, KINDS[1:])}")
+    if kind == "sample":
+        from odinfer.chains import blackjax
+
+        blackjax()
+
+
 def _pairs(flag: str, items: Iterable[str] | None) -> dict[str, str]:
     """name=value pairs of a flag, repeated or with commas in between."""
     found: dict[str, str] = {}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem import Problem
-from odinfer.refine import Likelihood, Refined
+from odinfer.refine import ACCURATE, Likelihood, Refined
 from odinfer.risk import prior_in_phi
 from odinfer.uncertainty import threshold
 
@@ -34,6 +34,7 @@ class Information:
         sigma: noise standard deviations (K,), corrected for the fitted unknowns.
         flat: directions (P, ·) in which the data say nothing.
         count: observations per degree of freedom.
+        accuracy: to which trajectories are computed (K,), which no band should be narrower than.
     """
 
     covariance: Array
@@ -43,6 +44,7 @@ class Information:
     sigma: Array
     flat: Array
     count: float
+    accuracy: Array
 
     def spread(self, a: Array) -> tuple[Array, Array]:
         """Standard deviation and degrees of freedom (...) of quantities with gradients a (..., P) by the unknowns."""
@@ -84,7 +86,7 @@ def information(problem: Problem, like: Likelihood, refined: Refined) -> Informa
     doubt = (2.0 / freedom)[:, None, None] * (parts - C @ (M / v[:, None, None]) @ parts)
     grown = C + 2.0 * doubt.sum(0)
     count = float(like.n[~known].sum() / left[~known].sum()) if not known.all() else 1.0
-    return Information(0.5 * (grown + grown.T), C, parts, freedom, np.sqrt(v), flat, count)
+    return Information(0.5 * (grown + grown.T), C, parts, freedom, np.sqrt(v), flat, count, ACCURATE * like.scale)
 
 
 def _inverse(H: Array) -> tuple[Array, Array]:

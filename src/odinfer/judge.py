@@ -161,7 +161,7 @@ def _null(
             found.append((simulated.gamma[k], simulated.signal[k]))
         if found and (i + 1) % _BATCH == 0:
             reached = (np.array(found) >= observed).sum(0)
-            if ((1 + reached) / (draws + 1) > allowed).all() or (reached.sum() == 0 and (i + 1) * allowed >= 2):
+            if ((1 + reached) / (draws + 1) > allowed).all() or (reached.sum() == 0 and (i + 2) * allowed >= 1):
                 break
     return np.array(found).reshape(-1, 2)
 

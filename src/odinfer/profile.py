@@ -170,8 +170,13 @@ def parameter_ends(
     a = held.gradient(best)
     sd, wanted = info.spread(a)[0], info.fall(a, level)
     limit, bound = _limit(problem, refined, both, side)
+    # Where the likelihood does not change at all there is no way to follow: any value will do.
+    blind = np.isinf(sd)
+    limit = np.where(blind, refined.phi[both], limit)
     found, _ = ends(bundle, best, held, sd, side, wanted, limit)
-    found = np.where((found == limit) & (limit != bound), np.where(np.isfinite(bound), bound, side * np.inf), found)
+    found = np.where(
+        ((found == limit) & (limit != bound)) | blind, np.where(np.isfinite(bound), bound, side * np.inf), found
+    )
     return found[:F], found[F:]
 
 
@@ -185,10 +190,10 @@ def profile(fit: Fit, problem: Problem, name: str) -> Profile:
     """
     from odinfer.trajectories import refined_again
 
+    like, refined, info = refined_again(fit, problem)
     if name not in problem.free:
         fixed = f"'{name}' is fixed" if name in problem.model.parameters else f"the model has no parameter '{name}'"
         raise InputError(f"{fixed}: there is no profile of it{nearest(name, problem.free)}")
-    like, refined, info = refined_again(fit, problem)
     j = problem.free.index(name)
     bundle, E = Bundle.of(like, refined), len(refined.paths)
     shares = np.concatenate([-_SHARES, _SHARES])

@@ -21,7 +21,7 @@ from odinfer.risk import prior_in_phi
 Array = NDArray[np.float64]
 
 _FEASIBLE = 1e-9  # violation of the collocation equations, in units of the states' scales
-_ACCURATE = 1e-6  # defect between stages, same units
+ACCURATE = 1e-6  # defect between stages, same units
 _NOISE_FLOOR = 1e-9  # smallest noise, same units: exact data must not give an infinite likelihood
 
 
@@ -155,7 +155,7 @@ def refine(
     paths: Sequence[Path],
     phi: Array,
     max_iterations: int = 60,
-    accuracy: float = _ACCURATE,
+    accuracy: float = ACCURATE,
 ) -> Refined | None:
     """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached.
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odinfer import plot, store
+from odinfer import plot, store, uncertainty_plot
 from odinfer.data import write_csv
 from odinfer.errors import InputError
 from odinfer.fit import _BAND, CONSISTENT, CONTRADICTS, Fit
 from odinfer.plot import number
+from odinfer.uncertainty import Intervals
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,12 +25,24 @@ if TYPE_CHECKING:
 Truth = Mapping[str, float] | None
 
 _WIDTH = 100  # columns of text
+_ROWS = 100  # states in a table
 _STAGES = {"odin": "ODIN stage", "refined": "refined stage"}
 _FIGURES = {
     "states": plot.states_figure,
     "gradients": plot.gradients_figure,
     "residuals": plot.residuals_figure,
     "gamma": plot.gamma_figure,
+    "intervals": uncertainty_plot.intervals_figure,
+    "profiles": lambda fit: uncertainty_plot.profiles_figure(fit.profiles) if fit.profiles else None,
+    "pairs": uncertainty_plot.pairs_figure,
+}
+_KINDS = {"likelihood": "likelihood", "profile": "profile likelihood", "bootstrap": "bootstrap", "sample": "posterior"}
+# What was measured of each kind, docs/uncertainty.md.
+_COVERAGE = {
+    "likelihood": "",
+    "profile": "",
+    "bootstrap": " Their coverage was measured on few draws only.",
+    "sample": " Their coverage was measured on few draws only.",
 }
 
 
@@ -45,6 +58,8 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     """The result in a sentence: whether it can be used, and which equations contradict the data."""
     if not fit.converged:
         return f"Do not rely on these numbers: the fit {fit.status}."
+    if fit.method == "gpr":
+        return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
     if not wrong:
         judged = all(name in fit.verdicts for name in fit.state_names)
@@ -54,7 +69,7 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     others = f"; consistent equations are at {number(max(right), 2)}" if right else ""
     if 1e-300 < min(right, default=0.0) < 0.5 * max(right, default=0.0):
         others = f"; consistent equations are at {number(max(right), 2)} or less"
-    names = [*wrong[:5], f"{len(wrong) - 5} more"] if len(wrong) > 5 else wrong
+    names = _few(wrong)
     subject = "The equation for" if len(wrong) == 1 else "The equations for"
     verb = "contradicts" if len(wrong) == 1 else "contradict"
     return f"{subject} {_and(names)} {verb} the data ({gamma} = {_and(values)}{others})."
@@ -153,23 +168,47 @@ def state_columns(fit: Fit) -> dict[str, np.ndarray]:
 
 
 def parameter_table(fit: Fit, truth: Truth = None) -> Table:
-    """A row per parameter: the final estimate, those of the stages, and the truth if it is given."""
+    """A row per parameter: the final estimate with its interval, those of the stages, and the truth if it is given."""
     fixed = fit.details.get("fixed") or ()
+    _, found = shown_intervals(fit)
+    ends = ("95 % from", "to") if found else ()
     rows = []
     for name in fit.parameter_names:
-        values = [fit.theta, *(stage.theta for stage in fit.stages.values()), *([truth] if truth else [])]
-        numbers = [number(value.get(name, np.nan)) for value in values]
-        rows.append((f"{name} (fixed)" if name in fixed else name, *numbers))
+        values = [*(stage.theta for stage in fit.stages.values()), *([truth] if truth else [])]
+        pair = [number(v, 4) for v in found.get(name, (np.nan, np.nan))] if found else []
+        numbers = [number(value.get(name, np.nan)) for value in (fit.theta, *values)]
+        rows.append((f"{name} (fixed)" if name in fixed else name, numbers[0], *pair, *numbers[1:]))
     stages = tuple(_STAGES.get(name, name) for name in fit.stages)
-    return Table(("parameter", "estimate", *stages, *(["true"] if truth else [])), tuple(rows))
+    return Table(("parameter", "estimate", *ends, *stages, *(["true"] if truth else [])), tuple(rows))
+
+
+def shown_intervals(fit: Fit) -> tuple[str, Intervals]:
+    """The 95 % intervals to print and their kind: what was asked for, or the default; empty without any."""
+    kinds = uncertainty_plot.kinds_of(fit)
+    for kind in ("sample", "bootstrap", "profile", "likelihood"):
+        if kind in kinds:
+            return kind, kinds[kind]
+    return "", {}
+
+
+def interval_facts(fit: Fit) -> list[str]:
+    """What kind the printed intervals are, and what is known about how often they hold the truth."""
+    kind, found = shown_intervals(fit)
+    if not found:
+        return []
+    lines = [f"Intervals: {_KINDS[kind]}, 95 %.{_COVERAGE[kind]}"]
+    if fit.posterior is not None:
+        lines.append(f"Posterior ({fit.posterior.target}): {fit.posterior.status}.")
+    return lines
 
 
 def state_table(fit: Fit) -> Table:
-    """A row per state: γ and its verdict, the noise, and how far observations are from the estimate."""
+    """A row per state shown: γ and its verdict, the noise, and how far observations are from the estimate."""
     residuals = np.concatenate([e.y - store.estimate(e)[0] for e in fit.experiments.values()])
     observed = np.concatenate([np.isfinite(e.y) for e in fit.experiments.values()]).sum(0)
     rows = []
-    for k, name in enumerate(fit.state_names):
+    for k in plot.shown(fit, _ROWS):
+        name = fit.state_names[k]
         r = residuals[np.isfinite(residuals[:, k]), k]
         rmse = float(np.sqrt(np.mean(r**2))) if len(r) else np.nan
         gamma, sigma = fit.gamma.get(name, np.nan), fit.sigma.get(name, np.nan)
@@ -198,8 +237,12 @@ def facts(fit: Fit) -> list[str]:
         kinds: dict[str, list[str]] = {}
         for state, kernel in d["kernels"].items():
             kinds.setdefault(str(kernel), []).append(state)
-        each = (k if len(kinds) == 1 else f"{k} for {_and(names)}" for k, names in kinds.items())
+        each = (k if len(kinds) == 1 else f"{k} for {_and(_few(names))}" for k, names in kinds.items())
         lines.append(f"Kernel: {', '.join(each)}.")
+    if len(fit.state_names) > _ROWS:
+        many = f"Tables show {_ROWS} and pictures {plot.MOST} of {len(fit.state_names)} states"
+        lines.append(f"{many}, those that contradict the data first; the other files and the fit itself have all.")
+    lines += interval_facts(fit)
     if "seconds" in d:
         lines.append(f"Time taken: {d['seconds']:.2g} s; seed {fit.seed}.")
     return lines
@@ -273,6 +316,10 @@ def _plain(text: str, most: int = 0) -> str:
     """Without line breaks and control characters, which a terminal would obey, and cut to `most` characters."""
     text = "".join(c if c.isprintable() else " " for c in text)
     return text[: most - 3] + "..." if most and len(text) > most else text
+
+
+def _few(names: Sequence[str]) -> Sequence[str]:
+    return [*names[:5], f"{len(names) - 5} more"] if len(names) > 5 else names
 
 
 def _and(names: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ def band_sd(refined: rf.Refined, info: Information, e: int, t: Array) -> Array:
     a = np.zeros((*S.shape[:2], E * K + F))
     a[..., np.r_[e * K : (e + 1) * K, E * K : E * K + F]] = S
     sd, freedom = info.spread(a)
-    return np.asarray(sd * quantile(freedom, LEVEL) / quantile(np.inf, LEVEL))
+    return np.hypot(sd * quantile(freedom, LEVEL) / quantile(np.inf, LEVEL), info.accuracy)
 
 
 def uncertainty(like: rf.Likelihood, refined: rf.Refined, info: Information, level: float = LEVEL) -> Uncertainty:

@@ -137,7 +137,8 @@ class Bootstrap:
         names, log: the estimated parameters, and those on a log scale.
         phi, sd: estimate and its standard deviation (F,) of the fit itself, on each parameter's own scale.
         draws, draws_sd: the same of every refit (n, F).
-        x, x_sd: the fit's states at the observation times, one (N, K) array per experiment.
+        t: times (N,) per experiment: of the observations, and beyond if asked for.
+        x, x_sd: the fit's states there, one (N, K) array per experiment.
         x_draws, x_draws_sd: of every refit (n, N, K).
         failed: how many refits found no trajectory, and are left out.
         bounds: limits (F, 2) of the parameters in their units.
@@ -149,6 +150,7 @@ class Bootstrap:
     sd: Array
     draws: Array
     draws_sd: Array
+    t: tuple[Array, ...]
     x: tuple[Array, ...]
     x_sd: tuple[Array, ...]
     x_draws: tuple[Array, ...]
@@ -173,7 +175,7 @@ class Bootstrap:
         return found
 
     def band(self, experiment: int = 0, level: float = LEVEL) -> tuple[Array, Array]:
-        """Lower and upper limits (N, K) of the states at the observation times."""
+        """Lower and upper limits (N, K) of the states at the times t."""
         e = experiment
         return studentised(self.x[e], self.x_sd[e], self.x_draws[e], self.x_draws_sd[e], checked_level(level))
 

@@ -17,6 +17,7 @@ from odinfer import density as ds
 from odinfer.errors import InputError, nearest
 from odinfer.fit import Fit, Progress
 from odinfer.methods import preset
+from odinfer.methods.sampling import SamplerOptions
 from odinfer.problem import Problem
 
 Array = NDArray[np.float64]
@@ -30,8 +31,8 @@ _WANTED, _WANTED_NUTS = 0.44, 0.8  # acceptance at which a walk over one coordin
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fgpgm(ch.SamplerOptions):
-    """FGPGM with its options; those of all samplers are in `odinfer.chains.SamplerOptions`.
+class Fgpgm(SamplerOptions):
+    """FGPGM with its options; those of all samplers are in `odinfer.methods.sampling.SamplerOptions`.
 
     The paper runs one chain of 300,000 sweeps from random starts (see `paper`). The default needs far fewer draws,
     because its chains start around ODIN's solution and find their step widths themselves; the status says if they
@@ -255,7 +256,7 @@ def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
     """
     from odinfer._jax import jax, jnp
 
-    blackjax = ch.blackjax()
+    nuts = ch.blackjax().nuts
 
     def log_density(target: ds.Target, gamma: Any, r: Any, box: Any) -> Any:
         z, phi, jacobian = ds.unpacked(target, box, r)
@@ -266,7 +267,7 @@ def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
         return lambda eta: log_density(data[0], data[1], data[2] + data[3] @ eta, data[4])
 
     def draw(data: Any, state: Any, mass: Any, keys: Any, gain: Any) -> Any:
-        kernel, density = blackjax.nuts.build_kernel(), whitened(data)
+        kernel, density = nuts.build_kernel(), whitened(data)
 
         def chain(eta: Any, log_step: Any, n: Any, key: Any) -> Any:
             def one(carry: Any, key: Any) -> Any:
@@ -277,7 +278,7 @@ def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
                 extra = (info.acceptance_rate, info.is_divergent, info.num_integration_steps, state.position)
                 return (state, log_step, n + 1.0), (z, phi, *extra)
 
-            start = (blackjax.nuts.init(eta, density), log_step, n)
+            start = (nuts.init(eta, density), log_step, n)
             (state, log_step, n), found = jax.lax.scan(one, start, jax.random.split(key, count))
             return (state.position, log_step, n), found
 

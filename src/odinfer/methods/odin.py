@@ -40,7 +40,7 @@ CONTRADICTS_ABOVE = 0.1
 _MISFIT, _SMOOTH = 4.0, 0.8
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum.
 _CONVINCING = 1.15
-_MOST_UNKNOWNS = 3000  # up to here grids are refined: the algebra is dense
+_MOST_UNKNOWNS = 3000  # up to here dense algebra refines grids
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Odin:
         gamma: "learn", or a value to hold it at (0 means that the equations hold exactly).
         gamma_bounds: within which γ is learned.
         jitter: added to the diagonals of C and A, a floor on the derivatives' variance.
-        grid: grid points per gap between observations; 1 is the paper's choice, and taken for very many states.
+        grid: grid points per gap between observations; 1 is the paper's choice, and taken where
+            dense algebra would grow too large.
         temper: the GP's terms count for 1/temper; above 1 the data and the equations outweigh the smoother.
         starts: how many random θ to start from.
         hops: basin hops from the best solution found.

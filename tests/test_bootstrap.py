@@ -1,0 +1,69 @@
+"""The bootstrap refits as a fit would, gives the same numbers for any number of workers, and comes back from a file."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import odinfer as od
+from odinfer.bootstrap import refits
+from odinfer.ensemble import Bundle
+from odinfer.trajectories import refined_again
+
+
+@pytest.fixture(scope="module")
+def made(lv_fit) -> od.Fit:
+    return lv_fit.including(lv_fit.bootstrap(60, seed=1, until=2.4))
+
+
+def test_refits_side_by_side_reach_the_maximum_of_a_fit_of_their_own(lv, lv_fit):
+    like, refined, info = refined_again(lv_fit, lv_fit.problem)
+    rng = np.random.default_rng(4)
+    y = lv_fit.states.to_numpy() + info.sigma * rng.normal(size=(3, *lv_fit.states.shape))
+    bundle = Bundle.of(like, refined, [y])
+    found = bundle.maximise(bundle.start(refined, 3))
+    for b in range(3):
+        alone = od.fit(lv.model, od.Data(lv.t, y[b], states=lv.model.states)).stages["refined"]
+        assert found.objective[b] == pytest.approx(alone.objective, abs=1e-4)
+        np.testing.assert_allclose(found.phi[b], list(alone.theta.values()), rtol=2e-3)
+
+
+def test_the_spread_of_refits_is_that_of_the_covariance(made):
+    draws = np.stack(list(made.bootstrapped.theta.values()))
+    assert made.bootstrapped.failed == 0
+    ratio = draws.std(1) / np.sqrt(np.diag(made.covariance))
+    assert ((ratio > 0.7) & (ratio < 1.3)).all()
+
+
+def test_intervals_and_bands_contain_the_estimate_and_nest(made):
+    boot = made.bootstrapped
+    for name, (low, high) in boot.interval().items():
+        inner = boot.interval(0.5)[name]
+        assert low < inner[0] < inner[1] < high
+        assert low < made.theta[name] < high
+    low, high = boot.band()
+    assert low.shape == (30, 2)
+    assert (low < high).all()
+    assert boot.t[0][-1] == pytest.approx(2.4)
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_workers(lv_fit):
+    like, refined, info = refined_again(lv_fit, lv_fit.problem)
+    direct = refits(like, refined, info.sigma, [lv_fit.experiments["1"].t], 25, (3, 0))
+    for workers in (1, 2):
+        found = lv_fit.bootstrap(30, seed=3, workers=workers)
+        np.testing.assert_allclose(found.draws[:25], direct[0], rtol=1e-9)
+    assert not np.allclose(lv_fit.bootstrap(30, seed=4).draws, found.draws)
+
+
+def test_files_hold_the_refits(made, tmp_path):
+    made.save(tmp_path / "fit.json")
+    assert od.load(tmp_path / "fit.json").interval(kind="bootstrap") == made.interval(kind="bootstrap")
+    made.save(tmp_path / "fit.nc")
+    with xr.open_dataset(tmp_path / "fit.nc", group="bootstrap") as group:
+        np.testing.assert_array_equal(group["a"], made.bootstrapped.theta["a"])
+
+
+@pytest.mark.parametrize("n", [5, 2.5, "many"])
+def test_too_few_refits_are_refused(lv_fit, n):
+    with pytest.raises(od.InputError, match="n must be a whole number from 10 on"):
+        lv_fit.bootstrap(n)

@@ -1,0 +1,32 @@
+"""What the data cannot determine is named, and nothing else is."""
+
+import numpy as np
+import pytest
+
+import odinfer as od
+
+
+def decay_fit(equation: str, **more) -> od.Fit:
+    t = np.linspace(0.0, 4.0, 15)
+    y = 3.0 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(0).normal(size=15)
+    return od.fit(od.Problem(od.Model.from_text(equation), od.Data(t, y, states=["x"]), **more))
+
+
+@pytest.mark.parametrize(("equation", "words"), [("x' = -a*b*x", "only a·b is"), ("x' = -a/b*x", "only a/b is")])
+def test_a_product_or_ratio_that_alone_matters_is_named(equation, words):
+    fit = decay_fit(equation, bounds={"a": (0.0, None), "b": (0.0, None)}, start={"a": 1.0, "b": 0.7})
+    assert any(words in warning for warning in fit.warnings), fit.warnings
+    assert np.isinf(fit.interval()["a"][1])
+    assert "inf" in fit.summary()
+
+
+def test_a_parameter_without_influence_is_named_and_its_interval_is_infinite():
+    fit = decay_fit("x' = -k*x + 0*m", start={"m": 1.0})
+    assert np.isinf(fit.interval()["m"]).all()
+    assert any("m is not determined" in warning for warning in fit.warnings), fit.warnings
+    assert np.isfinite(fit.interval()["k"]).all()
+
+
+def test_nothing_is_said_where_all_is_determined(lv_fit):
+    assert lv_fit.warnings == ()
+    assert lv_fit.uncertainty.notes == ()

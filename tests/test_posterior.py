@@ -1,0 +1,69 @@
+"""NUTS on a density that is known, on both targets, and in a file that ArviZ reads."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import odinfer as od
+
+
+@pytest.fixture(scope="module")
+def line_fit() -> od.Fit:
+    t = np.linspace(0.0, 3.0, 8)
+    y = 1.0 + 0.5 * t + 0.2 * np.random.default_rng(1).normal(size=8)
+    return od.fit(od.Model.from_text("x' = k"), od.Data(t, y, states=["x"]))
+
+
+@pytest.fixture(scope="module")
+def sampled(line_fit) -> od.Fit:
+    return line_fit.including(line_fit.sample(draws=1500, until=4.0))
+
+
+def test_the_posterior_of_a_straight_line_is_students(line_fit, sampled):
+    # With flat priors on x0 and k and 1/σ on the noise, k is Student-distributed around the regression slope.
+    e = line_fit.experiments["1"]
+    found = stats.linregress(e.t, e.y[:, 0])
+    k = sampled.posterior.theta["k"]
+    assert sampled.posterior.converged, sampled.posterior.status
+    assert k.shape == (4, 1500)
+    for p in (0.025, 0.25, 0.5, 0.75, 0.975):
+        right = found.slope + found.stderr * stats.t.ppf(p, 6)
+        assert np.quantile(k, p) == pytest.approx(right, abs=0.25 * found.stderr)
+    assert max(sampled.posterior.r_hat.values()) < 1.01
+    assert sampled.posterior.divergences < 30
+
+
+def test_states_of_the_draws_reach_beyond_the_data(sampled):
+    posterior = sampled.posterior
+    assert posterior.t[0][-1] == 4.0
+    low, high = posterior.band()
+    assert (low < high).all()
+    assert (high - low)[-1] > (high - low)[len(low) // 2]
+
+
+def test_arviz_reads_posterior_statistics_and_data(sampled, tmp_path):
+    import arviz
+
+    sampled.save(tmp_path / "fit.nc")
+    data = arviz.from_netcdf(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(data.posterior["k"], sampled.posterior.theta["k"])
+    assert {"x0_x", "sigma_x"} <= set(data.posterior.data_vars)
+    assert set(data.sample_stats.data_vars) == {"lp", "acceptance_rate", "diverging", "n_steps"}
+    np.testing.assert_array_equal(data.observed_data["y"], sampled.experiments["1"].y)
+    assert float(arviz.summary(data, var_names=["k"])["r_hat"].iloc[0]) <= 1.01
+    sampled.save(tmp_path / "fit.json")
+    assert od.load(tmp_path / "fit.json").interval(kind="sample") == sampled.interval(kind="sample")
+
+
+def test_the_odin_posterior_is_sampled_at_the_fits_gamma(line_fit):
+    found = line_fit.sample("odin", chains=2, draws=300, warm_up=300)
+    low, high = found.interval()["k"]
+    assert low < line_fit.theta["k"] < high
+    assert found.details["gamma"] == line_fit.gamma
+    assert found.x[0].shape[2] == 1
+
+
+def test_options_that_cannot_be_used_are_refused(line_fit):
+    for options, words in (({"target": "x"}, "target"), ({"chains": 0}, "chains"), ({"draws": 1.5}, "draws")):
+        with pytest.raises(od.InputError, match=words):
+            line_fit.sample(**options)
