@@ -130,7 +130,7 @@ def test_failures_are_counted_and_are_infinite_errors(written):
     assert (s.draws, s.failed, s.unconverged) == (4, 3, 1)
     assert s.median == np.inf
     page = (folder / PAGE).read_text("utf-8")
-    assert "3 failed; 1 not converged" in page
+    assert "3 failed, 1 not converged" in page
     assert "3 × two-step: timed out" in page
 
 

@@ -38,7 +38,8 @@ def shown(s: Summary, planned: int | None = None) -> str:
     """Median and quartiles, and below what one must know about them."""
     if math.isnan(s.median):
         return "-"
-    return f"{number(s.median, 3)}\n" + "; ".join([f"{number(s.low, 3)}–{number(s.high, 3)}", *counts(s, planned)])
+    lines = [number(s.median, 3), f"{number(s.low, 3)}–{number(s.high, 3)}", ", ".join(counts(s, planned))]
+    return "\n".join(filter(None, lines))
 
 
 def plus_minus(median: float, sd: float) -> str:
