@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test test-fast test-slow lint bench clean
+.PHONY: demo paper test test-fast test-slow lint bench clean
 
 # The environment is complete when its stamp is newer than what defines it.
 .venv/.installed: pyproject.toml constraints.txt
@@ -27,8 +27,17 @@ lint: .venv/.installed
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
+# The paper in small: few draws, Lorenz '96 up to 50 states; the whole is `odinfer bench run paper --store runs --full`.
+SETTINGS := lotka_volterra,fitzhugh_nagumo,protein_transduction
+paper: .venv/.installed
+	$(BIN)/odinfer bench run paper --store paper-report/runs --draws 3 \
+	  --systems $(SETTINGS),lorenz96_10,lorenz96_20,lorenz96_50 \
+	  --methods odin-paper,odin-paper-states,odin,gpr,gpr-quick,limit,rkg3,two-step,vgm
+	$(BIN)/odinfer bench run paper --store paper-report/runs --draws 1 --systems $(SETTINGS) --methods fgpgm,agm
+	$(BIN)/odinfer bench report --store paper-report/runs -o paper-report
+
 bench: .venv/.installed
 	$(BIN)/python benchmarks/speed.py
 
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv demo paper-report .pytest_cache .mypy_cache .ruff_cache

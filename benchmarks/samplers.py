@@ -73,15 +73,15 @@ def main() -> None:
     print(f"{'':34} {'per second':>11} {'ratio':>8}")
     print(f"{'sweeps, numpy':34} {yardstick:11.0f} {1:8.1f}")
 
-    walk = Fgpgm()
-    nuts = Fgpgm(sampler="nuts", draws=1000, burn_in=500)
+    walk = Fgpgm(sampler="metropolis")
+    nuts = Fgpgm(sampler="nuts")
     rate = {}
     for name, method in (("random walk", walk), ("NUTS", nuts)):
         method.fit(problem)
         fit = method.fit(problem, seed=1)
         rate[name] = min(fit.details["ess"].values()) / fit.details["seconds"]
         if method is walk:
-            sweeps = (method.draws + method.burn_in) * method.chains / fit.details["seconds"]
+            sweeps = sum(method.lengths) * method.chains / fit.details["seconds"]
             print(f"{f'sweeps, {method.chains} chains':34} {sweeps:11.0f} {sweeps / yardstick:8.1f}")
     for name, value in rate.items():
         print(f"{'effective draws of θ, ' + name:34} {value:11.1f} {value / rate['random walk']:8.1f}", flush=True)

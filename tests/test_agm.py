@@ -5,7 +5,8 @@ import pytest
 
 import odinfer as od
 from odinfer.errors import InputError
-from odinfer.methods.agm import Agm, ladder, respaced
+from odinfer.methods.agm import Agm, ladder
+from odinfer.population import respaced, shaped
 from test_fgpgm import agrees, decay_problem, gaussian
 
 OPTIONS = {"kernel": "matern52", "jitter": 1e-2, "chains": 4, "iterations": 80_000}
@@ -69,9 +70,33 @@ def test_the_ladder_and_its_spacing():
     assert moved[0] / moved[1] < 0.2  # many: further apart
 
 
+def test_moves_of_everything_have_the_shape_of_the_tempered_posterior():
+    rng = np.random.default_rng(0)
+    parts = [(lambda X: X @ X.T)(rng.normal(size=(4, 6))) for _ in range(3)]
+    beta = np.array([0.1, 1.0])
+    R = shaped(-np.tile(parts, (2, 1, 1, 1)), beta)
+    for b, root in zip(beta, R, strict=True):
+        np.testing.assert_allclose(root @ root.T, np.linalg.inv(parts[0] + b * parts[1] + parts[2]), rtol=1e-8)
+
+
+def test_moves_of_everything_mix_where_the_authors_do_not(lv, lv_data):
+    problem = od.Problem(lv.model, lv_data, positive=True)
+    few = {"iterations": 100_000, "chains": 10}
+    plain, whole = (Agm(**few, **more).fit(problem) for more in ({"shares": (0.1, 0.4, 0.0)}, {}))
+    assert min(whole.details["ess"].values()) > 3 * min(plain.details["ess"].values())
+    assert "all" not in plain.details["acceptance"]
+    assert 0.15 < whole.details["acceptance"]["all"] < 0.4
+
+
 def test_authors_settings_and_bad_options():
     lv = Agm.paper(od.systems.lotka_volterra)
-    assert (lv.iterations, lv.chains, lv.populations, lv.prior, lv.shares) == (300_000, 20, 1, "gamma", (0.01, 0.15))
+    assert (lv.iterations, lv.chains, lv.populations, lv.prior, lv.shares) == (
+        300_000,
+        20,
+        1,
+        "gamma",
+        (0.01, 0.15, 0.0),
+    )
     assert Agm.paper("protein_transduction").kernel == "sigmoid"
     for bad, message in (
         ({"gamma": "2^j"}, "did you mean '2\\^-j'"),
@@ -79,7 +104,8 @@ def test_authors_settings_and_bad_options():
         ({"chains": 0}, "chains must be a whole number"),
         ({"iterations": 100}, "at least 16 per chain"),
         ({"burn_in": 1.0}, "burn_in must be a share"),
-        ({"shares": (0.5, 0.6)}, "shares must be"),
+        ({"shares": (0.5, 0.6, 0.0)}, "shares must be"),
+        ({"shares": (0.1, 0.4)}, "shares must be three"),
         ({"step_x": 0.0}, "step_x must be positive"),
     ):
         with pytest.raises(InputError, match=message):

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -172,6 +173,32 @@ def test_ctrl_c_leaves_nothing_and_is_exit_code_130(tmp_path: Path):
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert (stdout, stderr) == ("", "interrupted; nothing was written\n")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("method", ["agm", "fgpgm"])
+def test_a_sampler_shows_the_time_left_and_ctrl_c_leaves_nothing(tmp_path: Path, method: str):
+    ode, data, _ = example.write("lotka_volterra", tmp_path)
+    before = sorted(os.listdir(tmp_path))
+    screen, terminal = os.openpty()
+    size = {"COLUMNS": "100", "LINES": "20", "TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, "fit", ode, data, "--method", method],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, env=os.environ | size,
+    )  # fmt: skip
+    os.close(terminal)
+    shown = ""
+    with process:
+        try:
+            while not re.search(r"(adapting|finding step widths) .*\d+% \d+:\d\d left", shown):
+                more = os.read(screen, 4096)  # an error where the command has ended before
+                shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", more.decode(errors="ignore"))
+            process.send_signal(signal.SIGINT)
+            stdout, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    os.close(screen)
+    assert (process.returncode, stdout) == (130, b"")
     assert sorted(os.listdir(tmp_path)) == before
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from odinfer import executor as ex
+from odinfer import workers as wk
 from odinfer.errors import InputError
 
 
@@ -64,7 +65,7 @@ def test_workers_are_other_processes_with_one_thread_and_stay_alive(monkeypatch)
     pids = {pid for pid, _, _ in found}
     assert os.getpid() not in pids
     assert len(pids) <= 2
-    assert {(blas, xla) for _, blas, xla in found} == {("1", ex._XLA)}
+    assert {(blas, xla) for _, blas, xla in found} == {("1", wk._XLA)}
     assert os.environ["OPENBLAS_NUM_THREADS"] == "7"
     assert "XLA_FLAGS" not in os.environ
 
@@ -97,14 +98,14 @@ def test_a_task_that_kills_two_workers_is_lost_and_the_others_are_not(tmp_path):
 
 
 def test_a_task_that_hangs_is_stopped_and_the_others_are_not():
-    jobs = [ex.Task(i, (60.0 if i == 30 else 0.001,), "one kind") for i in range(60)]
-    with closing(ex.start(2)) as crew:
+    jobs = [ex.Task(i, (600.0 if i == 30 else 0.001,), "one kind") for i in range(60)]
+    with closing(wk.start(2)) as crew:
         clock = time.monotonic()
-        found = dict(ex.completed(time.sleep, jobs, crew, timeout=1.5))  # needs no import
+        found = dict(ex.completed(time.sleep, jobs, crew, timeout=5.0))  # needs no import
         took = time.monotonic() - clock
-    assert found.pop(30) == ex.Lost("took longer than 1.5 s", True)
+    assert found.pop(30) == ex.Lost("took longer than 5 s", True)
     assert found == {i: None for i in range(60) if i != 30}
-    assert took < 30
+    assert took < 200
 
 
 def test_chunks_grow_until_they_take_about_a_second():
@@ -125,18 +126,18 @@ def test_tasks_are_taken_when_a_worker_is_free_for_them():
             taken.append(i)
             yield ex.Task(i, (0.05,), str(i))
 
-    with closing(ex.start(1)) as crew:
+    with closing(wk.start(1)) as crew:
         for count, _ in enumerate(ex.completed(stuck, tasks(), crew), 1):
             assert len(taken) <= count + 2
 
 
 ORPHANS = """
 import sys, time
-from odinfer import executor
+from odinfer import executor, workers
 sys.path.insert(0, sys.argv[1])
 import test_executor
 if __name__ == "__main__":
-    crew = executor.start(2)
+    crew = workers.start(2)
     print(*(lane._pid.result() for lane in crew._lanes), flush=True)
     list(executor.completed(test_executor.stuck, [executor.Task(i, (600.0,)) for i in range(2)], crew))
 """
@@ -168,4 +169,4 @@ def test_workers_exit_when_their_parent_is_killed(tmp_path):
 
 def test_a_cluster_that_is_not_there_is_one_clear_line():
     with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
-        ex.Cluster.connect("tcp://127.0.0.1:9", patience=0.5)
+        wk.Cluster.connect("tcp://127.0.0.1:9", patience=0.5)

@@ -2,6 +2,7 @@
 
 import builtins
 import dataclasses
+import importlib.util
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ import pytest
 import odinfer as od
 from odinfer import density as ds
 from odinfer.errors import InputError
-from odinfer.methods.fgpgm import Fgpgm, _metropolis
+from odinfer.methods.fgpgm import Fgpgm, _metropolis, _nuts
 
 GAMMA = 0.05
-OPTIONS = {"kernel": "matern52", "jitter": 1e-2, "gamma": GAMMA}
+OPTIONS = {"sampler": "metropolis", "kernel": "matern52", "jitter": 1e-2, "gamma": GAMMA}
 
 
 def decay_problem(decay, decay_data, **options):
@@ -86,7 +87,9 @@ def test_the_random_walk_has_the_posterior_of_theta_also_at_bounds(decay, decay_
 def test_both_samplers_agree_on_a_small_problem(lv):
     problem = od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0.0, 2.0, 10)), positive=True)
     told = []
-    walk = Fgpgm(gamma=0.3, draws=10_000).fit(problem, progress=lambda what, share: told.append(share))
+    walk = Fgpgm(gamma=0.3, sampler="metropolis", draws=10_000).fit(
+        problem, progress=lambda what, share: told.append(share)
+    )
     nuts = Fgpgm(gamma=0.3, sampler="nuts", draws=500, burn_in=300).fit(problem)
     assert nuts.converged
     assert nuts.details["divergences"] <= 20
@@ -144,15 +147,29 @@ def test_nuts_without_blackjax_says_what_to_install(monkeypatch, lv, lv_data):
         Fgpgm(sampler="nuts").fit(od.Problem(lv.model, lv_data))
 
 
+def test_nuts_is_taken_where_blackjax_is_and_the_walk_elsewhere(monkeypatch, decay, decay_data):
+    found = Fgpgm().decided()
+    assert (found.sampler, found.draws, found.burn_in) == ("nuts", 1000, 500)
+    assert Fgpgm(sampler="metropolis").lengths == (40_000, 2000)
+    assert Fgpgm(draws=7).decided().lengths == (7, 500)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    method = Fgpgm(**OPTIONS | {"sampler": "auto"}, draws=250)
+    fit = method.fit(decay_problem(decay, decay_data))
+    assert (fit.options["sampler"], fit.options["draws"], fit.options["burn_in"]) == ("metropolis", 250, 2000)
+
+
 @pytest.mark.slow
-def test_calibration_on_the_model_that_generated_the_data(decay, decay_data):
+@pytest.mark.parametrize("sampler", ["metropolis", "nuts"])
+def test_calibration_on_the_model_that_generated_the_data(decay, decay_data, sampler):
     """Ranks of k among its posterior draws are uniform if k and y come from the density's own joint distribution.
 
     With a prior on k, the joint density of (z, k) without data is sampled by quadrature over k; y adds noise.
     """
     prior = ("normal", 0.7, 0.1)
     problem = decay_problem(decay, decay_data, prior={"k": prior})
-    method = Fgpgm(**OPTIONS, chains=2, draws=2000, burn_in=500)
+    length = 2000 if sampler == "metropolis" else 300
+    method = Fgpgm(**OPTIONS | {"sampler": sampler}, chains=2, draws=length, burn_in=500)
+    sample = _metropolis if sampler == "metropolis" else _nuts
     risk = method.odin(GAMMA).risk(problem)
     block = dataclasses.replace(risk.blocks[0], weight=0 * risk.blocks[0].weight)
     free = dataclasses.replace(risk, blocks=(block,))
@@ -168,7 +185,7 @@ def test_calibration_on_the_model_that_generated_the_data(decay, decay_data):
         z = rng.multivariate_normal(mean, cov)
         y = z + rng.normal(size=len(z)) / np.sqrt(risk.blocks[0].weight[0])
         start = (np.broadcast_to(y, (2, 1, len(z))), np.full((2, 1), 0.7))
-        draws = _metropolis(method, form, target._replace(y=y[None]), *start, i, lambda what, share: None)
+        draws = sample(method, form, target._replace(y=y[None]), *start, i, lambda what, share: None)
         ranks.append((draws.phi[..., 0] < k).mean())
     counts = np.histogram(ranks, 6, (0, 1))[0]
     assert ((counts - 20) ** 2 / 20).sum() < 20.5  # χ² with 5 degrees of freedom, p = 0.001

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -212,3 +213,18 @@ def test_the_command_runs_it(name: str, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert od.load(tmp_path / "out" / "fit.json").method == name
+
+
+@pytest.mark.parametrize("name", ["fgpgm", "agm"])
+def test_arviz_reads_the_draws_of_a_sampler(name: str, decay: od.Model, decay_data: od.Data, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of its own plans, when it is imported
+        import arviz
+
+    fit = od.fit(decay, decay_data, method=quick(name))
+    fit.save(tmp_path / "fit.nc")
+    read = arviz.from_netcdf(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(read.posterior["k"], fit.samples["k"])
+    assert read.posterior["k"].dims == ("chain", "draw")
+    np.testing.assert_array_equal(read.observed_data["y"], next(iter(fit.experiments.values())).y)
+    assert arviz.summary(read)["mean"]["k"] == pytest.approx(fit.theta["k"], rel=0.05)

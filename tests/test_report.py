@@ -1,6 +1,7 @@
 """Reports: everything a user needs is in them, nothing a user named can harm, and no file is left half-written."""
 
 import csv
+import dataclasses
 import functools
 import io
 import re
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import odinfer as od
 from fits import EVIL, ODD, make_fit
 from odinfer import report, store
 from odinfer.errors import InputError
@@ -70,6 +72,8 @@ def test_the_headline_says_what_to_believe():
         "The equations for prey and predator contradict the data (γ = 3 and 3)."
     )
     assert headline(make_fit(gamma=False)) == "The equations were fitted but not judged."
+    smoothed = dataclasses.replace(make_fit(gamma=False), method="gpr")
+    assert headline(smoothed) == "The data were smoothed; the equations played no part."
     assert headline(ODD["infinite"]).startswith("Do not rely on these numbers: the fit did not converge")
 
 
@@ -271,3 +275,18 @@ def test_a_folder_that_cannot_be_made_is_an_input_error(tmp_path: Path):
         write_outputs(make_fit(), tmp_path / "file" / "folder")
     with pytest.raises(InputError, match="cannot make the folder"):
         write_outputs(make_fit(), tmp_path / "file")
+
+
+def test_of_very_many_states_a_selection_is_shown_and_said_to_be_one(tmp_path):
+    system = od.systems.lorenz96(150)
+    fit = od.fit(system.model, system.sample(1.0, 0, np.linspace(0.0, 1.0, 6)), method=od.Odin(refine=False, starts=1))
+    table = report.state_table(fit)
+    assert len(table.rows) == 100
+    text = fit.summary()
+    assert "Tables show 100 and pictures 24 of 150 states" in " ".join(text.split())
+    assert len(text.splitlines()) < 130
+    paths = {p.name: p for p in report.write_outputs(fit, tmp_path)}
+    assert "100 and pictures 24 of 150 states" in " ".join(paths["report.html"].read_text("utf-8").split())
+    header = paths["states.csv"].read_text("utf-8").splitlines()[0].split(",")
+    assert "x150" in header
+    assert od.load(paths["fit.json"]).gamma == fit.gamma

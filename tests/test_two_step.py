@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.interpolate import make_smoothing_spline
 from scipy.optimize import least_squares
 
 import odinfer as od
 from odinfer import starts
 from odinfer.methods.gpr import Gpr
-from odinfer.methods.two_step import TwoStep, cross_validated, natural, polish, roughness, spline_match
+from odinfer.methods.two_step import TwoStep, polish
 
 
 @pytest.fixture(scope="module", params=["gp", "spline"])
@@ -88,39 +87,6 @@ def test_log_scale_and_linear_scale_agree(decay, decay_data):
 def test_without_free_parameters_it_still_reports_the_states(decay, decay_data, smoother):
     fit = od.fit(od.Problem(decay, decay_data, fixed={"k": 0.7}), method=TwoStep(smoother=smoother))
     assert (fit.converged, fit.theta) == (True, {"k": 0.7})
-
-
-def test_the_spline_is_the_smoothing_spline_of_scipy():
-    t = np.sort(np.random.default_rng(0).uniform(0.0, 5.0, 12))
-    y = np.sin(t)
-    for lam in (1e-3, 0.1, 10.0):
-        mine = np.linalg.solve(np.eye(12) + lam * roughness(t), y)
-        expected = make_smoothing_spline(t, y, lam=lam)
-        np.testing.assert_allclose(mine, expected(t), atol=1e-9)
-        np.testing.assert_allclose(natural(t, t)[1] @ mine, expected.derivative()(t), atol=1e-7)
-
-
-def test_cross_validation_finds_the_noise_and_short_series_do_not_stop_it():
-    rng = np.random.default_rng(1)
-    t = np.linspace(0.0, 6.0, 60)
-    _, variance = cross_validated([(t, np.sin(t) + 0.1 * rng.normal(size=60))])
-    assert 0.007 < variance < 0.014
-    short = [(np.array([0.0, 1.0]), np.array([1.0, 2.0])), (np.array([0.5]), np.array([1.0])), (np.empty(0),) * 2]
-    assert cross_validated(short) == (0.0, 0.0)
-
-
-def test_a_natural_spline_goes_on_straight_outside_its_knots():
-    knots = np.array([0.0, 1.0, 2.0, 3.0])
-    values, slopes = (m @ np.array([0.0, 1.0, 0.5, 2.0]) for m in natural(knots, np.array([3.0, 4.0, 5.0])))
-    np.testing.assert_allclose(np.diff(values), slopes[1:])
-    np.testing.assert_allclose(slopes, slopes[0])
-
-
-def test_slopes_of_the_spline_are_linear_in_its_values_between_observations_too(lv, lv_data):
-    risk, (curve,) = spline_match(od.Problem(lv.model, lv_data), grid=3)
-    D, mean = risk.blocks[0].smoother.D, risk.blocks[0].smoother.mean
-    slope = (D @ mean[..., None])[..., 0].T * risk.units.scale / risk.units.time
-    np.testing.assert_allclose(slope, curve.at(risk.t)[1], atol=1e-3)
 
 
 def test_when_no_start_is_finite_the_states_remain_and_the_status_says_so(lv, lv_data, smoother, monkeypatch):

@@ -20,6 +20,8 @@ from odinfer.simulate import simulate as simulate
 
 if TYPE_CHECKING:
     from odinfer import systems as systems
+    from odinfer.comparison import Comparison as Comparison
+    from odinfer.comparison import compare as compare
     from odinfer.methods.agm import Agm as Agm
     from odinfer.methods.fgpgm import Fgpgm as Fgpgm
     from odinfer.methods.gpr import Gpr as Gpr
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
     from odinfer.methods.trajectory import Trajectory as Trajectory
     from odinfer.methods.two_step import TwoStep as TwoStep
     from odinfer.methods.vgm import Vgm as Vgm
+    from odinfer.optional_terms import candidates as candidates
     from odinfer.store import load as load
 
 __version__ = "0.1.0"
 
-_LATER = {"load": "odinfer.store", "systems": "odinfer.systems"}
+_LATER = {"load": "odinfer.store", "systems": "odinfer.systems", "candidates": "odinfer.optional_terms"}
+_LATER |= {"compare": "odinfer.comparison", "Comparison": "odinfer.comparison"}
 _LATER |= {cls: f"odinfer.methods.{module}" for module, cls in METHODS.values()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from odinfer import density as ds
 from odinfer import gradient_matching as gm
 from odinfer.assemble import assemble, named, stage
-from odinfer.errors import InputError, nearest
+from odinfer.errors import InputError
 from odinfer.fit import Curve, Fit
-from odinfer.methods.odin import Odin
-from odinfer.problem import Problem
 from odinfer.risk import Risk
 from odinfer.solve import Solution
 
@@ -25,7 +22,6 @@ Array = NDArray[np.float64]
 
 # Chains agree below this R-hat; below so many effective draws the posterior mean itself is a guess.
 R_HAT_LIMIT, ESS_LIMIT, DIVERGENT_LIMIT = 1.05, 100.0, 0.01
-STARTS = ("odin", "paper")
 _KEPT_CHAINS, _KEPT_DRAWS = 4, 1000
 
 
@@ -123,6 +119,8 @@ def to_fit(method: Any, seed: int, risk: Risk, draws: Draws) -> Fit:
     phi = problem.phi(mean)
     by_name = {n: theta[..., j] for n, j in zip(free, problem.free_index, strict=True)}
     r_hats, sizes = ({n: g(v) for n, v in by_name.items()} for g in (r_hat, ess))
+    with np.errstate(over="ignore"):  # of chains that ran away along a parameter without an upper bound
+        deviations = {n: float(v.std()) for n, v in by_name.items()}
     sentence, converged = verdict(r_hats, sizes, draws.divergences / (draws.phi.shape[0] * draws.phi.shape[1]))
     s = Solution(draws.z, phi, draws.gamma, float("nan"), draws.phi.shape[1], converged)
     slope = gm.slopes(risk, s)
@@ -150,7 +148,7 @@ def to_fit(method: Any, seed: int, risk: Risk, draws: Draws) -> Fit:
             "ess": sizes,
             "acceptance": dict(draws.acceptance),
             "divergences": draws.divergences,
-            "theta_sd": {n: float(v.std()) for n, v in by_name.items()},
+            "theta_sd": deviations,
             "kernels": {n: h.kernel for n, h in zip(names, risk.hypers, strict=True)},
             **(draws.details or {}),
         },
@@ -163,84 +161,6 @@ def thin(draws: Array) -> Array:
     if kept.shape[1] <= _KEPT_DRAWS:
         return kept
     return kept[:, np.linspace(0, kept.shape[1] - 1, _KEPT_DRAWS).round().astype(int)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SamplerOptions:
-    """The options that methods by Markov chain Monte Carlo share.
-
-    Args:
-        start: "odin" starts all chains around ODIN's Gauss–Newton solution, so that short chains have little way to
-            go; "paper" starts at the GP means and θ = |N(0, 1)|, as the authors do.
-        state_range: standardised states lie within ± this; None for the problem's bounds alone.
-        theta_range: bounds of every θ within those of the problem; None for the problem's alone.
-        kernel, jitter, grid, temper, shared, scale_time, hyper_bounds, thorough, weak_prior: of the Gaussian
-            processes, as in `odinfer.Odin`.
-    """
-
-    start: str = "odin"
-    state_range: float | None = None
-    theta_range: tuple[float, float] | None = None
-    kernel: str = "auto"
-    jitter: float = 1e-4
-    grid: int = 1
-    temper: float = 1.0
-    shared: bool = False
-    scale_time: bool = True
-    hyper_bounds: tuple[float, float] = (1e-10, 1e6)
-    thorough: bool = False
-    weak_prior: bool = True
-
-    def __post_init__(self) -> None:
-        self.odin("learn")  # checks the options of the Gaussian processes
-        if self.start not in STARTS:
-            raise InputError(f"unknown start '{self.start}'{nearest(str(self.start), STARTS)}")
-        if self.state_range is not None and not self.state_range > 0:
-            raise InputError(f"state_range must be positive, not {self.state_range}")
-        if self.theta_range is not None and not self.theta_range[0] < self.theta_range[1]:
-            raise InputError(f"theta_range must be low < high, not {self.theta_range}")
-
-    def odin(self, gamma: str | float) -> Odin:
-        """ODIN on the same Gaussian processes: it sets up the matrices and finds where to start."""
-        return Odin(
-            kernel=self.kernel, gamma=gamma, jitter=self.jitter, grid=self.grid, temper=self.temper,
-            shared=self.shared, scale_time=self.scale_time, hyper_bounds=self.hyper_bounds,
-            thorough=self.thorough, weak_prior=self.weak_prior, refine=False,
-        )  # fmt: skip
-
-    def begin(
-        self, problem: Problem, gamma: str | float, chains: int, seed: int, theta_prior: tuple[int, float, float]
-    ) -> tuple[Risk, ds.Form, ds.Target, Array, Array]:
-        """The density, and where its chains start.
-
-        Args:
-            gamma: at which ODIN's solution is sought.
-            theta_prior: kind and two numbers, of parameters without a prior of their own.
-
-        Returns:
-            The risk, the density's form and numbers, and starts z (chains, K, M) and φ (chains, F) inside all bounds.
-        """
-        rng = np.random.default_rng(seed)
-        odin = self.odin(gamma)
-        solutions: Sequence[Any] = ()
-        if self.start == "odin":
-            risk, solutions, _ = odin.solve(problem, seed)
-        else:
-            risk = odin.risk(problem)
-        form, target = ds.of_risk(risk, self.state_range, self.theta_range, theta_prior)
-        F = len(problem.free)
-        if solutions:
-            z0, phi0 = solutions[0].z.T, solutions[0].phi
-            # Spread out a little: chains that start at one point would look as if they agreed.
-            z = z0 + 0.02 * rng.normal(size=(chains, *z0.shape))
-            phi = phi0 + 0.05 * rng.normal(size=(chains, F)) * np.where(problem.is_log, 1.0, np.abs(phi0) + 1e-3)
-        else:
-            z = np.broadcast_to(risk.mean.T, (chains, *risk.mean.T.shape))
-            full = np.zeros((chains, len(problem.model.parameters)))
-            full[:, problem.free_index] = np.abs(rng.normal(size=(chains, F)))
-            phi = problem.phi(full)
-        z = _inside(z, target.z_low[:, None], target.z_high[:, None])
-        return risk, form, target, z, _inside(phi, target.phi_low, target.phi_high)
 
 
 def blackjax() -> Any:
@@ -263,10 +183,3 @@ def _plain_r_hat(x: Array) -> float:
     if within <= 1e-20:  # the scores are of order one: this is rounding
         return float("inf") if between > 1e-20 else float("nan")
     return float(np.sqrt((n - 1) / n + between / within))
-
-
-def _inside(values: Array, low: Array, high: Array) -> Array:
-    """Strictly inside the bounds: by 1 % of a finite interval, or by a little of an open one."""
-    with np.errstate(invalid="ignore"):
-        margin = np.minimum(np.where(np.isfinite(high - low), 0.01 * (high - low), 1e-2), 1e-2)
-    return np.clip(values, low + margin, high - margin)

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from odinfer.bench.cli import app as bench
 from odinfer.errors import InputError, InputWarning
-from odinfer.flags import check_uncertainty, read_method, read_problem, read_times, read_values
+from odinfer.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
 
 if TYPE_CHECKING:
     from odinfer.fit import Fit, Method, Progress
@@ -37,6 +38,7 @@ app = typer.Typer(
     epilog="Start here:  [bold]odinfer example lotka_volterra[/bold]",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(bench, name="bench")
 
 
 def _option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any) -> Any:
@@ -169,6 +171,61 @@ def check(
 
 
 @app.command(
+    epilog="Examples:\n\n  odinfer compare with.ode without.ode data.csv\n\n"
+    "  odinfer compare model.ode data.csv     (terms in square brackets in model.ode are optional)\n\n"
+    "Exit codes: 0 done, 1 no candidate could be fitted, 2 bad input, 130 interrupted."
+)
+def compare(
+    ctx: typer.Context,
+    files: Annotated[list[Path], typer.Argument(metavar="MODEL... DATA", help="Candidates, then the CSV file.")],
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    replicates: Replicates = "error",
+    kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
+    level: Annotated[float, _option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
+    draws: Annotated[int, _option("--draws", "N", "Simulations per suspicious equation; 199.", HOW)] = 199,
+    holdout: Annotated[str | None, _option("--holdout", "last|gaps", "Also score a fifth left out.", HOW)] = None,
+    workers: Annotated[int, _option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
+    cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,
+    seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
+    out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; comparison if not given.", OUT)] = None,
+    as_json: Annotated[bool, _option("--json", "", "Print comparison.json and nothing else.", OUT)] = False,
+    quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
+    debug: Debug = False,
+) -> int:
+    """Which of several MODELs do DATA support, and which of their equations do they contradict?"""
+    from odinfer import comparison_report as reports
+    from odinfer.comparison import compare as run
+    from odinfer.methods.odin import Odin
+
+    folder = out or Path("comparison")
+    if len(files) < 2:
+        raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
+    with _noticed(quiet) as notes:
+        problems = read_candidates(files[:-1], files[-1], ctx.params, notes)
+        how = Odin(kernel=kernel or "auto")
+        with _staged(folder) as stage, _progress(sys.stderr.isatty() and not (quiet or as_json)) as tell:
+            found = run(
+                problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
+                workers=workers, cluster=cluster, progress=tell,
+            )  # fmt: skip
+            names = [path.name for path in reports.write_outputs(found, stage)]
+            document = (stage / "comparison.json").read_text("utf-8")
+    if as_json:
+        typer.echo(document.rstrip())
+    elif not quiet:
+        typer.echo(found.summary())
+        typer.echo(f"Open {folder / names[0]} first. Also in {folder}: {', '.join(names[1:])}")
+    return DONE if any(f.converged for f in found.fits.values()) else NOT_CONVERGED
+
+
+@app.command(
     epilog="Examples:\n\n  odinfer simulate model.ode --theta a=2,b=1 --x0 prey=5,predator=3 --times 0:2:21\n\n"
     "  odinfer simulate model.ode --theta truth.json --x0 x=1 --times 0,1,2.5 --noise 0.1 -o data.csv"
 )
@@ -242,6 +299,7 @@ def main() -> None:
         code = int(app(prog_name="odinfer", standalone_mode=False) or DONE)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+        _say("interrupted; nothing was written")
     except Exception as error:
         if "--debug" in sys.argv:
             import traceback
@@ -253,8 +311,6 @@ def main() -> None:
             _say(f"internal error: {type(error).__name__}: {error} (run again with --debug)")
         else:
             _say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
-    if code == INTERRUPTED:
-        _say("interrupted; nothing was written")
     sys.exit(code)
 
 
@@ -341,7 +397,10 @@ def _progress(show: bool) -> Iterator[Progress | None]:
         return
     from rich import console, progress
 
-    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeElapsedColumn())
+    columns = (
+        progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TaskProgressColumn(),
+        progress.TimeRemainingColumn(compact=True), progress.TextColumn("left"),
+    )  # fmt: skip
     with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda what, share: bar.update(task, description=what, completed=share)

@@ -109,12 +109,31 @@ class Data:
     def select(self, states: Names) -> "Data":
         """These states only, in this order, without the rows and experiments that observe none of them."""
         states = _names(states, "state")
+        at = {state: i for i, state in enumerate(self.states)}
         for state in states:
-            if state not in self.states:
+            if state not in at:
                 raise InputError(f"there are no data of {_short(state)}{nearest(state, self.states)[:300]}")
-        columns = [self.states.index(state) for state in states]
+        columns = [at[state] for state in states]
         picked = [(e, *_observed(e.t, e.y[:, columns])) for e in self.experiments]
         return object.__new__(Data)._set(states, [replace(e, t=t, y=y) for e, t, y in picked if len(t)])
+
+    def observing(self, y: Sequence[np.ndarray]) -> "Data":
+        """The same design with other observations: one (N, K) array per experiment, missing where these are."""
+        pairs = zip(self.experiments, y, strict=True)
+        return object.__new__(Data)._set(
+            self.states, [replace(e, y=np.where(np.isnan(e.y), np.nan, values)) for e, values in pairs]
+        )
+
+    def keeping(self, rows: Sequence[np.ndarray]) -> "Data":
+        """Only some rows of each experiment, given as one truth value per time."""
+        kept = [replace(e, t=e.t[r], y=e.y[r]) for e, r in zip(self.experiments, rows, strict=True)]
+        return object.__new__(Data)._set(self.states, _checked(self.states, kept))
+
+    def driven_by(self, inputs: Mapping[str, Mapping[str, Series]]) -> "Data":
+        """With further known inputs: experiment -> input -> (times, values)."""
+        return object.__new__(Data)._set(
+            self.states, [replace(e, u={**inputs[e.name], **e.u}) for e in self.experiments]
+        )
 
     def __repr__(self) -> str:
         observed = ", ".join(f"{state} ({self.n_observed(state)})" for state in self.states)

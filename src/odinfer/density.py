@@ -86,7 +86,7 @@ def of_risk(
     theta_range: Range | None = None,
     theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
 ) -> tuple[Form, Target]:
-    """The density that belongs to a risk; for the arguments see `odinfer.chains.SamplerOptions`."""
+    """The density that belongs to a risk; for the arguments see `odinfer.methods.sampling.SamplerOptions`."""
     p, K = risk.problem, len(risk.hypers)
 
     def joined(name: str) -> Array:

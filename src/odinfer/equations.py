@@ -40,6 +40,7 @@ PRIORS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "uniform": ("low, high > low", lambda low, high: low < high),
 }
 ROLES = ("equation", "definition", "input")
+KINDS_OF_PARAMETERS = ("fixed", "start", "scale", "prior")
 RIVALS = (ROLES, ("fixed", "start"))  # a name has at most one of each
 
 
@@ -123,12 +124,13 @@ def _bounds(said: dict[str, Any], start: str) -> tuple[float, float]:
     return low, high
 
 
-def parse(text: str, inputs: Sequence[str] = ()) -> Equations:
+def parse(text: str, inputs: Sequence[str] = (), spare: bool = False) -> Equations:
     """Read a system of equations; the format is shown at the top of this module.
 
     Args:
         text: The statements.
         inputs: Names to treat as inputs besides those that the text declares.
+        spare: What is declared or defined but not used is left out instead of being an error or a warning.
 
     Raises:
         InputError: The text cannot be used; the message names the line and the piece.
@@ -161,13 +163,13 @@ def parse(text: str, inputs: Sequence[str] = ()) -> Equations:
         if (name := stack.pop()) in definitions and name not in used:
             stack += reversed(definitions[name].names())
         used[name] = None
-    known = dict.fromkeys([*declared, *extra])
+    known = dict.fromkeys(name for name in (*declared, *extra) if name in used or not spare)
     taken = {*RESERVED, *equations, *definitions, *known}
     parameters = {name: None for name in used if name not in taken}
     program = Program(definitions)
     for name, source in definitions.items():
         (program if name in used else Program(definitions)).definition(name)
-        if name not in used:
+        if name not in used and not spare:
             message = f"line {source.line}: the definition of '{name}' is never used; remove it or use it"
             warnings.warn(message, InputWarning, stacklevel=2)
     outputs = tuple(program.whole(source) for source in equations.values())
@@ -178,14 +180,17 @@ def parse(text: str, inputs: Sequence[str] = ()) -> Equations:
         if kind not in ("equation", "definition"):
             names, role = fitting.get(kind, (parameters, "a parameter"))
             if name not in names:
+                if spare:
+                    continue
                 problem = f"{kind} of '{name}', which is not {role} in the equations"
                 raise InputError(f"line {line}: {problem}{nearest(name, names) or '; remove it'}")
             said = {kind: given[kind][name] for kind in given if kind not in ROLES and name in given[kind]}
             last = max((lines[kind, name] for kind in said), default=line)
             if (pair := _bounds(said, f"line {last}: '{name}'")) != (-math.inf, math.inf):
                 bounds[name] = pair
+    said = {kind: {n: v for n, v in given[kind].items() if n in parameters} for kind in KINDS_OF_PARAMETERS}
     return Equations(
         *(tuple(equations), tuple(parameters), tuple(known), bounds),
-        *(given["fixed"], given["start"], given["scale"], given["prior"]),
+        *(said["fixed"], said["start"], said["scale"], said["prior"]),
         *(text, tuple(program.code), outputs),
     )

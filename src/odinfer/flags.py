@@ -7,7 +7,7 @@ import csv
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,32 +15,82 @@ from odinfer.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from odinfer.fit import Method
+    from odinfer.model import Model
     from odinfer.problem import Problem
 
 
 def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
     """Read the files and apply the flags that `fit` and `check` share."""
-    from odinfer.data import read_csv
     from odinfer.model import Model
+
+    return _posed(
+        Model.from_file(model), lambda inputs: Model.from_file(model, inputs), data, _known(flags), flags, notes
+    )
+
+
+def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
+    """A Problem per candidate; a flag about a name applies to those candidates that have it."""
+    from odinfer.optional_terms import from_file
+
+    known, found = _known(flags), []
+    families = [(path, from_file(path)) for path in models]
+    everything = {n for _, family in families for m in family for n in (*m.parameters, *m.states, *m.inputs)}
+    for flag, values in (*known.items(), ("input", flags["input"] or ())):
+        for name in values:
+            if name not in everything:
+                raise InputError(f"--{flag}: no candidate has '{name}'{nearest(name, sorted(everything))}")
+    for path, family in families:
+        for i, model in enumerate(family):
+            own = {*model.parameters, *model.states}
+            mine = {flag: {n: v for n, v in values.items() if n in own} for flag, values in known.items()}
+            inputs = [n for n in flags["input"] or () if n in (*model.parameters, *model.inputs)]
+
+            def again(given: list[str], path: Path = path, i: int = i) -> Model:
+                return from_file(path, given)[i]
+
+            found.append(_posed(model, again, data, mine, {**flags, "input": inputs}, notes))
+        if len(family) > 1:
+            notes.append(f"the optional terms of '{path.name}' make {len(family)} candidates")
+    return found
+
+
+def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the flags say is known beforehand: flag → name → value."""
+    return {
+        "set": {name: _interval(name, text) for name, text in _pairs("--set", flags["bounds"]).items()},
+        **{flag: _numbers(f"--{flag}", flags[flag]) for flag in ("fixed", "start", "sigma")},
+        "log": {name.strip(): "log" for text in flags["log"] or () for name in text.split(",")},
+        "prior": dict(_prior(text) for text in flags["prior"] or ()),
+    }
+
+
+def _posed(
+    system: Model,
+    again: Callable[[list[str]], Model],
+    data: Path,
+    known: Mapping[str, Mapping[str, Any]],
+    flags: Mapping[str, Any],
+    notes: list[str],
+) -> Problem:
+    """The problem of one model; `again` reads it with further names as inputs."""
+    from odinfer.data import read_csv
     from odinfer.problem import Problem
 
-    bounds = {name: _interval(name, text) for name, text in _pairs("--set", flags["bounds"]).items()}
-    fixed, start, sigma = (_numbers(f"--{flag}", flags[flag]) for flag in ("fixed", "start", "sigma"))
-    scale = {name.strip(): "log" for text in flags["log"] or () for name in text.split(",")}
-    prior = dict(_prior(text) for text in flags["prior"] or ())
-    system = Model.from_file(model)
     inputs = list(flags["input"] or ())
     for name in inputs:
         if name not in (*system.parameters, *system.inputs):
             raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
-    said = {*inputs, *bounds, *fixed, *start, *scale, *prior, *system.bounds, *system.start, *system.scale}
-    said |= {*system.fixed, *system.prior}
+    said = {*inputs, *(name for flag, values in known.items() if flag != "sigma" for name in values)}
+    said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
     for name in sorted({*system.parameters} & _columns(data) - said):
         inputs.append(name)
         notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
-    system = Model.from_file(model, inputs) if inputs else system
+    system = again(inputs) if inputs else system
     observed = read_csv(data, system.states, system.inputs, flags["replicates"])
-    return Problem(system, observed, bounds, fixed, prior, sigma, start, scale, flags["positive"])
+    k = known
+    return Problem(
+        system, observed, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["log"], flags["positive"]
+    )
 
 
 def _columns(path: Path) -> set[str]:

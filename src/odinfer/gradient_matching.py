@@ -13,6 +13,7 @@ from odinfer.kernels import kernel
 from odinfer.problem import Problem
 from odinfer.risk import Risk, Units
 from odinfer.smoother import smooth
+from odinfer.snapped import snapped_bayes
 from odinfer.solve import Solution
 
 Array = NDArray[np.float64]
@@ -41,8 +42,9 @@ def smooth_states(
     bounds: tuple[float, float] = (1e-10, 1e6),
     thorough: bool = False,
     weak_prior: bool = False,
+    snapped: bool = False,
 ) -> tuple[gp.Hyperparameters, ...]:
-    """Empirical Bayes for every state (one set for all if shared)."""
+    """Empirical Bayes for every state (one set for all if shared), with shapes from one grid if snapped."""
     series = []
     for k in range(len(problem.model.states)):
         seen = [np.isfinite(e.y[:, k]) for e in problem.data.experiments]
@@ -57,6 +59,8 @@ def smooth_states(
         None if np.isnan(s) else float((s / c) ** 2) for s, c in zip(problem.known_sigma, units.scale, strict=True)
     ]
     names, margin = (AUTO, _AUTO_MARGIN) if kernel_name == "auto" else ((kernel_name,), 0.0)
+    if snapped and not shared:
+        return tuple(snapped_bayes(series, names, known, margin, bounds, weak_prior))
     if shared:
         pooled = [[s for state in series for s in state]]
         return tuple(gp.empirical_bayes(pooled, names, known[:1], margin, bounds, thorough, weak_prior) * len(series))

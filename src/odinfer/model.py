@@ -68,20 +68,21 @@ class Model:
             seen.add(name)
 
     @staticmethod
-    def from_text(text: str, name: str = "model", inputs: Sequence[str] = ()) -> Model:
+    def from_text(text: str, name: str = "model", inputs: Sequence[str] = (), spare: bool = False) -> Model:
         """A model from equations such as "x' = -k*x"; see docs/equations.md for the whole language.
 
         Args:
             text: equations and declarations.
             name: shown in results.
             inputs: names to take as known inputs u(t) besides those the text declares.
+            spare: leave out what is declared but not used, instead of refusing it.
 
         Raises:
             InputError: naming the line and what to change.
         """
         from odinfer.equations import parse
 
-        e = parse(text, inputs)
+        e = parse(text, inputs, spare)
         return Model(
             e.field, e.states, e.parameters, e.inputs, name, e.bounds, e.fixed, e.start, e.scale, e.prior, e.text
         )
@@ -90,17 +91,7 @@ class Model:
     def from_file(path: str | Path, inputs: Sequence[str] = ()) -> Model:
         """A model from an `.ode` file; its name is the file's."""
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise InputError(f"model file '{path}' does not exist") from None
-        except IsADirectoryError:
-            raise InputError(f"model file '{path}' is a folder") from None
-        except UnicodeDecodeError:
-            raise InputError(f"model file '{path}' is not UTF-8 text; save it as UTF-8") from None
-        except OSError as error:
-            raise InputError(f"model file '{path}' cannot be read: {error.strerror}") from None
-        return Model.from_text(text, path.stem, inputs)
+        return Model.from_text(read_text(path), path.stem, inputs)
 
     def f(self, t: Any, x: Any, theta: Any, u: Any) -> Any:
         """The vector field as one JAX array (K,)."""
@@ -167,11 +158,23 @@ class Model:
         out = np.asarray(self._traced(t, x, theta, u))[:M]
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
-    def _traced(self, *arguments: Array) -> Any:
+    def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
+        """f (M, K) at M points t (M,), x (M, K), u (M, U), for one θ (P,) or one per point (M, P)."""
+        return np.asarray(self._traced(t, x, np.broadcast_to(theta, (len(t), len(self.parameters))), u, name="_values"))
+
+    @functools.cached_property
+    def _values(self) -> Callable[..., Any]:
+        from odinfer._jax import jax
+
+        self._check_indices()
+        compiled: Callable[..., Any] = jax.jit(jax.vmap(self.f))
+        return compiled
+
+    def _traced(self, *arguments: Array, name: str = "_linearised") -> Any:
         from odinfer._jax import jax
 
         try:
-            return self._linearised(*arguments)
+            return getattr(self, name)(*arguments)
         except InputError:
             raise
         except (jax.errors.JAXTypeError, TypeError, ValueError, IndexError, AttributeError, NameError) as error:
@@ -187,3 +190,17 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model '{self.name}': states {', '.join(self.states)}; parameters {', '.join(self.parameters)}"
+
+
+def read_text(path: Path) -> str:
+    """The text of a model file, or an error that says why it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"model file '{path}' does not exist") from None
+    except IsADirectoryError:
+        raise InputError(f"model file '{path}' is a folder") from None
+    except UnicodeDecodeError:
+        raise InputError(f"model file '{path}' is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"model file '{path}' cannot be read: {error.strerror}") from None

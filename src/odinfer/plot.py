@@ -93,27 +93,27 @@ def residuals_figure(fit: Fit) -> Figure:
 
 def gamma_figure(fit: Fit) -> Figure | None:
     """γ per state as bars on a logarithmic axis, coloured by verdict; None where γ was not estimated."""
-    shown = [k for k in _shown(fit) if fit.state_names[k] in fit.gamma]
-    if not shown:
+    states = [k for k in shown(fit) if fit.state_names[k] in fit.gamma]
+    if not states:
         return None
-    values = np.array([fit.gamma[fit.state_names[k]] for k in shown])
+    values = np.array([fit.gamma[fit.state_names[k]] for k in states])
     real = values[np.isfinite(values) & (values > 0)]
     low, high = (real.min(), real.max()) if len(real) else (1e-6, 1.0)
     low, high = 10.0 ** np.floor(np.log10(low) - 1), 10.0 ** np.ceil(np.log10(max(high, 1.0)) + 1)
-    names, rows = [_short(fit.state_names[k], 24) for k in shown], np.arange(len(shown))[::-1]
-    left, tall = 0.35 + 0.075 * max(map(len, names)), 0.3 * len(shown)
+    names, rows = [_short(fit.state_names[k], 24) for k in states], np.arange(len(states))[::-1]
+    left, tall = 0.35 + 0.075 * max(map(len, names)), 0.3 * len(states)
     figure = _figure(tall + 0.75)
     ax = _axes(figure, left, 0.5, _WIDTH - left - 0.2, tall + 0.1)
-    colours = [_verdict_colour(fit, fit.state_names[k]) for k in shown]
+    colours = [_verdict_colour(fit, fit.state_names[k]) for k in states]
     ends = np.clip(np.nan_to_num(values, nan=low), low, high)
     ax.barh(rows, ends - low, left=low, height=0.56, color=colours, zorder=3)
     high *= 100  # room for the words behind the bars
-    ax.set(xscale="log", xlim=(low, high), ylim=(-0.6, len(shown) - 0.4))
+    ax.set(xscale="log", xlim=(low, high), ylim=(-0.6, len(states) - 0.4))
     decades = np.arange(np.log10(low), np.log10(high) + 0.5, max(1, np.log10(high / low) // 8))
     # Plain words on given ticks: the usual ones of a logarithmic axis take longer to draw than all else.
     ax.set_xticks(10.0**decades, ["1" if d == 0 else f"1e{d:.0f}" for d in decades])
     ax.minorticks_off()
-    for row, end, value, k in zip(rows, ends, values, shown, strict=True):
+    for row, end, value, k in zip(rows, ends, values, states, strict=True):
         words = f"{number(value, 2)}  {fit.verdicts.get(fit.state_names[k], '')}"
         ax.annotate(words, (end, row), (5, 0), textcoords="offset points", va="center", fontsize=STYLE["small"],
                     color=STYLE["ink"], parse_math=False)  # fmt: skip
@@ -157,7 +157,7 @@ def _panels(fit: Fit, height: float = 0.0, title: float = 0.0, aside: float = 0.
 
     Rows are `height` inches tall, with `title` inches for a title; a share `aside` on the right is kept free.
     """
-    n = len(_shown(fit))
+    n = len(shown(fit))
     height = height or (2.2 if n > 2 else 2.7)
     columns = min(n, 2) if n <= 4 else 2 if aside and n <= 12 else 3 if n <= 12 else 4
     each, head = _WIDTH / columns, 0.36 + _ROW * (len(fit.experiments) > 1)
@@ -166,7 +166,7 @@ def _panels(fit: Fit, height: float = 0.0, title: float = 0.0, aside: float = 0.
     first, last = _span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t)))
     margin = 0.02 * (last - first) or 0.5
     panels = []
-    for i, k in enumerate(_shown(fit)):
+    for i, k in enumerate(shown(fit)):
         left, bottom = i % columns * each + _LEFT, total - head - (i // columns + 1) * height + _BOTTOM
         ax = _axes(figure, left, bottom, (each - _LEFT - 0.14) * (1 - aside), height - _BOTTOM - _TOP - title)
         ax.set_xlim(first - margin, last + margin)
@@ -252,11 +252,11 @@ def _noted(figure: Figure, fit: Fit) -> Figure:
     return figure
 
 
-def _shown(fit: Fit) -> list[int]:
-    """The states to draw, in their order; where there are too many, those that contradict the data come first."""
+def shown(fit: Fit, most: int = MOST) -> list[int]:
+    """The states to show, in their order; where there are too many, those that contradict the data come first."""
     every = list(range(len(fit.state_names)))
     wrong_first = sorted(every, key=lambda k: fit.verdicts.get(fit.state_names[k]) != CONTRADICTS)
-    return every if len(every) <= MOST else wrong_first[:MOST]
+    return every if len(every) <= most else wrong_first[:most]
 
 
 def _colours(fit: Fit) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from odinfer.information import Information
 from odinfer.methods.odin import Odin
 from odinfer.problem import Problem
 from odinfer.refine import Likelihood, Refined
+from odinfer.risk import Risk
 from odinfer.solve import gauss_newton
 from odinfer.trajectories import extended, refined_again
 from odinfer.uncertainty import Posterior
@@ -180,9 +182,15 @@ def _courses(problem: Problem, refined: Refined, parts: int) -> tuple[Course, ..
     return tuple(found)
 
 
+def _dense_risk(problem: Problem, method: Odin) -> Risk:
+    risk = replace(method, algebra="dense").risk(problem)
+    assert isinstance(risk, Risk)
+    return risk
+
+
 def _facts(problem: Problem, like: Likelihood, refined: Refined, info: Information) -> tuple[ds.Form, Facts, Array]:
     """The posterior's numbers with an integrator that is accurate enough, and v (P,) at the maximum."""
-    form, target = ds.of_risk(Odin(grid=1).risk(problem))
+    form, target = ds.of_risk(_dense_risk(problem, Odin(grid=1)))
     unknown = np.isnan(problem.known_sigma)
     E, K = len(refined.paths), len(unknown)
     free = np.full(int(unknown.sum()), np.inf)
@@ -283,7 +291,7 @@ def _of_odin(
         raise InputError("target='odin' knows the states inside the data only; leave out until")
     options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fit.options.items()}
     method = Odin(**options)
-    risk = method.risk(problem)
+    risk = _dense_risk(problem, method)
     gamma = np.array([fit.gamma[s] for s in problem.model.states])
     form, target = ds.of_risk(risk)
     theta = np.array([fit.stages["odin"].theta[p] for p in problem.model.parameters])

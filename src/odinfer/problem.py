@@ -57,7 +57,8 @@ class Problem:
             _check_names(option, given, known)
             object.__setattr__(self, option, {**getattr(m, option), **given})
         _check_names("sigma", self.sigma, m.states)
-        unseen = [s for s in m.states if s not in self.data.states]
+        observed = set(self.data.states)
+        unseen = [s for s in m.states if s not in observed]
         if unseen:
             raise InputError(
                 f"state '{unseen[0]}' is not observed in the data{nearest(unseen[0], self.data.states)} "
@@ -197,7 +198,7 @@ class Problem:
             u = self.inputs_at(i, e.t)
             bad = np.ones(x.shape, bool)
             for phi in trials:
-                bad &= ~np.isfinite(self.model.linearise(e.t, x, self.theta(phi), u)[0])
+                bad &= ~np.isfinite(self.model.evaluate(e.t, x, self.theta(phi), u))
             if bad.any():
                 n, k = np.argwhere(bad)[0]
                 at = ", ".join(f"{s} = {v:g}" for s, v in zip(self.model.states, x[n], strict=True))
@@ -210,8 +211,9 @@ class Problem:
 def _check_names(option: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
     if not isinstance(given, Mapping):
         raise InputError(f"{option} must be a dictionary by name, not {type(given).__name__}")
+    names = set(known)
     for name in given:
-        if name not in known:
+        if name not in names:
             raise InputError(f"{option}: the model has no '{name}'{nearest(str(name), known)}")
 
 

@@ -150,16 +150,24 @@ def paths_through(problem: Problem, curves: Sequence[tuple[Array, Array, Array]]
 
 
 def refine(
-    problem: Problem, scale: Array, paths: Sequence[Path], phi: Array, max_iterations: int = 60
+    problem: Problem,
+    scale: Array,
+    paths: Sequence[Path],
+    phi: Array,
+    max_iterations: int = 60,
+    accuracy: float = ACCURATE,
 ) -> Refined | None:
-    """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached."""
+    """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached.
+
+    The mesh is made finer until the trajectory is accurate, in units of the states' scales.
+    """
     like = Likelihood(problem, scale)
     point = _approach(like, tuple(paths), phi)
     if point is None:
         return None
     for _ in range(4):  # the mesh is judged where the optimisation ends
         point, iterations, converged = _maximise(like, point, max_iterations)
-        finer = [path.refined(point.phi, scale, ACCURATE) for path in point.paths]
+        finer = [path.refined(point.phi, scale, accuracy) for path in point.paths]
         if all(f is None for f in finer):
             break
         better = _restored(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)

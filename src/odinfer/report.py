@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Truth = Mapping[str, float] | None
 
 _WIDTH = 100  # columns of text
+_ROWS = 100  # states in a table
 _STAGES = {"odin": "ODIN stage", "refined": "refined stage"}
 _FIGURES = {
     "states": plot.states_figure,
@@ -57,6 +58,8 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     """The result in a sentence: whether it can be used, and which equations contradict the data."""
     if not fit.converged:
         return f"Do not rely on these numbers: the fit {fit.status}."
+    if fit.method == "gpr":
+        return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
     if not wrong:
         judged = all(name in fit.verdicts for name in fit.state_names)
@@ -66,7 +69,7 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     others = f"; consistent equations are at {number(max(right), 2)}" if right else ""
     if 1e-300 < min(right, default=0.0) < 0.5 * max(right, default=0.0):
         others = f"; consistent equations are at {number(max(right), 2)} or less"
-    names = [*wrong[:5], f"{len(wrong) - 5} more"] if len(wrong) > 5 else wrong
+    names = _few(wrong)
     subject = "The equation for" if len(wrong) == 1 else "The equations for"
     verb = "contradicts" if len(wrong) == 1 else "contradict"
     return f"{subject} {_and(names)} {verb} the data ({gamma} = {_and(values)}{others})."
@@ -200,11 +203,12 @@ def interval_facts(fit: Fit) -> list[str]:
 
 
 def state_table(fit: Fit) -> Table:
-    """A row per state: γ and its verdict, the noise, and how far observations are from the estimate."""
+    """A row per state shown: γ and its verdict, the noise, and how far observations are from the estimate."""
     residuals = np.concatenate([e.y - store.estimate(e)[0] for e in fit.experiments.values()])
     observed = np.concatenate([np.isfinite(e.y) for e in fit.experiments.values()]).sum(0)
     rows = []
-    for k, name in enumerate(fit.state_names):
+    for k in plot.shown(fit, _ROWS):
+        name = fit.state_names[k]
         r = residuals[np.isfinite(residuals[:, k]), k]
         rmse = float(np.sqrt(np.mean(r**2))) if len(r) else np.nan
         gamma, sigma = fit.gamma.get(name, np.nan), fit.sigma.get(name, np.nan)
@@ -233,8 +237,11 @@ def facts(fit: Fit) -> list[str]:
         kinds: dict[str, list[str]] = {}
         for state, kernel in d["kernels"].items():
             kinds.setdefault(str(kernel), []).append(state)
-        each = (k if len(kinds) == 1 else f"{k} for {_and(names)}" for k, names in kinds.items())
+        each = (k if len(kinds) == 1 else f"{k} for {_and(_few(names))}" for k, names in kinds.items())
         lines.append(f"Kernel: {', '.join(each)}.")
+    if len(fit.state_names) > _ROWS:
+        many = f"Tables show {_ROWS} and pictures {plot.MOST} of {len(fit.state_names)} states"
+        lines.append(f"{many}, those that contradict the data first; the other files and the fit itself have all.")
     lines += interval_facts(fit)
     if "seconds" in d:
         lines.append(f"Time taken: {d['seconds']:.2g} s; seed {fit.seed}.")
@@ -309,6 +316,10 @@ def _plain(text: str, most: int = 0) -> str:
     """Without line breaks and control characters, which a terminal would obey, and cut to `most` characters."""
     text = "".join(c if c.isprintable() else " " for c in text)
     return text[: most - 3] + "..." if most and len(text) > most else text
+
+
+def _few(names: Sequence[str]) -> Sequence[str]:
+    return [*names[:5], f"{len(names) - 5} more"] if len(names) > 5 else names
 
 
 def _and(names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,6 +160,21 @@ class Regression:
         t, y = np.concatenate([e.t for e in data]), units.standard(np.concatenate([e.y for e in data]))
         return Regression(problem, units, k, t, u, y, tuple(rows), tuple(ridges), tuple(C), tuple(dC), smoothed)
 
+    def between(self, points: int) -> Regression:
+        """The same curves at `points` per gap between the times of every experiment, where nothing is observed."""
+        rows, C, dC, times, inputs, start = [], [], [], [], [], 0
+        for i, (e, found) in enumerate(zip(self.problem.data.experiments, self.ridges, strict=True)):
+            t = gm.finer_grid(e.t, points)[0]
+            rows.append(slice(start, start := start + len(t)))
+            fine, unit = ((v - e.t[0]) / self.units.time for v in (t, e.t))
+            grams = [self.kernel.gram(fine, unit, r.shape) for r in found]
+            C.append(np.stack([g.C for g in grams]))
+            dC.append(np.stack([g.dC for g in grams]))
+            times.append(t)
+            inputs.append(self.problem.inputs_at(i, t))
+        t, y = np.concatenate(times), np.full((start, self.y.shape[1]), np.nan)
+        return replace(self, t=t, u=np.concatenate(inputs), y=y, rows=tuple(rows), C=tuple(C), dC=tuple(dC))
+
     @property
     def freedom(self) -> Array:
         """Degrees of freedom (K,) that the smoothers used."""
@@ -212,3 +227,55 @@ class Regression:
             "ridge": {n: [r.ridge for r in found] for n, found in of.items()},
             "shape": {n: [r.shape.tolist() for r in found] for n, found in of.items()},
         }
+
+
+def levenberg(
+    regression: Regression,
+    x: Array,
+    slope: Array,
+    weight: Array,
+    phi: Array,
+    logs: NDArray[np.bool_],
+    iterations: int,
+) -> tuple[Array, Array]:
+    """Levenberg–Marquardt on φ (R, F) for R runs side by side, each with its own x and ẋ (R, M, K).
+
+    Args:
+        weight: of every residual; broadcasts to (R, M, K).
+
+    Returns:
+        φ (R, F) inside its bounds, and the squared mismatch (R,), which never rises; inf where not finite.
+    """
+    R, F = phi.shape
+    limits = np.array([regression.problem.limits(n) for n in regression.problem.free]).reshape(-1, 2)
+    low, high = (np.where(logs, np.log(np.clip(v, 1e-10, 1e10)), v) for v in limits.T)
+
+    def residual(phi: Array) -> tuple[Array, Array, Array]:
+        f, ft = regression.field(x, phi, logs)
+        r = (weight * (f - slope)).reshape(R, -1)
+        J = (weight[..., None] * ft).reshape(R, r.shape[1], F)
+        cost = np.einsum("rn,rn->r", r, r)
+        fine = np.isfinite(cost) & np.isfinite(J).all((1, 2))
+        return np.where(fine, cost, np.inf), np.where(fine[:, None], r, 0.0), np.where(fine[:, None, None], J, 0.0)
+
+    damping = np.full(R, 1e-2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        phi = np.clip(phi, low, high)
+        cost, r, J = residual(phi)
+        for _ in range(iterations if F else 0):
+            H, g = np.swapaxes(J, 1, 2) @ J, (np.swapaxes(J, 1, 2) @ r[..., None])[..., 0]
+            free = ~(((phi <= low) & (g > 0)) | ((phi >= high) & (g < 0)))  # those at a bound that would leave it stay
+            H = H * (free[:, :, None] & free[:, None, :])
+            d = np.einsum("rii->ri", H)
+            d += damping[:, None] * d + 1e-12 * (1.0 + d.max(1, keepdims=True)) + ~free
+            step = np.linalg.solve(H, -(g * free)[..., None])[..., 0]
+            trial = np.clip(phi + np.where(logs, np.clip(step, -2.0, 2.0), step), low, high)
+            new_cost, new_r, new_J = residual(trial)
+            better = new_cost < cost
+            settled = np.where(better, cost - new_cost <= 1e-7 * cost, damping > 1e3)
+            phi = np.where(better[:, None], trial, phi)
+            r, J = np.where(better[:, None], new_r, r), np.where(better[:, None, None], new_J, J)
+            cost, damping = np.where(better, new_cost, cost), damping * np.where(better, 0.2, 5.0)
+            if settled.all():
+                break
+    return phi, cost

@@ -16,6 +16,7 @@ from odinfer.model import Model
 
 Array = NDArray[np.float64]
 
+_DENSE_UP_TO = 500  # states for which LSODA may hold and factor a full Jacobian
 _MOST_EVALUATIONS = 20_000  # of the right-hand side, between two times at which it is restarted
 
 
@@ -92,9 +93,10 @@ def _integrate(
                 raise _Stopped
             return rhs(now, state)
 
+        solver = "LSODA" if len(x) <= _DENSE_UP_TO else "DOP853"
         with warnings.catch_warnings(), contextlib.suppress(_Stopped):
             warnings.simplefilter("ignore")  # LSODA's remarks on a solution that blows up
-            y = solve_ivp(limited, (a, times[-1]), x, "LSODA", t_eval=times, rtol=rtol, atol=atol).y.T
+            y = solve_ivp(limited, (a, times[-1]), x, solver, t_eval=times, rtol=rtol, atol=atol).y.T
             found[: len(y)] = y
         return found
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from odinfer.risk import Normal, Risk, best_gamma
+from odinfer.problem import Problem
+from odinfer.risk import Linear, Normal, Risk, best_gamma
 
 Array = NDArray[np.float64]
 
@@ -40,8 +42,31 @@ class Solution:
     converged: bool
 
 
+class Objective(Protocol):
+    """What the optimisers need of a risk, for few states (risk.py) or many (sparse_risk.py)."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def w(self) -> Array: ...
+    @property
+    def z_bounds(self) -> tuple[Array, Array]: ...
+    def linearise(self, z: Array, phi: Array) -> Any: ...
+    def mismatch(self, z: Array, f: Array) -> Array: ...
+    def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float: ...
+    def state_terms(self, z: Array, phi: Array) -> float: ...
+    def gamma_terms(self, e: Array, gamma: Array) -> float: ...
+    def gradient(self, z: Array, lin: Any, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]: ...
+
+
+class Steps(Protocol):
+    """Steps from one point: damping ↦ δz (M, K), δφ (F,), and whether a bound matters."""
+
+    def __call__(self, damping: float) -> tuple[Array, Array, bool]: ...
+
+
 def gauss_newton(
-    risk: Risk,
+    risk: Objective,
     z: Array,
     phi: Array,
     rule: GammaRule,
@@ -49,6 +74,7 @@ def gauss_newton(
     tolerance: float = 1e-6,
     rival: float = np.inf,
     gamma: Array | float = 1.0,
+    steps: Callable[..., Steps] | None = None,
 ) -> Solution:
     """Levenberg–Marquardt on (z, φ) within bounds, γ at its exact minimum after every step.
 
@@ -58,6 +84,7 @@ def gauss_newton(
         rule: how γ is treated.
         gamma: where it starts, (K,) or one value.
         rival: the risk of a better solution; the search ends early once it is clear that it stays above.
+        steps: (risk, z, linearisation, mismatch, γ, φ) ↦ the steps from there; dense algebra if not given.
     """
     z_low, z_high = risk.z_bounds
     p_low, p_high = risk.problem.phi_bounds
@@ -72,10 +99,10 @@ def gauss_newton(
     damping, gain = 1e-3, np.inf
     memory = _Anderson()
     for iteration in range(1, max_iterations + 1):
-        normal = risk.normal(z, lin, e, gamma, phi)
+        step = (steps or _dense_steps)(risk, z, lin, e, gamma, phi)
         first = True
         while True:
-            dz, dphi, bounded = _bounded_step(risk, normal, damping, z, phi)
+            dz, dphi, bounded = step(damping)
             if first and not bounded and gain < 1.0:  # close enough for the steps to be nearly linear
                 dz, dphi = memory.extrapolate(z, phi, dz, dphi)
                 first = False
@@ -104,6 +131,11 @@ def gauss_newton(
         if iteration >= 4 and value - 10.0 * gain > rival:
             return Solution(z, phi, gamma, value, iteration, False)
     return Solution(z, phi, gamma, value, max_iterations, False)
+
+
+def _dense_steps(risk: Any, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> Steps:
+    normal = risk.normal(z, lin, e, gamma, phi)
+    return lambda damping: _bounded_step(risk, normal, damping, z, phi)
 
 
 class _Anderson:
@@ -234,7 +266,7 @@ def _step(risk: Risk, normal: Normal, damping: float, pins: _Pins | None) -> tup
 
 
 def lbfgsb(
-    risk: Risk,
+    risk: Objective,
     z: Array,
     phi: Array,
     rule: GammaRule,

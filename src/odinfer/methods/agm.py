@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +15,20 @@ from odinfer import density as ds
 from odinfer.errors import InputError, nearest
 from odinfer.fit import Fit, Progress
 from odinfer.methods import preset
+from odinfer.methods.sampling import SamplerOptions
+from odinfer.population import State, respaced, rounds_of, shaped
 from odinfer.problem import Problem
 
 Array = NDArray[np.float64]
 
 GAMMAS = ("sampled", "2^-j", "10^-j")
 PRIORS = ("uniform", "gamma")
-_WANTED = 0.25  # acceptance of moves, in the middle of the authors' 20–30 %
-_SWAPS = 0.5  # and of swaps, in the middle of their 45–55 %
 _CHUNK = 250  # rounds between two reports of progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agm(ch.SamplerOptions):
-    """AGM with its options; those of all samplers are in `odinfer.chains.SamplerOptions`.
+class Agm(SamplerOptions):
+    """AGM with its options; those of all samplers are in `odinfer.methods.sampling.SamplerOptions`.
 
     Chain j of a population has the density p(y|x) [N(x|0,C) N(f − Dx|0, A+γI)]^β p(θ) p(γ) with β = (j/J)⁵ at first:
     tempering never touches the data. All chains move once per round, which counts as J iterations of the paper; then
@@ -43,10 +42,11 @@ class Agm(ch.SamplerOptions):
         populations: independent ladders, which R-hat compares.
         gamma: "sampled" per state with prior Exp(1); or tied to the chain, "2^-j" or "10^-j".
         prior: of parameters for which the problem has none: "uniform" within their bounds, or "gamma", Γ(4, rate 2).
-        shares: of all moves that are of γ and of x, the rest being of θ; the authors' are 0.01 and 0.15.
+        shares: of all moves that are of one γ_k, of one x_k, and of everything at once in the shape that the posterior
+            has around its mean; the rest are of one θ_j. The authors' are 0.01, 0.15 and 0.
         respace: move the temperatures until about half of all swaps are accepted.
-        step_x, step_theta, step_gamma: step widths at first, of x in GP posterior standard deviations, of θ (or log θ)
-            and of log γ.
+        step_x, step_theta, step_gamma, step_all: step widths at first, of x in GP posterior standard deviations, of θ
+            (or log θ), of log γ, and of everything in posterior standard deviations.
     """
 
     iterations: int = 1_000_000
@@ -56,10 +56,11 @@ class Agm(ch.SamplerOptions):
     gamma: str = "sampled"
     prior: str = "uniform"
     respace: bool = True
-    shares: tuple[float, float] = (0.1, 0.4)
+    shares: tuple[float, float, float] = (0.15, 0.05, 0.75)
     step_x: float = 0.3
     step_theta: float = 0.1
     step_gamma: float = 1.0
+    step_all: float = 0.3
 
     name = "agm"
 
@@ -77,9 +78,12 @@ class Agm(ch.SamplerOptions):
             raise InputError(f"iterations must be at least 16 per chain, not {self.iterations} for {self.chains}")
         if not 0 < self.burn_in < 1:
             raise InputError(f"burn_in must be a share between 0 and 1, not {self.burn_in}")
-        if len(self.shares) != 2 or min(self.shares) <= 0 or sum(self.shares) >= 1:
-            raise InputError(f"shares must be two positive numbers with a sum below 1, not {self.shares}")
-        for option in ("step_x", "step_theta", "step_gamma"):
+        if len(self.shares) != 3 or min(self.shares[:2]) <= 0 or self.shares[2] < 0 or sum(self.shares) >= 1:
+            raise InputError(
+                "shares must be three numbers with a sum below 1, positive but for the last, which may be 0, "
+                f"not {self.shares}"
+            )
+        for option in ("step_x", "step_theta", "step_gamma", "step_all"):
             if not 0 < getattr(self, option) < np.inf:
                 raise InputError(f"{option} must be positive, not {getattr(self, option)}")
 
@@ -95,7 +99,7 @@ class Agm(ch.SamplerOptions):
             "protein_transduction": {"kernel": "sigmoid", "scale_time": False},
         }
         common: dict[str, Any] = {
-            "start": "paper", "iterations": 300_000, "populations": 1, "shares": (0.01, 0.15),
+            "start": "paper", "iterations": 300_000, "populations": 1, "shares": (0.01, 0.15, 0.0),
             "prior": "gamma", "thorough": True, "hyper_bounds": (1e-6, 100.0), "weak_prior": False,
         }  # fmt: skip
         return Agm(**common | preset(system, presets) | changes)
@@ -119,108 +123,12 @@ class Agm(ch.SamplerOptions):
         return ch.to_fit(self, seed, risk, draws)
 
 
-class State(NamedTuple):
-    """All chains of all populations, axes (populations, chains, ...).
-
-    Attributes:
-        z, phi, log_gamma: (..., K, M), (..., F), (..., K).
-        data, experts, prior: logs of p(y|x), of the tempered factors and of p(θ) p(γ), at these.
-    """
-
-    z: Any
-    phi: Any
-    log_gamma: Any
-    data: Any
-    experts: Any
-    prior: Any
-
-
 def ladder(method: Agm, K: int) -> tuple[Array, Array]:
     """Temperatures β (J,) and starting or tied log γ (J, K)."""
     j = np.arange(1, method.chains + 1)
     base = {"sampled": 1.0, "2^-j": 2.0, "10^-j": 10.0}[method.gamma]
     tied = np.log(0.1) if base == 1.0 else -j * np.log(base)
     return (j / method.chains) ** 5.0, np.broadcast_to(np.broadcast_to(tied, j.shape)[:, None], (len(j), K)).copy()
-
-
-@functools.lru_cache(maxsize=16)
-def _rounds(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Compiled: the logs of all factors at a state, and rounds of moves and swaps, as many as there is noise for."""
-    from odinfer._jax import jax, jnp
-
-    def factors(target: ds.Target, z: Any, phi: Any, log_gamma: Any) -> tuple[Any, Any, Any]:
-        gamma = jnp.exp(log_gamma)
-        f = ds.field(form, target, z, phi)
-        experts = ds.log_gp(target, z) + ds.log_gradient(target, z, f, gamma)
-        prior = ds.log_prior(form, target, phi)
-        inside = ((phi >= target.phi_low) & (phi <= target.phi_high)).all()
-        inside &= ((z >= target.z_low[:, None]) & (z <= target.z_high[:, None])).all()
-        if sampled:
-            prior += (log_gamma - gamma).sum()  # Exp(1) on the scale of log γ
-        return ds.log_data(target, z), experts, jnp.where(inside, prior, -jnp.inf)
-
-    def move(target: ds.Target, root: Any, shares: Any, s: State, beta: Any, widths: Any, noise: Any) -> Any:
-        """One Metropolis move of one chain: of γ_k, of x_k as a whole, or of θ_j."""
-        what, which, log_v, normals = noise
-        K, F = s.z.shape[0], s.phi.shape[0]
-        of_gamma = what < shares[0] if sampled else jnp.zeros((), bool)
-        of_x = (what < shares[0] + shares[1]) & ~of_gamma if F else ~of_gamma
-        k, j = (which * K).astype(int), (which * max(F, 1)).astype(int)
-        coordinate = jnp.where(of_gamma, K + F + k, jnp.where(of_x, k, K + j))
-        step = widths[coordinate]
-        here = jnp.arange(K) == k
-        z = s.z + jnp.where(here & of_x, step, 0.0)[:, None] * (root[k] @ normals)
-        phi = s.phi + jnp.where((jnp.arange(F) == j) & ~of_x & ~of_gamma, step * normals[0], 0.0)
-        log_gamma = s.log_gamma + jnp.where(here & of_gamma, step * normals[0], 0.0)
-        new = State(z, phi, log_gamma, *factors(target, z, phi, log_gamma))
-        rise = new.data - s.data + beta * (new.experts - s.experts) + new.prior - s.prior
-        accept = log_v < rise  # False where f is not finite
-        kept = jax.tree.map(lambda a, b: jnp.where(accept, a, b), new, s)
-        return kept, coordinate, accept
-
-    def swap(target: ds.Target, s: State, beta: Any, odd: Any, log_v: Any) -> Any:
-        """Exchange chains 0–1, 2–3, … or 1–2, 3–4, … of one population, γ staying where it is tied."""
-        J = beta.shape[0]
-        index = jnp.arange(J)
-        partner = jnp.where((index + odd) % 2 == 0, index + 1, index - 1)
-        partner = jnp.where((partner < 0) | (partner >= J), index, partner)
-        other = jax.tree.map(lambda a: a[partner], s)
-        if not sampled:
-            parts = jax.vmap(factors, (None, 0, 0, 0))(target, other.z, other.phi, s.log_gamma)
-            other = State(other.z, other.phi, s.log_gamma, *parts)
-        # Data and prior factors are the same before and after an exchange.
-        gain = beta * (other.experts - s.experts)
-        accept = (log_v[jnp.minimum(index, partner)] < gain + gain[partner]) & (partner != index)
-        swapped = jax.tree.map(lambda a, b: jnp.where(accept.reshape(-1, *[1] * (a.ndim - 1)), a, b), other, s)
-        lower = partner > index
-        return swapped, jnp.where(lower, accept, False), lower
-
-    def run(target: ds.Target, root: Any, shares: Any, s: State, beta: Any, tuning: Any, noise: Any, gain: Any) -> Any:
-        each = jax.vmap(jax.vmap(move, (None, None, None, 0, 0, 0, 0)), (None, None, None, 0, None, None, 0))
-
-        def one(carry: Any, noise: Any) -> Any:
-            s, widths, n, sums = carry
-            s, coordinate, accept = each(target, root, shares, s, beta, widths, noise[:4])
-            rows = jnp.broadcast_to(jnp.arange(beta.shape[0]), coordinate.shape)
-            tried = jnp.zeros_like(widths).at[rows, coordinate].add(1.0)
-            taken = jnp.zeros_like(widths).at[rows, coordinate].add(accept.astype(float))
-            n = n + tried
-            # Robbins–Monro on log widths, by how often the coordinate was tried; no gain once the draws count.
-            widths = widths * jnp.exp(gain * (taken - _WANTED * tried) / jnp.maximum(n, 1.0) ** 0.6)
-            odd, log_v = noise[4:]
-            s, swapped, lower = jax.vmap(swap, (None, 0, None, None, 0))(target, s, beta, odd, log_v)
-            top = jax.tree.map(lambda a: a[:, -1], s)
-            more = (top.z.sum(0), (top.z**2).sum(0), jnp.exp(top.log_gamma).sum(0), swapped.sum(0), lower.sum(0))
-            sums = jax.tree.map(jnp.add, sums, (*more, tried, taken))
-            return (s, widths, n, sums), top.phi
-
-        none, zero, zeros = jnp.zeros_like(tuning[0]), jnp.zeros_like(s.z[0, 0]), jnp.zeros(beta.shape, int)
-        sums = (zero, zero, jnp.zeros_like(s.log_gamma[0, 0]), zeros, zeros, none, none)
-        (s, *tuning, sums), trace = jax.lax.scan(one, (s, *tuning, sums), noise)
-        return s, tuple(tuning), sums, trace
-
-    everywhere = jax.jit(jax.vmap(jax.vmap(factors, (None, 0, 0, 0)), (None, 0, 0, 0)))
-    return everywhere, jax.jit(run)
 
 
 def _sample(
@@ -230,43 +138,48 @@ def _sample(
     clock = time.perf_counter()
     P, J, (K, M), F = m.populations, m.chains, target.y.shape, phi.shape[1]
     rng = np.random.default_rng([seed, 2])
-    factors, run = _rounds(form, m.gamma == "sampled")
+    factors, hessians, run = rounds_of(form, m.gamma == "sampled")
     beta, log_gamma = ladder(m, K)
     z, phi = z.reshape(P, J, K, M), phi.reshape(P, J, F)
     log_gamma = np.broadcast_to(log_gamma, (P, J, K))
     state = State(z, phi, log_gamma, *factors(target, z, phi, log_gamma))
     # Steps of x_k have the shape of the GP's posterior covariance: rough ones would never be accepted.
     root = np.linalg.cholesky(np.linalg.inv(target.C_inv + target.weight[:, :, None] * np.eye(M)))
-    widths = np.r_[np.full(K, m.step_x), np.full(F, m.step_theta), np.full(K, m.step_gamma)]
+    widths = np.r_[np.full(K, m.step_x), np.full(F, m.step_theta), np.full(K, m.step_gamma), m.step_all]
+    v = np.concatenate([z.reshape(P, J, -1), phi, log_gamma][: 3 if m.gamma == "sampled" else 2], -1).mean((0, 1))
+    whole = shaped(np.asarray(hessians(target, np.tile(v, (J, 1)))), beta)
     tuning = (np.tile(widths, (J, 1)), np.zeros((J, len(widths))))
     rounds = -(-m.iterations // J)
     size = min(_CHUNK, max(rounds // 8, 1))
     total = -(-rounds // size)
     before = max(1, round(m.burn_in * total))
     traces, sums = [], []
-    shares = np.array([m.shares[0] if m.gamma == "sampled" else 0.0, m.shares[1]])
+    shares = np.array([m.shares[0] if m.gamma == "sampled" else 0.0, *m.shares[1:]])
     for c in range(total):
         say("sampling" if c >= before else "adapting", 0.1 + 0.9 * c / total)
         log_v = np.log(np.maximum(rng.random((2, size, P, J)), 1e-300))
         noise = (
-            rng.random((size, P, J)), rng.random((size, P, J)), log_v[0], rng.standard_normal((size, P, J, M)),
+            rng.random((size, P, J)), rng.random((size, P, J)), log_v[0], rng.standard_normal((size, P, J, len(v))),
             rng.integers(0, 2, size), log_v[1],
         )  # fmt: skip
         gain = 2.0 if c < before else 0.0
-        state, tuning, part, trace = run(target, root, shares, state, beta, tuning, noise, gain)
+        state, tuning, part, trace = run(target, (root, whole), shares, state, beta, tuning, noise, gain)
         if c >= before:
             traces.append(np.asarray(trace))
             sums.append([np.asarray(v) for v in part])
-        elif m.respace and m.gamma == "sampled":
+            continue
+        if m.respace and m.gamma == "sampled":
             beta = respaced(beta, np.asarray(part[3]), np.asarray(part[4]))
-    z_sum, z_square, gamma, swapped, proposed, tried, taken = (np.sum(v, 0) for v in zip(*sums, strict=True))
+        if m.shares[2] and c < before // 2:
+            whole = shaped(np.asarray(hessians(target, np.asarray(part[7]) / (P * size))), beta)
+    z_sum, z_square, gamma, swapped, proposed, tried, taken, _ = (np.sum(v, 0) for v in zip(*sums, strict=True))
     count = P * len(sums) * size
     mean = z_sum / count
-    names = ["states"] * K + [form.model.parameters[j] for j in form.free] + ["gamma"] * K
+    names = ["states"] * K + [form.model.parameters[j] for j in form.free] + ["gamma"] * K + ["all"]
     acceptance = {
         name: float(taken[-1, at].sum() / max(tried[-1, at].sum(), 1.0))
         for name in dict.fromkeys(names)
-        if (at := [i for i, n in enumerate(names) if n == name])
+        if (at := [i for i, n in enumerate(names) if n == name]) and tried[-1, at].any()
     }
     return ch.Draws(
         np.swapaxes(np.concatenate(traces), 0, 1), mean.T,
@@ -278,12 +191,3 @@ def _sample(
             "iterations": total * size * J,
         },
     )  # fmt: skip
-
-
-def respaced(beta: Array, swapped: Array, proposed: Array) -> Array:
-    """Temperatures (J,) with gaps narrowed where fewer than half of the swaps succeed and widened where more do."""
-    if len(beta) < 2:
-        return beta
-    rate = swapped[:-1] / np.maximum(proposed[:-1], 1)
-    gaps = -np.diff(np.log(beta)) * np.exp(np.clip(rate - _SWAPS, -0.3, 0.3))
-    return np.asarray(np.exp(np.r_[np.cumsum(gaps[::-1])[::-1], 0.0]))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,39 +17,43 @@ from odinfer import density as ds
 from odinfer.errors import InputError, nearest
 from odinfer.fit import Fit, Progress
 from odinfer.methods import preset
+from odinfer.methods.sampling import SamplerOptions
 from odinfer.problem import Problem
 
 Array = NDArray[np.float64]
 
-SAMPLERS = ("metropolis", "nuts")
+SAMPLERS = ("auto", "metropolis", "nuts")
+# Draws and burn-in per chain: of the random walk in sweeps over all coordinates, of which Lotka–Volterra at the default
+# γ needs about 300 for an independent draw of θ.
+_LENGTHS = {"metropolis": (40_000, 2000), "nuts": (1000, 500)}
 _CHUNK, _CHUNK_NUTS = 250, 100  # sweeps or draws between two reports of progress
 _WANTED, _WANTED_NUTS = 0.44, 0.8  # acceptance at which a walk over one coordinate, or NUTS, is most efficient
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fgpgm(ch.SamplerOptions):
-    """FGPGM with its options; those of all samplers are in `odinfer.chains.SamplerOptions`.
+class Fgpgm(SamplerOptions):
+    """FGPGM with its options; those of all samplers are in `odinfer.methods.sampling.SamplerOptions`.
 
-    The paper runs one chain of 300,000 sweeps from random starts (see `paper`). The default is shorter, because its
-    chains start around ODIN's solution and find their step widths themselves; the status says if it was too short.
+    The paper runs one chain of 300,000 sweeps from random starts (see `paper`). The default needs far fewer draws,
+    because its chains start around ODIN's solution and find their step widths themselves; the status says if they
+    were too few. The options in the Fit are those that "auto" and None came to.
 
     Args:
         sampler: "metropolis", the authors' random walk over one coordinate at a time with Gaussian steps truncated
-            to the bounds; or "nuts", which needs blackjax and far fewer draws.
+            to the bounds; "nuts", which needs blackjax and far fewer draws; or "auto": NUTS where blackjax is there.
         gamma: variance of the mismatch between f and the GP's derivative, in standardised units.
         chains: how many, side by side.
-        draws: kept per chain: sweeps over all coordinates, of which Lotka–Volterra at the default γ needs about 300
-            for an independent draw of θ; or draws of NUTS, of which 1,000 with a burn_in of 500 are plenty.
-        burn_in: sweeps or draws before them, in which the step widths adapt.
+        draws: kept per chain: draws of NUTS, 1,000 if None, or sweeps over all coordinates, 40,000 if None.
+        burn_in: draws or sweeps before them, in which the step widths adapt; 500 or 2,000 if None.
         adapt: let the step widths of the random walk adapt; otherwise they stay as given.
         step_x, step_theta: step widths of the random walk for standardised states and for θ, at first.
     """
 
-    sampler: str = "metropolis"
+    sampler: str = "auto"
     gamma: float = 1e-2
     chains: int = 4
-    draws: int = 40_000
-    burn_in: int = 2000
+    draws: int | None = None
+    burn_in: int | None = None
     adapt: bool = True
     step_x: float = 0.075
     step_theta: float = 0.1
@@ -64,6 +69,8 @@ class Fgpgm(ch.SamplerOptions):
                 raise InputError(f"{option} must be positive, not {getattr(self, option)}")
         for option, least in (("chains", 1), ("draws", 4), ("burn_in", 0)):
             value = getattr(self, option)
+            if value is None and option != "chains":
+                continue
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{option} must be a whole number from {least} on, not {value!r}")
 
@@ -86,28 +93,44 @@ class Fgpgm(ch.SamplerOptions):
             },
         }  # fmt: skip
         common: dict[str, Any] = {
-            "start": "paper", "chains": 1, "draws": 300_000, "burn_in": 1000, "adapt": False, "step_x": 0.075,
-            "state_range": 3.0, "hyper_bounds": (1e-6, 100.0), "thorough": True, "weak_prior": False,
+            "start": "paper", "sampler": "metropolis", "chains": 1, "draws": 300_000, "burn_in": 1000, "adapt": False,
+            "step_x": 0.075, "state_range": 3.0, "hyper_bounds": (1e-6, 100.0), "thorough": True, "weak_prior": False,
         }  # fmt: skip
         return Fgpgm(**common | preset(system, presets) | changes)
 
     @staticmethod
     def quick(**changes: Any) -> Fgpgm:
         """A cheap configuration, to see that everything works."""
-        return Fgpgm(**{"chains": 2, "draws": 500, "burn_in": 250} | changes)
+        cheap: dict[str, Any] = {"sampler": "metropolis", "chains": 2, "draws": 500, "burn_in": 250}
+        return Fgpgm(**cheap | changes)
+
+    def decided(self) -> Fgpgm:
+        """The same with nothing left open: which sampler, and how long it runs."""
+        sampler = self.sampler
+        if sampler == "auto":
+            sampler = "nuts" if importlib.util.find_spec("blackjax") else "metropolis"
+        draws, burn_in = replace(self, sampler=sampler).lengths
+        return replace(self, sampler=sampler, draws=draws, burn_in=burn_in)
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Draws and burn-in of each chain."""
+        draws, burn_in = _LENGTHS[self.sampler]
+        return draws if self.draws is None else self.draws, burn_in if self.burn_in is None else self.burn_in
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Posterior means of θ and states, with draws; see `odinfer.fit`."""
         say = progress or (lambda what, share: None)
-        if self.sampler == "nuts":
+        m = self.decided()
+        if m.sampler == "nuts":
             ch.blackjax()
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.02)
         risk, form, target, z, phi = self.begin(problem, self.gamma, self.chains, seed, (ds.FLAT, 0.0, 1.0))
-        draws = (_nuts if self.sampler == "nuts" else _metropolis)(self, form, target, z, phi, seed, say)
+        draws = (_nuts if m.sampler == "nuts" else _metropolis)(m, form, target, z, phi, seed, say)
         say("done", 1.0)
-        return ch.to_fit(self, seed, risk, draws)
+        return ch.to_fit(m, seed, risk, draws)
 
 
 @functools.lru_cache(maxsize=16)
@@ -193,11 +216,12 @@ def _metropolis(
 ) -> ch.Draws:
     """The authors' sampler."""
     clock = time.perf_counter()
+    length, burn_in = m.lengths
     _, K, M = z.shape
     q = ds.quadratic(target, np.full(K, m.gamma))
     widths = np.r_[np.full(K * M, m.step_x), np.full(phi.shape[1], m.step_theta)]
-    size = min(_CHUNK, m.draws)
-    before, after = -(-m.burn_in // size), -(-m.draws // size)
+    size = min(_CHUNK, length)
+    before, after = -(-burn_in // size), -(-length // size)
     run, rng = _sweeps(form), np.random.default_rng([seed, 1])
     state = (z, phi, widths, 0.0)
     traces, sums = [], [np.zeros((K, M)), np.zeros((K, M)), np.zeros_like(widths)]
@@ -216,7 +240,7 @@ def _metropolis(
     count = after * size
     mean = sums[0] / (count * m.chains)
     sd = np.sqrt(np.maximum(sums[1] / (count * m.chains) - mean**2, 0.0))
-    kept = np.swapaxes(np.concatenate(traces)[-m.draws :], 0, 1)
+    kept = np.swapaxes(np.concatenate(traces)[-length:], 0, 1)
     names = [form.model.parameters[j] for j in form.free]
     rates = sums[2] / count
     acceptance = {"states": float(rates[: K * M].mean())} | dict(zip(names, rates[K * M :].tolist(), strict=True))
@@ -232,7 +256,7 @@ def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
     """
     from odinfer._jax import jax, jnp
 
-    blackjax = ch.blackjax()
+    nuts = ch.blackjax().nuts
 
     def log_density(target: ds.Target, gamma: Any, r: Any, box: Any) -> Any:
         z, phi, jacobian = ds.unpacked(target, box, r)
@@ -243,7 +267,7 @@ def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
         return lambda eta: log_density(data[0], data[1], data[2] + data[3] @ eta, data[4])
 
     def draw(data: Any, state: Any, mass: Any, keys: Any, gain: Any) -> Any:
-        kernel, density = blackjax.nuts.build_kernel(), whitened(data)
+        kernel, density = nuts.build_kernel(), whitened(data)
 
         def chain(eta: Any, log_step: Any, n: Any, key: Any) -> Any:
             def one(carry: Any, key: Any) -> Any:
@@ -254,7 +278,7 @@ def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
                 extra = (info.acceptance_rate, info.is_divergent, info.num_integration_steps, state.position)
                 return (state, log_step, n + 1.0), (z, phi, *extra)
 
-            start = (blackjax.nuts.init(eta, density), log_step, n)
+            start = (nuts.init(eta, density), log_step, n)
             (state, log_step, n), found = jax.lax.scan(one, start, jax.random.split(key, count))
             return (state.position, log_step, n), found
 
@@ -270,16 +294,17 @@ def _nuts(
     from odinfer._jax import jax
 
     clock = time.perf_counter()
+    length, burn_in = m.lengths
     C, gamma, box = len(z), np.full(z.shape[1], m.gamma), ds.box(target)
     r = ds.unconstrain(np.concatenate([z.reshape(C, -1), phi], 1), *box)
-    size = min(_CHUNK_NUTS, m.draws)
+    size = min(_CHUNK_NUTS, length)
     hessian, draw = _nuts_programs(form, size)
     centre = r.mean(0)
     w, V = np.linalg.eigh(-np.nan_to_num(np.asarray(hessian(target, gamma, centre, box))))
     R = V / np.sqrt(np.maximum(np.abs(w), 1e-6 * np.abs(w).max() + 1e-12))
     data, key, mass = (target, gamma, centre, R, box), jax.random.key(seed), np.ones(len(centre))
     state = ((r - centre) @ np.linalg.inv(R).T, np.full(C, np.log(0.5)), np.zeros(C))
-    before, after = -(-m.burn_in // size), -(-m.draws // size)
+    before, after = -(-burn_in // size), -(-length // size)
     pieces = []
     for c in range(before + after):
         say("sampling" if c >= before else "finding step widths", 0.1 + 0.9 * c / (before + after))
@@ -290,7 +315,7 @@ def _nuts(
         elif c == before - 2:  # what whitening left of different scales, once the chains have settled
             mass = np.asarray(found[-1]).reshape(-1, len(centre)).var(0) + 1e-6
             state = (state[0], np.full(C, np.log(0.5)), np.zeros(C))
-    zs, phis, rate, divergent, steps = (np.concatenate(v, 1)[:, -m.draws :] for v in zip(*pieces, strict=True))
+    zs, phis, rate, divergent, steps = (np.concatenate(v, 1)[:, -length:] for v in zip(*pieces, strict=True))
     return ch.Draws(
         phis, zs.mean((0, 1)).T, zs.std((0, 1)).T, gamma, {"all": float(rate.mean())}, time.perf_counter() - clock,
         int(divergent.sum()), {"leapfrog_steps": float(steps.mean())},

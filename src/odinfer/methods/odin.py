@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer import gradient_matching as gm
+from odinfer import many_states, starts
 from odinfer import refine as rf
-from odinfer import starts
 from odinfer.assemble import assemble, named, observations, residual_squares, stage
 from odinfer.collocation import Path
+from odinfer.continuation import Followed, follow
 from odinfer.errors import InputError, Status, nearest
 from odinfer.fit import CONTRADICTS, NOT_JUDGED, Fit, Progress
 from odinfer.information import information
@@ -25,11 +26,13 @@ from odinfer.problem import Problem
 from odinfer.risk import Risk
 from odinfer.simulate import simulate
 from odinfer.solve import GammaRule, Solution, gauss_newton, lbfgsb
+from odinfer.sparse_risk import SparseRisk
 from odinfer.trajectories import trajectory_curve, uncertainty
 
 Array = NDArray[np.float64]
 
 OPTIMIZERS = ("gauss-newton", "lbfgsb")
+ALGEBRA = ("auto", "dense", "sparse")
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
 # A trajectory misses the data if its residuals are this many times the noise in variance, and run in smooth
@@ -37,7 +40,7 @@ CONTRADICTS_ABOVE = 0.1
 _MISFIT, _SMOOTH = 4.0, 0.8
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum.
 _CONVINCING = 1.15
-_MOST_UNKNOWNS = 3000  # up to here grids are refined: the algebra is dense
+_MOST_UNKNOWNS = 3000  # up to here dense algebra refines grids
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Odin:
         gamma: "learn", or a value to hold it at (0 means that the equations hold exactly).
         gamma_bounds: within which γ is learned.
         jitter: added to the diagonals of C and A, a floor on the derivatives' variance.
-        grid: grid points per gap between observations; 1 is the paper's choice, and taken for very many states.
+        grid: grid points per gap between observations; 1 is the paper's choice, and taken where
+            dense algebra would grow too large.
         temper: the GP's terms count for 1/temper; above 1 the data and the equations outweigh the smoother.
         starts: how many random θ to start from.
         hops: basin hops from the best solution found.
@@ -60,6 +64,7 @@ class Odin:
         hyper_bounds: of kernel hyperparameters and noise variance in standardised units.
         thorough: search the evidence for hyperparameters further than a good fit needs.
         weak_prior: a weak prior on the noise ratio keeps the evidence from explaining all noise away.
+        algebra: "dense", "sparse" (conjugate gradients, for many states each coupled to a few), or "auto".
     """
 
     kernel: str = "auto"
@@ -77,6 +82,7 @@ class Odin:
     hyper_bounds: tuple[float, float] = (1e-10, 1e6)
     thorough: bool = False
     weak_prior: bool = True
+    algebra: str = "auto"
 
     name = "odin"
 
@@ -96,6 +102,8 @@ class Odin:
                 raise InputError(f"{option} must be a pair 0 < low < high, not {getattr(self, option)!r}")
         if self.optimizer not in OPTIMIZERS:
             raise InputError(f"unknown optimizer '{self.optimizer}'{nearest(self.optimizer, OPTIMIZERS)}")
+        if self.algebra not in ALGEBRA:
+            raise InputError(f"unknown algebra '{self.algebra}'{nearest(self.algebra, ALGEBRA)}")
         if self.gamma != "learn":
             try:
                 value = float(self.gamma)
@@ -147,11 +155,12 @@ class Odin:
         say("done", 1.0)
         return _assemble(self, problem, seed, risk, solutions, agreeing, refined, seconds)
 
-    def solve(self, problem: Problem, seed: int = 0) -> tuple[Risk, list[Solution], int]:
+    def solve(self, problem: Problem, seed: int = 0) -> tuple[Risk | SparseRisk, list[Solution], int]:
         """The ODIN stage: the risk, its different minima (best first), and how many starts led to the best."""
         rng = np.random.default_rng(seed)
         risk = self.risk(problem)
-        phi, cost = starts.match(risk, starts.draw(problem, self.starts, rng))
+        drawn = starts.draw(problem, self.starts, rng)
+        phi, cost = many_states.match(risk, drawn) if isinstance(risk, SparseRisk) else starts.match(risk, drawn)
         found: list[tuple[Solution, int]] = []
         for p, count in starts.distinct(phi, cost, most=2):
             rival = min((s.risk for s, _ in found), default=np.inf)
@@ -163,19 +172,23 @@ class Odin:
         different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + 1e-2 for o, _ in found[:i])]
         return risk, different, agreeing
 
-    def risk(self, problem: Problem) -> Risk:
+    def risk(self, problem: Problem) -> Risk | SparseRisk:
         """Step 1: standardise, fit the Gaussian processes, and set up the risk."""
         units = gm.standardise(problem, self.scale_time)
+        field = many_states.sparse_field(problem, self.grid, self.algebra)
         hypers = gm.smooth_states(
-            problem, units, self.kernel, self.shared, self.hyper_bounds, self.thorough, self.weak_prior
-        )
+            problem, units, self.kernel, self.shared, self.hyper_bounds, self.thorough, self.weak_prior,
+            snapped=field is not None,
+        )  # fmt: skip
+        if field is not None:
+            return many_states.build_risk(problem, units, hypers, self.jitter, self.grid, self.temper, field)
         points = len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
         grid = self.grid if self.grid * points <= _MOST_UNKNOWNS else 1
         return gm.build_risk(problem, units, hypers, self.jitter, grid, self.temper)
 
     def minimise(
         self,
-        risk: Risk,
+        risk: Risk | SparseRisk,
         z: Array,
         phi: Array,
         rng: np.random.Generator | None = None,
@@ -185,10 +198,16 @@ class Odin:
         """Step 2: minimise the risk from one start; Gauss–Newton gives up where a rival is out of reach."""
         if self.optimizer == "lbfgsb":
             return lbfgsb(risk, z, phi, self.rule, hops=self.hops, rng=rng)
+        if isinstance(risk, SparseRisk):
+            return many_states.minimise(risk, z, phi, self.rule, rival)
         return gauss_newton(risk, z, phi, self.rule, rival=rival, gamma=gamma)
 
-    def follow(self, problem: Problem, risk: Risk, solutions: list[Solution], seed: int) -> rf.Refined | None:
+    def follow(
+        self, problem: Problem, risk: Risk | SparseRisk, solutions: list[Solution], seed: int
+    ) -> rf.Refined | Followed | None:
         """Stage two: the best trajectory from ODIN's minima, and from those of a finer grid if it is not convincing."""
+        if isinstance(risk, SparseRisk):
+            return follow(risk, solutions[0])
         best = _refine(problem, risk, solutions)
         noise = risk.units.scale * np.sqrt([h.noise for h in risk.hypers])
         if best is not None and (best.sigma <= _CONVINCING * noise).all():
@@ -198,9 +217,12 @@ class Odin:
         # On a finer grid with less weight on the smoother ODIN is less biased, though slower.
         finer = replace(self, grid=2 * self.grid, temper=2.0 * self.temper)
         risk, solutions, _ = finer.solve(problem, seed)
-        return min((r for r in (best, _refine(problem, risk, solutions)) if r), key=lambda r: r.objective, default=None)
+        other = _refine(problem, risk, solutions) if isinstance(risk, Risk) else None
+        return min((r for r in (best, other) if r), key=lambda r: r.objective, default=None)
 
-    def hop(self, risk: Risk, best: Solution, count: int, rng: np.random.Generator) -> tuple[Solution, int]:
+    def hop(
+        self, risk: Risk | SparseRisk, best: Solution, count: int, rng: np.random.Generator
+    ) -> tuple[Solution, int]:
         """Basin hopping: minimise again from around the best solution, at three distances and three γ in turn."""
         for i in range(self.hops):
             z = best.z + (0.5 + 0.5 * (i % 3)) * rng.uniform(-1.0, 1.0, best.z.shape)
@@ -247,17 +269,18 @@ def _assemble(
     method: Odin,
     problem: Problem,
     seed: int,
-    risk: Risk,
+    risk: Risk | SparseRisk,
     solutions: list[Solution],
     agreeing: int,
-    refined: rf.Refined | None,
+    refined: rf.Refined | Followed | None,
     seconds: tuple[float, float],
 ) -> Fit:
     """Both stages as plain data, which of them to believe, and the verdicts."""
     names = problem.model.states
     s = solutions[0] if solutions else _smoothed_only(risk)
     status = Status.NOT_FINITE if not solutions else Status.CONVERGED if s.converged else Status.MAX_ITERATIONS
-    curves = gm.curves(risk, s) if solutions else gm.mean_curves(risk)
+    stage_of: Any = many_states if isinstance(risk, SparseRisk) else gm
+    curves = stage_of.curves(risk, s) if solutions else stage_of.mean_curves(risk)
     gamma = named(names, s.gamma)
     sigma = risk.units.scale * np.sqrt([h.noise for h in risk.hypers])
     stages = {
@@ -268,18 +291,22 @@ def _assemble(
     }  # fmt: skip
     used, known = "odin", None
     if refined is not None:
-        like = rf.Likelihood(problem, risk.units.scale)
-        info = information(problem, like, refined)
-        trajectories = [trajectory_curve(problem, refined, info, e) for e in range(len(refined.paths))]
+        if isinstance(refined, Followed):
+            trajectories, left = many_states.trajectories(refined), many_states.unbiased_sigma(problem, refined)
+        else:
+            like = rf.Likelihood(problem, risk.units.scale)
+            info = information(problem, like, refined)
+            trajectories = [trajectory_curve(problem, refined, info, e) for e in range(len(refined.paths))]
+            left = info.sigma
         end = Status.CONVERGED if refined.converged else Status.MAX_ITERATIONS
         stages["refined"] = stage(
-            problem, problem.theta(refined.phi), trajectories, info.sigma,
+            problem, problem.theta(refined.phi), trajectories, left,
             gamma=gamma, objective=refined.objective, loglik=refined.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
         noise = np.maximum(sigma**2, residual_squares(problem, stages["odin"].x) / observations(problem))
         if not _misses(problem, stages["refined"].x, refined.sigma**2 / noise):
             used, curves, status = "refined", trajectories, end
-            known = uncertainty(like, refined, info)
+            known = None if isinstance(refined, Followed) else uncertainty(like, refined, info)
     if method.refine and used == "odin" and status.converged:
         status = Status.ODIN_KEPT
     # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
@@ -297,8 +324,9 @@ def _assemble(
         converged=status.converged,
         used=used,
         units=risk.units,
-        gradients=gm.gradients(risk, s) if solutions else None,
+        gradients=stage_of.gradients(risk, s) if solutions else None,
         verdicts=verdicts,
+        warnings=[many_states.NO_BANDS] if isinstance(risk, SparseRisk) else [],
         uncertainty=known,
         details={
             "starts": method.starts,
@@ -322,7 +350,7 @@ def _misses(problem: Problem, x: Sequence[Array], ratio: Array) -> bool:
     return bool(((ratio > _MISFIT) & (durbin_watson < _SMOOTH)).any())
 
 
-def _smoothed_only(risk: Risk) -> Solution:
+def _smoothed_only(risk: Risk | SparseRisk) -> Solution:
     """What is left when no start gave a finite model: the GP means."""
     nothing = np.full(len(risk.problem.free), np.nan)
     return Solution(risk.mean, nothing, np.full(risk.mean.shape[1], np.nan), np.inf, 0, False)

@@ -18,7 +18,7 @@ from odinfer.fit import Curve, Fit, Progress
 from odinfer.kernels import KERNELS, kernel
 from odinfer.methods import preset
 from odinfer.problem import Problem
-from odinfer.ridge import Regression
+from odinfer.ridge import Regression, levenberg
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 _CLEARLY = 0.9
 # Singular values of the normal equations of b below this share of the largest are noise of the kernel matrix.
 _RCOND = 1e-7
-_REWEIGHTINGS, _THETA_STEPS = 5, 3
+_REWEIGHTINGS, _THETA_STEPS = 10, 3
+_BETWEEN = 4  # slopes matched per gap between times
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Rkg:
         starts: how many θ to start from; the first is .1 for all, as in the original.
         rounds: outer rounds of variant 3.
         updates: closed-form updates of b per round, f frozen.
-        robust: weigh every equation by the mismatch it is left with, and match no derivative at the last time either,
-            where a smoother knows it least; off: plain least squares from the second time on, as published.
+        robust: weigh every equation by the mismatch it is left with, and match slopes all along the curve but for its
+            two ends, where a smoother knows them least; off: plain least squares from the second time on, as published.
         lambdas: candidates for λ_g, the weight of the derivatives, chosen by 2-fold cross-validation.
     """
 
@@ -157,15 +158,18 @@ def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, 
     """RKG2: least squares of ẋ(t_i) − f(x(t_i), θ) over θ, the first time of every experiment left out.
 
     All parameters on the log scale first, as in the original; then those that may be negative on the linear one.
-    If robust, the last times are left out too, and equations are reweighted in turn with θ: this minimises the
-    product over equations of the squared mismatch, the likelihood with an unknown variance for each.
+    If robust, slopes are matched between the times too, but neither in the first gap nor in the last, and equations
+    are reweighted in turn with θ: this minimises the product over equations of the squared mismatch, the likelihood
+    with an unknown variance for each.
     """
     p = regression.problem
+    points = _BETWEEN if robust and len(regression.t) > 3 * len(regression.rows) else 1
+    regression = regression.between(points) if points > 1 else regression
     x, slope = (np.repeat(v, count, 0) for v in regression.states([c[None] for c in b]))
     keep = np.ones((len(regression.t), 1))
-    keep[[s.start for s in regression.rows]] = 0.0
-    if robust and len(keep) > 3 * len(regression.rows):
-        keep[[s.stop - 1 for s in regression.rows]] = 0.0
+    for s in regression.rows:
+        keep[s.start : s.start + points] = 0.0
+        keep[s.stop - points if points > 1 else s.stop : s.stop] = 0.0
     limits = np.array([p.limits(n) for n in p.free]).reshape(-1, 2)
     theta = p.theta(starts.draw(p, count, rng))[:, p.free_index]
     theta[0] = [p.start.get(n, 0.1) for n in p.free]
@@ -187,58 +191,6 @@ def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, 
         i = int(cost.argmin())
         found.append(Match(phi[i], float(cost[i]), logs, weight[i, 0] ** 2))
     return found[-1] if found[-1].cost < _CLEARLY * found[0].cost else found[0]
-
-
-def levenberg(
-    regression: Regression,
-    x: Array,
-    slope: Array,
-    weight: Array,
-    phi: Array,
-    logs: NDArray[np.bool_],
-    iterations: int,
-) -> tuple[Array, Array]:
-    """Levenberg–Marquardt on φ (R, F) for R runs side by side, each with its own x and ẋ (R, M, K).
-
-    Args:
-        weight: of every residual; broadcasts to (R, M, K).
-
-    Returns:
-        φ (R, F) inside its bounds, and the squared mismatch (R,), which never rises; inf where not finite.
-    """
-    R, F = phi.shape
-    limits = np.array([regression.problem.limits(n) for n in regression.problem.free]).reshape(-1, 2)
-    low, high = (np.where(logs, np.log(np.clip(v, 1e-10, 1e10)), v) for v in limits.T)
-
-    def residual(phi: Array) -> tuple[Array, Array, Array]:
-        f, ft = regression.field(x, phi, logs)
-        r = (weight * (f - slope)).reshape(R, -1)
-        J = (weight[..., None] * ft).reshape(R, r.shape[1], F)
-        cost = np.einsum("rn,rn->r", r, r)
-        fine = np.isfinite(cost) & np.isfinite(J).all((1, 2))
-        return np.where(fine, cost, np.inf), np.where(fine[:, None], r, 0.0), np.where(fine[:, None, None], J, 0.0)
-
-    damping = np.full(R, 1e-2)
-    with np.errstate(over="ignore", invalid="ignore"):
-        phi = np.clip(phi, low, high)
-        cost, r, J = residual(phi)
-        for _ in range(iterations if F else 0):
-            H, g = np.swapaxes(J, 1, 2) @ J, (np.swapaxes(J, 1, 2) @ r[..., None])[..., 0]
-            free = ~(((phi <= low) & (g > 0)) | ((phi >= high) & (g < 0)))  # those at a bound that would leave it stay
-            H = H * (free[:, :, None] & free[:, None, :])
-            d = np.einsum("rii->ri", H)
-            d += damping[:, None] * d + 1e-12 * (1.0 + d.max(1, keepdims=True)) + ~free
-            step = np.linalg.solve(H, -(g * free)[..., None])[..., 0]
-            trial = np.clip(phi + np.where(logs, np.clip(step, -2.0, 2.0), step), low, high)
-            new_cost, new_r, new_J = residual(trial)
-            better = new_cost < cost
-            settled = np.where(better, cost - new_cost <= 1e-7 * cost, damping > 1e3)
-            phi = np.where(better[:, None], trial, phi)
-            r, J = np.where(better[:, None], new_r, r), np.where(better[:, None, None], new_J, J)
-            cost, damping = np.where(better, new_cost, cost), damping * np.where(better, 0.2, 5.0)
-            if settled.all():
-                break
-    return phi, cost
 
 
 class Run(NamedTuple):

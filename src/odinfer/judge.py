@@ -1,0 +1,199 @@
+"""Which equations do the data contradict? γ, compared with the γ that a right equation would show for this design.
+
+An equation is judged by two numbers: ODIN's γ, and the evidence for a smooth signal in what its own solution, driven
+by the other states, leaves of the data (misfit.py, driven.py). Both depend on the times, the noise and the model, so
+each is compared with what data simulated from a right equation give: the other states as estimated, this one a
+solution of its equation, noise as estimated; everything is fitted anew. The smaller of the two p-values is the
+evidence, itself calibrated by the same simulations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.assemble import observations, residual_squares
+from odinfer.driven import Equation, Estimate, states_on
+from odinfer.errors import InputError
+from odinfer.methods.odin import Odin
+from odinfer.misfit import signal
+from odinfer.problem import Problem
+from odinfer.risk import Risk
+
+Array = NDArray[np.float64]
+
+LEVEL, DRAWS = 0.05, 199
+_MOST_VALUES = 3000  # states times observation times: the simulations use dense algebra
+_BATCH = 20  # simulations between two looks at whether the matter is settled
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The case of one equation.
+
+    Attributes:
+        state: whose equation.
+        gamma: ODIN's γ.
+        signal: nats of evidence for a signal in the residuals of the equation's own solution; inf if it has none.
+        expected: the γ that 95 % of right equations stay below, for this design; its floor where nothing is suspicious.
+        p: probability that a right equation looks as bad; 1 where nothing is suspicious.
+        draws: how many simulations stand behind it.
+        contradicts: whether p is small enough, all equations of the model taken together.
+    """
+
+    state: str
+    gamma: float
+    signal: float
+    expected: float
+    p: float
+    draws: int
+    contradicts: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """What one set of data says about the equations: γ (K,), signal (K,), and what they were computed from."""
+
+    gamma: Array
+    signal: Array
+    estimate: Estimate
+    x: list[list[Array] | None]  # per equation: the solution of its own at the observation times of its state
+
+
+def judge(
+    problem: Problem,
+    method: Odin | None = None,
+    seed: int = 0,
+    level: float = LEVEL,
+    draws: int = DRAWS,
+    say: Callable[[str, float], None] = lambda what, share: None,
+) -> list[Judgement]:
+    """A judgement per equation, with at most `level` probability that any right equation of the model is accused.
+
+    Args:
+        problem: model and data.
+        method: ODIN with its options; γ is learned whatever they say.
+        seed: of the simulations.
+        level: false alarms per model.
+        draws: simulations per suspicious equation.
+        say: told about the progress.
+    """
+    size = len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
+    if size > _MOST_VALUES:
+        raise InputError(
+            f"judging equations takes up to {_MOST_VALUES} values of states, not {size}; select fewer states"
+        )
+    method = replace(method or Odin(), gamma="learn", refine=False, algebra="dense")
+    equations = [Equation(problem, k) for k in range(len(problem.model.states))]
+    case = _case(problem, method, equations, seed, range(len(equations)))
+    floor = method.gamma_bounds[0]
+    if case is None:
+        return [Judgement(e.state, np.nan, np.nan, floor, np.nan, 0, False) for e in equations]
+    found = []
+    for e in equations:
+        say(f"judging the equation for {e.state}", e.k / len(equations))
+        g, s = float(case.gamma[e.k]), float(case.signal[e.k])
+        quiet = g <= 2 * floor and s <= 0.0
+        null = np.zeros((0, 2)) if quiet else _null(problem, method, equations, case, e.k, seed, level, draws)
+        p = _p_value(np.array([g, s]), null)
+        expected = float(np.quantile(null[:, 0], 0.95)) if len(null) else floor
+        # Bonferroni, down to what this many simulations can show.
+        contradicts = len(null) > 0 and p <= max(level / len(equations), 1.0 / (draws + 1))
+        found.append(Judgement(e.state, g, s, expected, p, len(null), bool(contradicts)))
+    return found
+
+
+def _case(
+    problem: Problem, method: Odin, equations: list[Equation], seed: int, which: range | list[int]
+) -> _Case | None:
+    risk, solutions, _ = method.solve(problem, seed)
+    if not solutions:
+        return None
+    assert isinstance(risk, Risk)
+    estimate = Estimate.of(risk, solutions[0])
+    s = np.zeros(len(equations))
+    x: list[list[Array] | None] = [None] * len(equations)
+    for k in which:
+        s[k], x[k] = _left_over(equations[k], problem, estimate)
+    return _Case(solutions[0].gamma, s, estimate, x)
+
+
+def _left_over(equation: Equation, problem: Problem, estimate: Estimate) -> tuple[float, list[Array] | None]:
+    """Signal in the residuals of the equation's own solution, and that solution."""
+    followed = equation.follow(problem, estimate)
+    if followed is None:
+        return np.inf, None
+    own, refined = followed
+    x, units = states_on(refined.paths, own), estimate.risk.units
+    starts = {e.name: e.t[0] for e in problem.data.experiments}
+    t = [(e.t - starts[e.name]) / units.time for e in own.data.experiments]
+    residuals = [(e.y - xe)[:, 0] for e, xe in zip(own.data.experiments, x, strict=True)]
+    return signal(t, residuals, estimate.risk.hypers[equation.k]), x
+
+
+def _null(
+    problem: Problem,
+    method: Odin,
+    equations: list[Equation],
+    case: _Case,
+    k: int,
+    seed: int,
+    level: float,
+    draws: int,
+) -> Array:
+    """(γ, signal) of equation k in data in which it is right (B, 2); ends early once the matter is settled."""
+    truth = _truth(problem, case, k)
+    if truth is None:
+        return np.zeros((0, 2))
+    noise = _noise(problem, case.estimate)
+    rng = np.random.default_rng([seed, k])
+    observed = np.array([case.gamma[k], case.signal[k]])
+    allowed = max(level / len(equations), 1.0 / (draws + 1))
+    found: list[tuple[float, float]] = []
+    for i in range(draws):
+        y = [x + noise * rng.normal(size=x.shape) for x in truth]
+        again = replace(problem, data=problem.data.observing(y))
+        simulated = _case(again, method, equations, seed + 1 + i, [k])
+        if simulated is not None:
+            found.append((simulated.gamma[k], simulated.signal[k]))
+        if found and (i + 1) % _BATCH == 0:
+            reached = (np.array(found) >= observed).sum(0)
+            if ((1 + reached) / (draws + 1) > allowed).all() or (reached.sum() == 0 and (i + 2) * allowed >= 1):
+                break
+    return np.array(found).reshape(-1, 2)
+
+
+def _truth(problem: Problem, case: _Case, k: int) -> list[Array] | None:
+    """States in which equation k holds: a solution of its own, the other states as estimated."""
+    own = case.x[k]
+    if own is None:
+        return None
+    states = case.estimate.observed()
+    seen = [e.t for e in problem.data.select((problem.model.states[k],)).experiments]
+    names = [e.name for e in problem.data.select((problem.model.states[k],)).experiments]
+    for e, x in zip(problem.data.experiments, states, strict=True):
+        if e.name in names:
+            i = names.index(e.name)
+            x[np.isin(e.t, seen[i]), k] = own[i][:, 0]
+    return states
+
+
+def _noise(problem: Problem, estimate: Estimate) -> Array:
+    """Noise standard deviations (K,): the smoother's, or what ODIN's states leave if that is more."""
+    units = estimate.risk.units
+    smoother = units.scale**2 * np.array([h.noise for h in estimate.risk.hypers])
+    left = residual_squares(problem, estimate.observed()) / observations(problem)
+    return np.asarray(np.sqrt(np.maximum(smoother, left)))
+
+
+def _p_value(observed: Array, null: Array) -> float:
+    """Probability of a smaller least p-value (Tippett's combination), both from the same simulations."""
+    if len(null) == 0:
+        return 1.0
+    pool = np.vstack([observed, null])
+    ranks = (pool[None, :, :] >= pool[:, None, :]).sum(1)  # 1 for the largest
+    least = ranks.min(1)
+    return float((least <= least[0]).sum() / len(pool))
