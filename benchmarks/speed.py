@@ -201,7 +201,7 @@ def uncertainty(repeats: int) -> None:
     print(f"   bootstrap of 200 refits {boot:.2f} s: {boot / whole:.0f} fits' worth")
     first = clock(lambda: fit.sample(), 1)
     drawn = fit.sample(seed=1)
-    walk = od.Fgpgm()
+    walk = od.Fgpgm(sampler="metropolis")
     walk.fit(problem)
     other = walk.fit(problem, seed=1)
     ours = min(drawn.ess.values()) / drawn.seconds
