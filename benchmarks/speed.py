@@ -9,6 +9,8 @@
    authors add ten basin hops (FHN and PT).
 3. A warm default fit against what a user would do instead: scipy's LSODA and least_squares from ten random starts.
 4. The command from a cold shell against `import jax, pandas`, and its peak memory.
+5. Uncertainty on LV (σ = 0.1): the default intervals and a bootstrap of 200 refits in units of a fit; NUTS with and
+   without compilation, and its effective draws of θ per second against FGPGM's Metropolis sampler.
 Compare ratios, not seconds, and only on a quiet machine.
 """
 
@@ -179,14 +181,46 @@ def cold_shell(repeats: int) -> None:
     )
 
 
+def uncertainty(repeats: int) -> None:
+    import odinfer as od
+    from odinfer import trajectories
+
+    print("\n5. uncertainty, LV (σ = 0.1), one core")
+    system = od.systems.lotka_volterra
+    problem = od.Problem(system.model, system.sample(0.1, 0), positive=True)
+    fit = od.fit(problem)
+    found = trajectories.refined_again(fit, problem)
+    trajectories.uncertainty(*found)
+    whole = clock(lambda: od.fit(problem), 2 * repeats)
+    alone = clock(lambda: trajectories.uncertainty(*found), 2 * repeats)
+    print(
+        f"   fit {1e3 * whole:.0f} ms, of which intervals {1e3 * alone:.0f} ms: + {100 * alone / (whole - alone):.0f} %"
+    )
+    fit.bootstrap(200)
+    boot = clock(lambda: fit.bootstrap(200), 3)
+    print(f"   bootstrap of 200 refits {boot:.2f} s: {boot / whole:.0f} fits' worth")
+    first = clock(lambda: fit.sample(), 1)
+    drawn = fit.sample(seed=1)
+    walk = od.Fgpgm(sampler="metropolis")
+    walk.fit(problem)
+    other = walk.fit(problem, seed=1)
+    ours = min(drawn.ess.values()) / drawn.seconds
+    theirs = min(other.details["ess"].values()) / other.details["seconds"]
+    print(
+        f"   NUTS 4 × 1,000 draws {first:.1f} s with compilation, {drawn.seconds:.1f} s without; R-hat at most "
+        f"{max(drawn.r_hat.values()):.3f}; effective draws per second {ours:.0f}, Metropolis {theirs:.1f}: "
+        f"× {ours / theirs:.0f}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer draws")
-    parser.add_argument("--only", type=int, help="one of the four parts")
+    parser.add_argument("--only", type=int, help="one of the five parts")
     options = parser.parse_args()
     draws = 3 if options.quick else 10
     print(f"one numpy.linalg.eigh of a 200×200 matrix: {1e3 * eigh_seconds():.1f} ms")
-    parts = {1: odin_stage, 2: optimisers, 3: against_scipy, 4: cold_shell}
+    parts = {1: odin_stage, 2: optimisers, 3: against_scipy, 4: cold_shell, 5: uncertainty}
     for number, part in parts.items():
         if options.only in (None, number):
             part(draws if number < 4 else min(draws, 5))

@@ -100,3 +100,13 @@ def test_the_estimated_noise_is_unbiased():
     lv = od.systems.lotka_volterra
     variances = [list(od.fit(lv.model, lv.sample(0.1, FIRST + i)).sigma.values()) for i in range(100)]
     assert np.sqrt(np.mean(np.square(variances), 0)) == pytest.approx([0.1, 0.1], rel=0.06)
+
+
+@pytest.mark.parametrize("setting", benchmark("coverage").SETTINGS)
+def test_intervals_bands_and_forecasts_cover_the_truth(setting):
+    coverage = benchmark("coverage")
+    rows = [coverage.one(setting, 820_000 + i, start="truth")[0] for i in range(200)]
+    assert 0.92 <= np.mean([list(r["theta"].values()) for r in rows]) <= 0.98
+    # Bands of neighbouring times err together: their mean over 200 draws scatters by more than a percent.
+    assert 0.90 <= np.mean([r["states"] for r in rows]) <= 0.985
+    assert 0.90 <= np.mean([r["beyond"] for r in rows]) <= 0.985

@@ -17,15 +17,18 @@ Array = NDArray[np.float64]
 _POOR = 1.0
 # A combination is determined, in contrast, if it is so many times better known than its parameters.
 _CONTRAST = 5.0
+# Two parameters go together if both change by this factor on a log scale on the way to an open end.
+_ALONG = float(np.log(10.0))
 
 
-def notes(problem: Problem, phi: Array, info: Information, low: Array, high: Array) -> tuple[str, ...]:
+def notes(problem: Problem, phi: Array, info: Information, low: Array, high: Array, there: Array) -> tuple[str, ...]:
     """Sentences on the free parameters that are not, or poorly, determined; and on what is determined instead.
 
     Args:
         phi: estimate (F,), on the parameters' own scales.
         low, high: ends (F,) of their likelihood intervals in their units: an open end is what the profile says,
             not only the curvature at the estimate.
+        there: φ (2F, F) at the lower and then the upper ends, or where the way to them was given up.
     """
     theta = problem.theta(phi)[problem.free_index]
     with np.errstate(invalid="ignore"):
@@ -46,6 +49,12 @@ def notes(problem: Problem, phi: Array, info: Information, low: Array, high: Arr
         else:
             said.append(f"{a} and {b} are poorly determined by these data, but {name} is known within {error:.2g} %")
         told |= {i, j}
+    for i, j in combinations([j for j in range(len(theta)) if open_[j] and j not in told], 2):
+        both = _together(problem, theta, there, i, j)
+        if both is not None:
+            a, b = problem.free[i], problem.free[j]
+            said.append(f"only {both} is determined by these data, not {a} and {b}, which can go far together")
+            told |= {i, j}
     for j in range(len(theta)):
         name = problem.free[j]
         if open_[j] and j not in told:
@@ -72,6 +81,16 @@ def _combination(problem: Problem, phi: Array, info: Information, i: int, j: int
             if error < 50.0 and (best is None or error < best[1]):
                 best = f"{problem.free[i]}{symbol}{problem.free[j]}", error
     return best
+
+
+def _together(problem: Problem, theta: Array, there: Array, i: int, j: int) -> str | None:
+    """The ratio or product that stays when following one of two open ends takes the other parameter along as far."""
+    for end in there[[i, i + len(theta), j, j + len(theta)]]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grown = np.log(problem.theta(end)[problem.free_index] / theta)[[i, j]]
+        if np.isfinite(grown).all() and (np.abs(grown) > _ALONG).all() and 0.5 < abs(grown[0] / grown[1]) < 2.0:
+            return f"{problem.free[i]}{'/' if grown[0] * grown[1] > 0 else '·'}{problem.free[j]}"
+    return None
 
 
 def _limits(low: float, high: float, lowest: float, highest: float) -> str:

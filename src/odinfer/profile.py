@@ -158,8 +158,8 @@ def _limit(problem: Problem, refined: Refined, index: Index, side: Array) -> tup
 
 def parameter_ends(
     like: Likelihood, refined: Refined, info: Information, level: float, index: Index
-) -> tuple[Array, Array]:
-    """Lower and upper ends (F,) of the free parameters' likelihood intervals, on their own scales."""
+) -> tuple[Array, Array, Array]:
+    """Lower and upper ends (F,) of the free parameters' likelihood intervals, and all of φ at each (2F, F)."""
     before = info.covariance.shape[0] - len(refined.phi)
     problem, F = like.problem, len(index)
     bundle = Bundle.of(like, refined)
@@ -173,11 +173,11 @@ def parameter_ends(
     # Where the likelihood does not change at all there is no way to follow: any value will do.
     blind = np.isinf(sd)
     limit = np.where(blind, refined.phi[both], limit)
-    found, _ = ends(bundle, best, held, sd, side, wanted, limit)
+    found, there = ends(bundle, best, held, sd, side, wanted, limit)
     found = np.where(
         ((found == limit) & (limit != bound)) | blind, np.where(np.isfinite(bound), bound, side * np.inf), found
     )
-    return found[:F], found[F:]
+    return found[:F], found[F:], there.phi
 
 
 def profile(fit: Fit, problem: Problem, name: str) -> Profile:

@@ -41,8 +41,8 @@ _KINDS = {"likelihood": "likelihood", "profile": "profile likelihood", "bootstra
 _COVERAGE = {
     "likelihood": "",
     "profile": "",
-    "bootstrap": " Their coverage was measured on few draws only.",
-    "sample": " Their coverage was measured on few draws only.",
+    "bootstrap": " Their coverage has not been measured yet.",
+    "sample": " Their coverage has not been measured yet.",
 }
 
 

@@ -48,7 +48,7 @@ def uncertainty(like: rf.Likelihood, refined: rf.Refined, info: Information, lev
     """Likelihood intervals of the free parameters, their covariance, and what the data cannot determine."""
     problem, F = like.problem, len(refined.phi)
     P = info.covariance.shape[0]
-    low, high = parameter_ends(like, refined, info, level, np.arange(F))
+    low, high, there = parameter_ends(like, refined, info, level, np.arange(F))
     a = np.eye(P)[P - F :]
     sd, freedom = info.spread(a)
     C = info.covariance[P - F :, P - F :].copy()
@@ -58,7 +58,7 @@ def uncertainty(like: rf.Likelihood, refined: rf.Refined, info: Information, lev
     limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
     low, high = (np.clip(v, limits[:, 0], limits[:, 1]) for v in ends)
     log = tuple(n for n, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
-    said = notes(problem, refined.phi, info, low, high)
+    said = notes(problem, refined.phi, info, low, high, there)
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said)
 
 
