@@ -22,8 +22,8 @@ from odinfer.sparsity import SparseField
 
 Array = NDArray[np.float64]
 
-# From here on conjugate gradients are faster than dense factors.
-FEWEST_STATES, FEWEST_UNKNOWNS = 8, 400
+# From here on conjugate gradients are much faster than dense factors; below, the dense algebra also gives bands.
+FEWEST_STATES, FEWEST_UNKNOWNS = 16, 1000
 # Of a large sum a smaller share is enough: 0.01 per state of some hundred each.
 TOLERANCE = 3e-5
 NO_BANDS = "95 % bands of the states are not computed for so many of them"
