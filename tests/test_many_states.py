@@ -185,15 +185,16 @@ def test_small_or_densely_coupled_systems_keep_the_dense_algebra():
     def all_to_all(t, x, theta):
         return theta[0] * (jnp.mean(x) - x)
 
-    model = od.Model(all_to_all, [f"x{k}" for k in range(12)], ["k"])
+    model = od.Model(all_to_all, [f"x{k}" for k in range(20)], ["k"])
     rng = np.random.default_rng(0)
-    data = od.Data(np.linspace(0, 1, 40), rng.normal(size=(40, 12)), states=model.states)
+    data = od.Data(np.linspace(0, 1, 60), rng.normal(size=(60, 20)), states=model.states)
     assert many_states.sparse_field(od.Problem(model, data), 1) is None
     lv = od.systems.lotka_volterra
     few = od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0, 2, 300)))
     assert many_states.sparse_field(few, 2) is None
-    assert many_states.sparse_field(lorenz(10), 2) is not None
-    assert many_states.sparse_field(lorenz(10), 2, "dense") is None
+    assert many_states.sparse_field(lorenz(10), 2) is None
+    assert many_states.sparse_field(lorenz(30), 2) is not None
+    assert many_states.sparse_field(lorenz(30), 2, "dense") is None
 
 
 def test_snapped_hyperparameters_lose_little_evidence():
