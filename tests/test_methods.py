@@ -6,7 +6,6 @@ import dataclasses
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -217,9 +216,7 @@ def test_the_command_runs_it(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["fgpgm", "agm"])
 def test_arviz_reads_the_draws_of_a_sampler(name: str, decay: od.Model, decay_data: od.Data, tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of its own plans, when it is imported
-        import arviz
+    import arviz
 
     fit = od.fit(decay, decay_data, method=quick(name))
     fit.save(tmp_path / "fit.nc")
