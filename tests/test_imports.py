@@ -16,7 +16,7 @@ ROOT = "__init__"
 # Each module may import, when it is loaded, only from the lines above its own.
 LAYERS = [
     {"errors", "_jax"},
-    {"kernels", "expression", "data", "example", "methods", "workers"},
+    {"kernels", "page", "expression", "data", "example", "methods", "workers"},
     {"gp", "equations", "executor"},
     {"model", "prior", "smoother", "snapped", "misfit"},
     {"problem", "simulate", "sparsity", "uncertainty", "optional_terms"},

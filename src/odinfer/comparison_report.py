@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ from odinfer import comparison_plot as pictures
 from odinfer import store
 from odinfer.errors import InputError
 from odinfer.missing import gaps
+from odinfer.page import inlined, page
 from odinfer.plot import number, png
 
 if TYPE_CHECKING:
@@ -124,16 +123,11 @@ def dumps(comparison: Comparison) -> str:
 
 def html(comparison: Comparison) -> str:
     """One self-contained page."""
-    import jinja2
-
-    source = (resources.files("odinfer") / "templates" / "comparison.html").read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     drawn = _pictures(comparison)
     table = comparison.table.drop(columns="status")
     rows = [[name, *(number(v, 4) if not isinstance(v, str) else v for v in table.loc[name])] for name in table.index]
-    return environment.from_string(source).render(
+    return page(
+        "comparison.html",
         headline=headline(comparison),
         good=not any(j.contradicts for j in comparison.candidates[comparison.best].judgements),
         sentences=[sentence(name, c) for name, c in comparison.candidates.items()],
@@ -148,7 +142,7 @@ def html(comparison: Comparison) -> str:
         ],
         equations={name: c.fit.equations for name, c in comparison.candidates.items() if c.fit.equations},
         footnote=_footnote(comparison),
-        pictures={name: base64.b64encode(image).decode() for name, image in drawn.items()},
+        pictures=inlined(drawn),
         version=store.version(),
     )  # fmt: skip
 

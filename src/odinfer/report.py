@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +14,7 @@ from odinfer import plot, store, uncertainty_plot
 from odinfer.data import write_csv
 from odinfer.errors import InputError
 from odinfer.fit import _BAND, CONSISTENT, CONTRADICTS, Fit
+from odinfer.page import inlined, page
 from odinfer.plot import number
 from odinfer.uncertainty import Intervals
 
@@ -252,18 +251,13 @@ def facts(fit: Fit) -> list[str]:
 
 
 def _html(fit: Fit, pictures: Mapping[str, bytes], truth: Truth) -> str:
-    import jinja2
-
-    source = (resources.files("odinfer") / "templates" / "report.html").read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     states, slopes = state_table(fit), fit.gamma_user
     judged = tuple(
         (row[0], row[2], row[1], number(np.sqrt(slopes.get(row[0], np.nan)), 2) if row[0] in slopes else "-")
         for row in states.rows
     )
-    return environment.from_string(source).render(
+    return page(
+        "report.html",
         fit=fit,
         headline=headline(fit),
         tone=_tone(fit),
@@ -276,7 +270,7 @@ def _html(fit: Fit, pictures: Mapping[str, bytes], truth: Truth) -> str:
         ),
         stages=stage_table(fit),
         facts=facts(fit),
-        pictures={name: base64.b64encode(image).decode() for name, image in pictures.items()},
+        pictures=inlined(pictures),
         version=fit.details.get("version", store.version()),
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from odinfer.bench.results import Results
 from odinfer.bench.tables import Table
 from odinfer.data import write_csv
 from odinfer.errors import InputError
+from odinfer.page import page
 from odinfer.plot import png
 from odinfer.store import replacing
 
@@ -137,16 +137,11 @@ def write(results: Results, folder: Path) -> list[str]:
 
 
 def _page(results: Results, sections: list[tuple[Item, list[Table], dict[str, str]]]) -> str:
-    import jinja2
-
-    source = (resources.files("odinfer") / "templates" / "bench.html").read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     stored = sum(len(records) for _, records in results.found)
     planned = sum(cell.full for cell, _ in results.found)
     few = sorted({(c.method.label, len(r)) for c, r in results.cells() if len(r) < c.full})
-    return environment.from_string(source).render(
+    return page(
+        "bench.html",
         title=results.grid.title,
         stored=stored,
         planned=planned,
