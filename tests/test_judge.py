@@ -27,7 +27,7 @@ def test_only_the_wrong_equation_of_a_mixed_model_is_accused():
     assert prey.gamma > 0.5
     assert prey.expected < 0.1
     assert prey.p <= 0.025
-    assert prey.draws == 40  # enough for 5 % over two equations
+    assert prey.draws == 80  # enough for 5 % over two equations
 
 
 def test_the_same_seed_gives_the_same_judgement():

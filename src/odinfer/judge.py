@@ -55,10 +55,11 @@ class Judgement:
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """What one set of data says about the equations: γ (K,), signal (K,), and what they were computed from."""
+    """What one set of data says about the equations: γ, signal and noise (K,), and what they were computed from."""
 
     gamma: Array
     signal: Array
+    noise: Array
     estimate: Estimate
     x: list[list[Array] | None]  # per equation: the solution of its own at the observation times of its state
 
@@ -114,24 +115,33 @@ def _case(
         return None
     assert isinstance(risk, Risk)
     estimate = Estimate.of(risk, solutions[0])
-    s = np.zeros(len(equations))
+    s, noise = np.zeros(len(equations)), _smoothers_noise(problem, estimate)
     x: list[list[Array] | None] = [None] * len(equations)
     for k in which:
-        s[k], x[k] = _left_over(equations[k], problem, estimate)
-    return _Case(solutions[0].gamma, s, estimate, x)
+        s[k], noise[k], x[k] = _left_over(equations[k], problem, estimate, noise[k])
+    return _Case(solutions[0].gamma, s, noise, estimate, x)
 
 
-def _left_over(equation: Equation, problem: Problem, estimate: Estimate) -> tuple[float, list[Array] | None]:
-    """Signal in the residuals of the equation's own solution, and that solution."""
+def _left_over(
+    equation: Equation, problem: Problem, estimate: Estimate, otherwise: float
+) -> tuple[float, float, list[Array] | None]:
+    """Signal and noise in the residuals of the equation's own solution, and that solution.
+
+    The smoother's noise will not do: where it takes noise for signal, γ is large though the equation is right.
+    """
     followed = equation.follow(problem, estimate)
     if followed is None:
-        return np.inf, None
+        return np.inf, otherwise, None
     own, refined = followed
     x, units = states_on(refined.paths, own), estimate.risk.units
     starts = {e.name: e.t[0] for e in problem.data.experiments}
     t = [(e.t - starts[e.name]) / units.time for e in own.data.experiments]
     residuals = [(e.y - xe)[:, 0] for e, xe in zip(own.data.experiments, x, strict=True)]
-    return signal(t, residuals, estimate.risk.hypers[equation.k]), x
+    evidence, noise = signal(t, residuals, estimate.risk.hypers[equation.k])
+    n = int(observations(own).sum())
+    spare = max(n - len(own.free) - len(own.data.experiments), 1)
+    known = problem.known_sigma[equation.k]
+    return evidence, noise * np.sqrt(n / spare) if np.isnan(known) else known, x
 
 
 def _null(
@@ -148,20 +158,19 @@ def _null(
     truth = _truth(problem, case, k)
     if truth is None:
         return np.zeros((0, 2))
-    noise = _noise(problem, case.estimate)
     rng = np.random.default_rng([seed, k])
     observed = np.array([case.gamma[k], case.signal[k]])
     allowed = max(level / len(equations), 1.0 / (draws + 1))
     found: list[tuple[float, float]] = []
     for i in range(draws):
-        y = [x + noise * rng.normal(size=x.shape) for x in truth]
+        y = [x + case.noise * rng.normal(size=x.shape) for x in truth]
         again = replace(problem, data=problem.data.observing(y))
         simulated = _case(again, method, equations, seed + 1 + i, [k])
         if simulated is not None:
             found.append((simulated.gamma[k], simulated.signal[k]))
         if found and (i + 1) % _BATCH == 0:
             reached = (np.array(found) >= observed).sum(0)
-            if ((1 + reached) / (draws + 1) > allowed).all() or (reached.sum() == 0 and (i + 2) * allowed >= 1):
+            if ((1 + reached) / (draws + 1) > allowed).all() or (reached.min() == 0 and (i + 2) * allowed >= 2):
                 break
     return np.array(found).reshape(-1, 2)
 
@@ -181,7 +190,7 @@ def _truth(problem: Problem, case: _Case, k: int) -> list[Array] | None:
     return states
 
 
-def _noise(problem: Problem, estimate: Estimate) -> Array:
+def _smoothers_noise(problem: Problem, estimate: Estimate) -> Array:
     """Noise standard deviations (K,): the smoother's, or what ODIN's states leave if that is more."""
     units = estimate.risk.units
     smoother = units.scale**2 * np.array([h.noise for h in estimate.risk.hypers])
