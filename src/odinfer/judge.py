@@ -93,17 +93,17 @@ def judge(
     floor = method.gamma_bounds[0]
     if case is None:
         return [Judgement(e.state, np.nan, np.nan, floor, np.nan, 0, False) for e in equations]
+    # Bonferroni, down to what this many simulations can show.
+    allowed = max(level / len(equations), 1.0 / (draws + 1))
     found = []
     for e in equations:
         say(f"judging the equation for {e.state}", e.k / len(equations))
         g, s = float(case.gamma[e.k]), float(case.signal[e.k])
         quiet = g <= 2 * floor and s <= 0.0
-        null = np.zeros((0, 2)) if quiet else _null(problem, method, equations, case, e.k, seed, level, draws)
+        null = np.zeros((0, 2)) if quiet else _null(problem, method, equations, case, e.k, seed, allowed, draws)
         p = _p_value(np.array([g, s]), null)
         expected = float(np.quantile(null[:, 0], 0.95)) if len(null) else floor
-        # Bonferroni, down to what this many simulations can show.
-        contradicts = len(null) > 0 and p <= max(level / len(equations), 1.0 / (draws + 1))
-        found.append(Judgement(e.state, g, s, expected, p, len(null), bool(contradicts)))
+        found.append(Judgement(e.state, g, s, expected, p, len(null), len(null) > 0 and p <= allowed))
     return found
 
 
@@ -151,7 +151,7 @@ def _null(
     case: _Case,
     k: int,
     seed: int,
-    level: float,
+    allowed: float,
     draws: int,
 ) -> Array:
     """(γ, signal) of equation k in data in which it is right (B, 2); ends early once the matter is settled."""
@@ -160,7 +160,6 @@ def _null(
         return np.zeros((0, 2))
     rng = np.random.default_rng([seed, k])
     observed = np.array([case.gamma[k], case.signal[k]])
-    allowed = max(level / len(equations), 1.0 / (draws + 1))
     found: list[tuple[float, float]] = []
     for i in range(draws):
         y = [x + case.noise * rng.normal(size=x.shape) for x in truth]
@@ -181,12 +180,11 @@ def _truth(problem: Problem, case: _Case, k: int) -> list[Array] | None:
     if own is None:
         return None
     states = case.estimate.observed()
-    seen = [e.t for e in problem.data.select((problem.model.states[k],)).experiments]
-    names = [e.name for e in problem.data.select((problem.model.states[k],)).experiments]
+    seen = {e.name: e.t for e in problem.data.select((problem.model.states[k],)).experiments}
+    solutions = dict(zip(seen, own, strict=True))
     for e, x in zip(problem.data.experiments, states, strict=True):
-        if e.name in names:
-            i = names.index(e.name)
-            x[np.isin(e.t, seen[i]), k] = own[i][:, 0]
+        if e.name in seen:
+            x[np.isin(e.t, seen[e.name]), k] = solutions[e.name][:, 0]
     return states
 
 

@@ -74,6 +74,15 @@ class Normal(NamedTuple):
     g_phi: Array
 
 
+def mismatch_terms(w: Array, e: Array, gamma: Array) -> float:
+    """The mismatch e (K, M) of gradients against spreads w + γ, with the log-determinant; infinite where f is."""
+    spread = w + gamma[:, None]
+    if not np.isfinite(e).all():
+        return np.inf
+    total = float(np.vdot(e, e / spread) + np.log(spread).sum())
+    return total if np.isfinite(total) else np.inf
+
+
 @dataclass(frozen=True)
 class Risk:
     """The risk of one problem with given hyperparameters."""
@@ -150,11 +159,7 @@ class Risk:
 
     def gamma_terms(self, e: Array, gamma: Array) -> float:
         """The terms of R with γ: the mismatch of gradients and the log-determinant."""
-        spread = self.w + gamma[:, None]
-        if not np.isfinite(e).all():
-            return np.inf
-        total = float(np.vdot(e, e / spread) + np.log(spread).sum())
-        return total if np.isfinite(total) else np.inf
+        return mismatch_terms(self.w, e, gamma)
 
     def gradient(self, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]:
         """½ dR/dz (M, K), ½ dR/dφ (F,) and ½ dR/dlog γ (K,)."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from odinfer.gp import Hyperparameters
 from odinfer.problem import Problem
-from odinfer.risk import Units, prior_in_phi
+from odinfer.risk import Units, mismatch_terms, prior_in_phi
 from odinfer.snapped import Group
 from odinfer.sparsity import SparseField
 
@@ -158,11 +158,7 @@ class SparseRisk:
 
     def gamma_terms(self, e: Array, gamma: Array) -> float:
         """The terms of R with γ: the mismatch of gradients and the log-determinant."""
-        spread = self.w + gamma[:, None]
-        if not np.isfinite(e).all():
-            return np.inf
-        total = float(np.vdot(e, e / spread) + np.log(spread).sum())
-        return total if np.isfinite(total) else np.inf
+        return mismatch_terms(self.w, e, gamma)
 
     def gradient(self, z: Array, lin: SparseLinear, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]:
         """½ dR/dz (M, K), ½ dR/dφ (F,) and ½ dR/dlog γ (K,)."""
