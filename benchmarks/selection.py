@@ -15,6 +15,7 @@ import odinfer as od
 from odinfer.judge import judge
 from odinfer.model import Model
 from odinfer.systems import SYSTEMS, System
+from odinfer.whole import whole
 
 PREY, PREDATOR = "prey' = a*prey - b*prey*predator", "predator' = -c*predator + d*prey*predator"
 WRONG_PREY, WRONG_PREDATOR = "prey' = a*prey^2 + b*predator", "predator' = -c*predator"
@@ -72,24 +73,32 @@ SUBTLE = {
 }  # fmt: skip
 
 
-def _judged(model: Model, data: od.Data, draws: int) -> dict[str, bool]:
-    return {j.state: j.contradicts for j in judge(od.Problem(model, data), draws=draws)}
+def _chosen(rows: dict, only: str) -> list:
+    return [(name, row) for name, row in rows.items() if only in name]
 
 
-def alarms(n: int, first: int, simulations: int) -> None:
-    print("right models          noise   any accused   seconds per data set")
-    for name, system in SYSTEMS.items():
+def _judged(model: Model, data: od.Data, draws: int) -> tuple[dict[str, bool], float]:
+    """Which equations are accused, and the p-value of the model as a whole."""
+    problem = od.Problem(model, data)
+    equations = {j.state: j.contradicts for j in judge(problem, draws=draws)}
+    return equations, whole(od.fit(problem), problem, 0, draws).p
+
+
+def alarms(n: int, first: int, simulations: int, only: str) -> None:
+    print("right models          noise   an equation accused   rejected as a whole   not followed   seconds")
+    for name, system in _chosen(SYSTEMS, only):
         for noise in system.levels:
             clock = time.perf_counter()
-            accused = [
-                any(_judged(system.model, system.sample(noise, first + i), simulations).values()) for i in range(n)
-            ]
-            print(f"{name:22s}{noise:6g}{sum(accused):8d}/{n}{(time.perf_counter() - clock) / n:14.2f}", flush=True)
+            found = [_judged(system.model, system.sample(noise, first + i), simulations) for i in range(n)]
+            accused, rejected = sum(any(e.values()) for e, _ in found), sum(p <= 0.05 for _, p in found)
+            lost, seconds = sum(np.isnan(p) for _, p in found), (time.perf_counter() - clock) / n
+            counts = f"{accused:16d}/{n}{rejected:20d}/{n}{lost:12d}"
+            print(f"{name:22s}{noise:6g}{counts}{seconds:14.2f}", flush=True)
 
 
-def candidates(n: int, first: int, simulations: int) -> None:
+def candidates(n: int, first: int, simulations: int, only: str) -> None:
     models = {name: Model.from_text("\n".join(text), name=name) for name, text in CANDIDATES.items()}
-    for noise in LV.levels:
+    for _, noise in _chosen({f"{level:g}": level for level in LV.levels}, only):
         right = {name: np.zeros(2) for name in models}
         lowest = 0
         for i in range(n):
@@ -104,14 +113,16 @@ def candidates(n: int, first: int, simulations: int) -> None:
         print({name: [int(v) for v in count] for name, count in right.items()}, flush=True)
 
 
-def power(n: int, first: int, simulations: int) -> None:
-    print("what is wrong                  noise   a wrong equation found   a right one accused")
-    for name, (truth, model, levels, wrong) in SUBTLE.items():
+def power(n: int, first: int, simulations: int, only: str) -> None:
+    print("what is wrong                  noise   a wrong equation accused   a right one   rejected as a whole")
+    for name, (truth, model, levels, wrong) in _chosen(SUBTLE, only):
         for noise in levels:
-            judged = [_judged(model, truth.sample(noise, first + i), simulations) for i in range(n)]
-            hits = sum(any(j[s] for s in wrong) for j in judged)
-            strays = sum(any(v for s, v in j.items() if s not in wrong) for j in judged)
-            print(f"{name:30s}{noise:6g}{hits:16d}/{n}{strays:20d}/{n}", flush=True)
+            found = [_judged(model, truth.sample(noise, first + i), simulations) for i in range(n)]
+            hits = sum(any(e[s] for s in wrong) for e, _ in found)
+            strays = sum(any(v for s, v in e.items() if s not in wrong) for e, _ in found)
+            # A model of which no trajectory follows the data needs no further test.
+            rejected = sum(not p > 0.05 for _, p in found)
+            print(f"{name:30s}{noise:6g}{hits:16d}/{n}{strays:16d}/{n}{rejected:16d}/{n}", flush=True)
 
 
 if __name__ == "__main__":
@@ -120,8 +131,9 @@ if __name__ == "__main__":
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--first-seed", type=int, default=80_000)
     parser.add_argument("--simulations", type=int, default=199)
+    parser.add_argument("--only", default="", help="rows, or noise levels of candidates, whose name contains this")
     options = parser.parse_args()
     warnings.simplefilter("ignore", od.InputWarning)
     {"alarms": alarms, "candidates": candidates, "power": power}[options.what](
-        options.draws, options.first_seed, options.simulations
+        options.draws, options.first_seed, options.simulations, options.only
     )

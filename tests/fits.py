@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.fit import CONSISTENT, CONTRADICTS, Curve, ExperimentFit, Fit, Gradients, Stage, frame
+from odinfer.curve import Curve, ExperimentFit, Gradients, Stage, frame
+from odinfer.fit import CONSISTENT, CONTRADICTS, Fit
 
 EVIL = "<script>alert(1)</script>"
 

@@ -16,7 +16,7 @@ ROOT = "__init__"
 # Each module may import, when it is loaded, only from the lines above its own.
 LAYERS = [
     {"errors", "_jax"},
-    {"kernels", "page", "expression", "data", "example", "methods", "workers"},
+    {"kernels", "page", "expression", "data", "example", "methods", "workers", "curve"},
     {"gp", "equations", "executor"},
     {"model", "prior", "smoother", "snapped", "misfit"},
     {"problem", "simulate", "sparsity", "uncertainty", "optional_terms"},
@@ -29,7 +29,7 @@ LAYERS = [
     {"profile", "identifiability", "ridge", "splines", "driven"},
     {"trajectories"},
     {"bootstrap"},
-    {"methods.odin", "density"},
+    {"methods.odin", "density", "whole"},
     {"judge", "missing", "heldout"},
     {"methods.gpr", "methods.sampling", "chains", "population"},
     {"nuts"},

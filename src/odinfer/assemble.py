@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odinfer.fit import CONSISTENT, Curve, ExperimentFit, Fit, Gradients, Stage, frame
+from odinfer.curve import Curve, ExperimentFit, Gradients, Stage, frame
+from odinfer.fit import CONSISTENT, Fit
 from odinfer.problem import Problem
 from odinfer.risk import Units
 from odinfer.uncertainty import Uncertainty

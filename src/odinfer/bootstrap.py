@@ -71,6 +71,15 @@ def refits(
     like: Likelihood, refined: Refined, sigma: Array, times: Sequence[Array], size: int, seed: tuple[int, int]
 ) -> tuple[Array, Array, Array, list[Array], list[Array]]:
     """φ and its sd (size, F), which refits found a trajectory, and states with their sd (size, N, K) per experiment."""
+    bundle, found = refitted(like, refined, sigma, size, seed)
+    sd, x_sd = spreads(bundle, found, times)
+    return found.phi, sd, np.isfinite(found.objective), states_at(bundle, found, times), x_sd
+
+
+def refitted(
+    like: Likelihood, refined: Refined, sigma: Array, size: int, seed: tuple[int, int]
+) -> tuple[Bundle, Ensemble]:
+    """Data simulated from a trajectory, and the trajectories fitted to them; objective infinite where there is none."""
     rng = np.random.default_rng(seed)
     data = Bundle.of(like, refined)
     x = states_at(data, data.start(refined, 1), like.t)
@@ -78,9 +87,7 @@ def refits(
     y = [np.where(np.isfinite(yy), xx + sigma * rng.normal(size=(size, *yy.shape)), np.nan)
          for xx, yy in zip(x, like.y, strict=True)]  # fmt: skip
     bundle = Bundle.of(like, refined, y)
-    found = bundle.maximise(bundle.start(refined, size))
-    sd, x_sd = spreads(bundle, found, times)
-    return found.phi, sd, np.isfinite(found.objective), states_at(bundle, found, times), x_sd
+    return bundle, bundle.maximise(bundle.start(refined, size))
 
 
 def spreads(bundle: Bundle, ensemble: Ensemble, times: Sequence[Array]) -> tuple[Array, list[Array]]:

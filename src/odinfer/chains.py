@@ -13,8 +13,9 @@ from scipy.stats import rankdata
 
 from odinfer import gradient_matching as gm
 from odinfer.assemble import assemble, named, stage
+from odinfer.curve import Curve
 from odinfer.errors import InputError
-from odinfer.fit import Curve, Fit
+from odinfer.fit import Fit
 from odinfer.risk import Risk
 from odinfer.solve import Solution
 

@@ -20,6 +20,7 @@ from odinfer.judge import DRAWS, LEVEL, Judgement, judge
 from odinfer.methods.odin import Odin
 from odinfer.model import Model
 from odinfer.problem import Problem
+from odinfer.whole import Whole, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,7 @@ class Candidate:
     Attributes:
         fit: its fit, as `odinfer.fit` returns it.
         judgements: per equation, in the order of the states.
+        whole: of all equations together.
         loglik: at the maximum of the likelihood over trajectories; NaN if no trajectory could be followed.
         parameters: number of estimated quantities: θ, initial values, and noise levels.
         observations: number of observed values.
@@ -45,6 +47,7 @@ class Candidate:
 
     fit: Fit
     judgements: tuple[Judgement, ...]
+    whole: Whole
     loglik: float
     parameters: int
     observations: int
@@ -82,7 +85,11 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per model, the best first; `weight` and `weight_aicc` are the criteria's model weights."""
+        """One row per model, the best first.
+
+        `weight` and `weight_aicc` are the criteria's model weights; `p` is the probability that a right model leaves as
+        much signal in the residuals.
+        """
         import pandas as pd
 
         rows = {
@@ -92,6 +99,7 @@ class Comparison:
                 "aicc": c.aicc,
                 "bic": c.bic,
                 "risk": c.risk,
+                "p": c.whole.p,
                 **c.heldout,
                 "status": c.fit.status,
             }
@@ -164,7 +172,7 @@ def compare(
         data: the observations, if models are given.
         method: ODIN with its options.
         level: probability at most of accusing any equation of a right model.
-        draws: simulated data sets per suspicious equation.
+        draws: simulated data sets per suspicious equation, and per model.
         holdout: also score predictions of a fifth of the times that is left out: the "last" or random "gaps".
         seed: of everything random.
         workers: processes over which the candidates are spread.
@@ -197,6 +205,7 @@ def _candidate(problem: Problem, method: Odin, seed: int, level: float, draws: i
     return Candidate(
         fit=result,
         judgements=tuple(judgements),
+        whole=whole(result, problem, seed, draws),
         loglik=refined.loglik if refined else math.nan,
         parameters=len(problem.free) + x0 + unknown_noise,
         observations=int(observations(problem).sum()),

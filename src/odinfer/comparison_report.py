@@ -37,16 +37,31 @@ def headline(comparison: Comparison) -> str:
     wrong = [j.state for j in comparison.candidates[best].judgements if j.contradicts]
     if wrong:
         return f"{ranking}, but no candidate is right: even its equation for {_and(wrong)} contradicts the data."
+    if comparison.candidates[best].whole.contradicts(comparison.level):
+        return f"{ranking}, but even it contradicts the data as a whole: its best trajectory leaves a pattern behind."
     return f"{ranking}, and none of its equations contradicts the data."
 
 
-def sentence(name: str, candidate: Candidate) -> str:
-    """What the data say about the equations of one candidate."""
+def _good(comparison: Comparison) -> bool:
+    """Whether nothing speaks against the preferred candidate."""
+    best = comparison.candidates[comparison.best]
+    return not any(j.contradicts for j in best.judgements) and not best.whole.contradicts(comparison.level)
+
+
+def sentence(name: str, candidate: Candidate, level: float) -> str:
+    """What the data say about one candidate: its equations one by one, and all together."""
     judged = [j for j in candidate.judgements if math.isfinite(j.gamma)]
     if not judged:
         return f"{name}: not judged, because the fit {candidate.fit.status}."
     wrong = [j for j in judged if j.contradicts]
     right = [j.state for j in judged if not j.contradicts]
+    if not wrong and candidate.whole.contradicts(level):
+        w = candidate.whole
+        return (
+            f"{name}: no equation by itself contradicts the data, but all together do: the best trajectory leaves a "
+            f"pattern in the residuals (p = {number(w.p, 2)} from {w.draws} simulations). A term or a delay may be "
+            "missing where parameters can hide it, or two equations disagree about a parameter they share."
+        )
     if not wrong:
         return f"{name}: no equation contradicts the data."
     parts = [f"the equation for {j.state} contradicts the data ({evidence(j)})" for j in wrong]
@@ -85,7 +100,7 @@ def summary(comparison: Comparison) -> str:
     """The comparison as plain text."""
     lines = [headline(comparison), ""]
     for name, candidate in comparison.candidates.items():
-        lines += [sentence(name, candidate), *failures(name, candidate)]
+        lines += [sentence(name, candidate, comparison.level), *failures(name, candidate)]
     table = comparison.table.drop(columns="status").map(lambda v: number(v, 4))
     lines += ["", table.to_string(), "", _footnote(comparison)]
     bad = [f"{name}: {c.fit.status}" for name, c in comparison.candidates.items() if not c.fit.converged]
@@ -94,8 +109,9 @@ def summary(comparison: Comparison) -> str:
 
 def _footnote(comparison: Comparison) -> str:
     return (
-        "parameters counts all that is estimated: theta, initial values and noise. The chance that any equation of a "
-        f"right model is accused is at most about {100 * comparison.level:g} %."
+        "parameters counts all that is estimated: theta, initial values and noise; p is the chance that a right model "
+        "leaves as much of a pattern in the residuals. The chance that any equation of a right model is accused is at "
+        f"most about {100 * comparison.level:g} %, and so is the chance that a right model is rejected as a whole."
     )
 
 
@@ -129,8 +145,8 @@ def html(comparison: Comparison) -> str:
     return page(
         "comparison.html",
         headline=headline(comparison),
-        good=not any(j.contradicts for j in comparison.candidates[comparison.best].judgements),
-        sentences=[sentence(name, c) for name, c in comparison.candidates.items()],
+        good=_good(comparison),
+        sentences=[sentence(name, c, comparison.level) for name, c in comparison.candidates.items()],
         failures=[line for name, c in comparison.candidates.items() for line in failures(name, c)],
         header=["model", *table.columns],
         rows=rows,

@@ -7,6 +7,7 @@ a prior is uniform in θ within its bounds, so where φ = log θ the density of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -262,8 +263,21 @@ def box(target: Target) -> tuple[Array, Array]:
     return np.r_[np.repeat(target.z_low, M), target.phi_low], np.r_[np.repeat(target.z_high, M), target.phi_high]
 
 
-def unpacked(target: Target, bounds: Any, r: Any) -> tuple[Any, Any, Any]:
-    """z (K, M), φ (F,) and the log of the Jacobian from one unconstrained vector and its bounds."""
-    v, jacobian = constrain(r, *bounds)
-    K, M = target.y.shape
-    return v[: K * M].reshape(K, M), v[K * M :], jacobian
+@functools.lru_cache(maxsize=16)
+def unbounded(form: Form) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The log density of r = (z, φ) without bounds, given data = (target, γ, box); and compiled its Hessian by r."""
+    from odinfer._jax import jax
+
+    def log_density(data: Any, r: Any) -> Any:
+        target, gamma, bounds = data
+        v, jacobian = constrain(r, *bounds)
+        K, M = target.y.shape
+        return log_posterior(form, target, v[: K * M].reshape(K, M), v[K * M :], gamma) + jacobian
+
+    return log_density, jax.jit(jax.hessian(log_density, 1))
+
+
+def rounding(form: Form, data: Any, centre: Array) -> Array:
+    """R such that R R' is about the covariance: long thin valleys of strongly correlated states become round."""
+    w, V = np.linalg.eigh(-np.nan_to_num(np.asarray(unbounded(form)[1](data, centre))))
+    return np.asarray(V / np.sqrt(np.maximum(np.abs(w), 1e-9 * np.abs(w).max() + 1e-12)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from odinfer.curve import ExperimentFit, Stage, frame
 from odinfer.data import Data
 from odinfer.errors import InputError, nearest
 from odinfer.model import Model
@@ -22,6 +23,7 @@ from odinfer.uncertainty import (
     Profile,
     Uncertainty,
     checked_level,
+    quantile,
     sample_intervals,
 )
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
-_BAND = 1.959963984540054  # 95 % of a normal distribution
+BAND = 1.959963984540054  # 95 % of a normal distribution
 
 
 class Progress(Protocol):
@@ -49,81 +51,6 @@ class Method(Protocol):
     def name(self) -> str: ...
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """States of one experiment over time: t (D,), x, slope and standard deviation sd of x, each (D, K).
-
-    sd is widened where there are few data, so that x ± 1.96 sd is the 95 % band.
-    """
-
-    t: Array
-    x: Array
-    slope: Array
-    sd: Array
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """x, slope and sd (N, K) at times inside the curve, by cubic Hermite interpolation."""
-        from scipy.interpolate import CubicHermiteSpline
-
-        if len(self.t) == 1:
-            x, slope, sd = (np.repeat(v, len(t), 0) for v in (self.x, self.slope, self.sd))
-            return x, slope, sd
-        spline = CubicHermiteSpline(self.t, self.x, self.slope)
-        sd = np.stack([np.interp(t, self.t, column) for column in self.sd.T], -1)
-        return spline(t), spline.derivative()(t), sd
-
-
-@dataclass(frozen=True, eq=False)
-class Gradients:
-    """ODIN's gradient match at grid times t (N,): f(x, θ), the GP's derivative and its sd, each (N, K)."""
-
-    t: Array
-    f: Array
-    gp: Array
-    sd: Array
-
-
-@dataclass(frozen=True, eq=False)
-class ExperimentFit:
-    """Observations t (N,), y (N, K) of one experiment, its estimated curve, and ODIN's gradient match if any."""
-
-    t: Array
-    y: Array
-    curve: Curve
-    gradients: Gradients | None = None
-
-    @property
-    def x(self) -> Array:
-        """Estimated states (N, K) at the observation times."""
-        return self.curve.at(self.t)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """One stage of a fit: its estimates, what it minimised, and the seconds it took.
-
-    Attributes:
-        theta, gamma, sigma: by name; gamma is in standardised units and empty where the stage has none.
-        x: states at the observation times, one (N, K) array per experiment.
-        objective: the risk (ODIN) or the negative log-likelihood (refined), each plus −log p(θ) terms.
-        loglik: log-likelihood of the states as estimated by this stage.
-        note: a sentence on how it ended.
-    """
-
-    theta: dict[str, float]
-    gamma: dict[str, float]
-    sigma: dict[str, float]
-    x: tuple[Array, ...]
-    objective: float
-    loglik: float
-    seconds: float
-    note: str
-    states: pd.DataFrame = field(repr=False)
-
-    def __getitem__(self, key: str) -> Any:
-        return getattr(self, key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +246,8 @@ class Fit:
         """
         times = self._inside(t, experiment)
         x, _, sd = self._experiment(experiment).curve.at(times)
-        return self._banded(times, x, sd, level, observed)
+        half = quantile(np.inf, checked_level(level)) * sd
+        return self._banded(times, x, x - half, x + half, level, observed)
 
     def forecast(
         self, t: ArrayLike, experiment: str | None = None, level: float = LEVEL, observed: bool = False,
@@ -337,20 +265,18 @@ class Fit:
         start = self._experiment(experiment).curve.t[0]
         if not np.isfinite(times).all() or (times < start).any():
             raise InputError(f"times of a forecast must be finite and not before the data, which start at {start:g}")
-        problem = self._problem(problem, "a forecast")
-        _, refined, info = trajectories.refined_again(self, problem)
+        checked_level(level)
+        like, refined, info = trajectories.refined_again(self, self._problem(problem, "a forecast"))
         e = 0 if experiment is None else list(self.experiments).index(experiment)
         order, back = np.unique(times, return_inverse=True)
-        x, sd = (v[back] for v in trajectories.ahead(problem, refined, info, e, order))
-        return self._banded(times, x, sd, level, observed)
+        x, low, high = (v[back] for v in trajectories.ahead(like, refined, info, e, order, level))
+        return self._banded(times, x, low, high, level, observed)
 
-    def _banded(self, t: Array, x: Array, sd: Array, level: float, observed: bool) -> pd.DataFrame:
-        from scipy.special import ndtri
-
+    def _banded(self, t: Array, x: Array, low: Array, high: Array, level: float, observed: bool) -> pd.DataFrame:
         if observed:
-            sd = np.hypot(sd, [self.sigma[s] for s in self.state_names])
-        half = ndtri(0.5 * (1.0 + checked_level(level))) * sd
-        table = np.stack([x, x - half, x + half], -1).reshape(len(t), -1)
+            noise = quantile(np.inf, level) * np.array([self.sigma[s] for s in self.state_names])
+            low, high = x - np.hypot(x - low, noise), x + np.hypot(high - x, noise)
+        table = np.stack([x, low, high], -1).reshape(len(t), -1)
         return frame(t, table, [f"{s}{end}" for s in self.state_names for end in ("", "_low", "_high")])
 
     def derivative(self, t: ArrayLike, experiment: str | None = None) -> pd.DataFrame:
@@ -417,13 +343,6 @@ class Fit:
                 "use fit.forecast or odinfer.simulate to go beyond them"
             )
         return times
-
-
-def frame(t: Array, values: Array, names: Any) -> pd.DataFrame:
-    """A table with index time and named columns."""
-    import pandas as pd
-
-    return pd.DataFrame(values, index=pd.Index(t, name="time"), columns=list(names))
 
 
 def fit(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer import gp
-from odinfer.fit import Curve, Gradients
+from odinfer.curve import Curve, Gradients
 from odinfer.kernels import kernel
 from odinfer.problem import Problem
 from odinfer.risk import Risk, Units

@@ -37,8 +37,8 @@ def notes(problem: Problem, phi: Array, info: Information, low: Array, high: Arr
     # An end at a bound counts as open: there the bound, and not the data, sets the limit.
     open_ = np.isinf(low) | np.isinf(high) | ((low <= limits[:, 0]) & (high >= limits[:, 1]))
     poor = [j for j in range(len(theta)) if (open_[j] or wide[j]) and theta[j] != 0]
-    said, told = [], set()
-    for i, j in combinations(poor, 2):
+    said, told = _flat(problem, phi, info)
+    for i, j in combinations([j for j in poor if j not in told], 2):
         found = _combination(problem, phi, info, i, j)
         if found is None:
             continue
@@ -60,6 +60,78 @@ def notes(problem: Problem, phi: Array, info: Information, low: Array, high: Arr
         if open_[j] and j not in told:
             said.append(f"{name} is not determined by these data: {_limits(low[j], high[j], *limits[j])}")
     return tuple(said)
+
+
+def _flat(problem: Problem, phi: Array, info: Information) -> tuple[list[str], set[int]]:
+    """Sentences on directions in which nothing changes at all, and the free parameters that they speak of.
+
+    What is determined is what does not change along any of them: products of powers if directions are taken on a log
+    scale, sums on the plain one. It has a name where whole numbers will do as exponents or factors.
+    """
+    P, F = info.covariance.shape[0], len(phi)
+    flat = info.flat[P - F :, np.abs(info.flat[: P - F]).max(0, initial=0.0) < 1e-6]
+    slope, theta = problem.slope(phi), problem.theta(phi)[problem.free_index]
+    moving = np.flatnonzero(np.abs(flat).max(1, initial=0.0) > 1e-6)
+    if not len(moving) or (theta[moving] == 0).any():
+        return [], set()
+    names, along = [problem.free[j] for j in moving], flat[moving]
+    for rate, named in ((slope / theta, _product), (slope, _sum)):
+        powers = _unchanged(along * rate[moving, None])
+        if powers is None or not len(powers):
+            continue
+        gradient = np.zeros((len(powers), P))
+        gradient[:, P - F + moving] = powers * rate[moving]
+        sd, freedom = info.spread(gradient)
+        size = 1.0 if named is _product else np.abs(powers @ theta[moving])
+        errors = 100.0 * quantile(freedom, LEVEL) * sd / size
+        told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
+        verb = "is" if len(told) == 1 else "are"
+        said = f"only {_listed(told)} {verb} determined by these data, not {_listed(names)} themselves"
+        return [said], set(moving.tolist())
+    return [], set()
+
+
+def _unchanged(along: Array) -> Array | None:
+    """Whole numbers (·, S), reduced, whose combinations do not change along directions (S, m); None if there are none.
+
+    None too if a parameter of the directions is in no combination: then it is not determined in any company.
+    """
+    from scipy.linalg import null_space
+
+    rows = null_space(along.T, rcond=1e-6).T
+    for i in range(len(rows)):
+        pivot = int(np.argmax(np.abs(rows[i]) > 0.1 * np.abs(rows[i]).max()))
+        rows[i] /= rows[i, pivot]
+        others = np.arange(len(rows)) != i
+        rows[others] -= np.outer(rows[others, pivot], rows[i])
+    for factor in (1.0, 2.0, 3.0):
+        whole = np.round(factor * rows)
+        if np.allclose(whole, factor * rows, atol=1e-3) and np.abs(whole).max(initial=0.0) <= 4:
+            return whole if (whole != 0).any(0).all() else None
+    return None
+
+
+def _product(powers: Array, names: list[str]) -> str:
+    """a^2·b/c from exponents."""
+    above, below = (
+        [n if q == 1 else f"{n}^{q:g}" for n, q in zip(names, sign * powers, strict=True) if q > 0]
+        for sign in (1.0, -1.0)
+    )
+    if not above:
+        above, below = below, above
+    under = "·".join(below)
+    return "·".join(above) + (f"/({under})" if len(below) > 1 else f"/{under}" if below else "")
+
+
+def _sum(factors: Array, names: list[str]) -> str:
+    """a + 2·b − c from factors."""
+    terms = [(q, n if abs(q) == 1 else f"{abs(q):g}·{n}") for q, n in zip(factors, names, strict=True) if q]
+    first = ("−" if terms[0][0] < 0 else "") + terms[0][1]
+    return first + "".join(f" {'+' if q > 0 else '−'} {term}" for q, term in terms[1:])
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _combination(problem: Problem, phi: Array, info: Information, i: int, j: int) -> tuple[str, float] | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from odinfer import gradient_matching as gm
 from odinfer.assemble import observations
 from odinfer.continuation import Followed
-from odinfer.fit import Curve, Gradients
+from odinfer.curve import Curve, Gradients
 from odinfer.gp import Hyperparameters
 from odinfer.krylov import Krylov, NormalEquations
 from odinfer.problem import Problem

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.fit import Fit, Gradients
+from odinfer.curve import Gradients
+from odinfer.fit import BAND, Fit
 from odinfer.problem import Problem
 
 Array = NDArray[np.float64]
 
-_BAND = 1.96
 _SHOWN = 6  # terms in a hint
 
 
@@ -30,7 +30,7 @@ class Gap:
     @property
     def stretches(self) -> list[tuple[float, float]]:
         """Intervals of time in which the gap leaves its 95 % band at two grid times in a row or more."""
-        out = np.abs(self.gap) > _BAND * self.sd
+        out = np.abs(self.gap) > BAND * self.sd
         out &= np.r_[False, out[:-1]] | np.r_[out[1:], False]
         edges = np.flatnonzero(np.diff(np.r_[False, out, False].astype(int)))
         return [(float(self.t[a]), float(self.t[b - 1])) for a, b in zip(edges[::2], edges[1::2], strict=True)]

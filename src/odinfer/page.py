@@ -12,11 +12,18 @@ def page(template: str, **values: Any) -> str:
     """The page of a template; a value that it needs and does not get is an error."""
     import jinja2
 
-    source = (resources.files("odinfer") / "templates" / template).read_text(encoding="utf-8")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return environment.from_string(source).render(**values)
+    return environment.get_template(template).render(**values)
+
+
+def _source(template: str) -> str:
+    return (resources.files("odinfer") / "templates" / template).read_text(encoding="utf-8")
 
 
 def inlined(pictures: Mapping[str, bytes]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.fit import _BAND, CONTRADICTS, Fit
+from odinfer.fit import BAND, CONTRADICTS, Fit
 from odinfer.store import estimate
 
 if TYPE_CHECKING:
@@ -282,9 +282,9 @@ def _span(*arrays: Array) -> tuple[float, float]:
 def _bands(ax: Axes, colours: list[Any], curves: list[tuple[Array, Array, Array, Array]]) -> None:
     """Draw the bands of curves (t, centre, sd, other) and set limits in which they do not flatten the lines."""
     for colour, (t, centre, sd, _) in zip(colours, curves, strict=True):
-        ax.fill_between(t, centre - _BAND * sd, centre + _BAND * sd, color=colour, alpha=0.18, lw=0, zorder=1)
+        ax.fill_between(t, centre - BAND * sd, centre + BAND * sd, color=colour, alpha=0.18, lw=0, zorder=1)
     low, high = _span(*(values for _, centre, _, other in curves for values in (centre, other)))
-    band_low, band_high = _span(*(c + sign * _BAND * sd for _, c, sd, _ in curves for sign in (-1, 1)))
+    band_low, band_high = _span(*(c + sign * BAND * sd for _, c, sd, _ in curves for sign in (-1, 1)))
     size = high - low or abs(high) or 1.0
     low = np.fmax(np.fmin(low, band_low), low - 0.6 * size) - 0.06 * size
     high = np.fmin(np.fmax(high, band_high), high + 0.6 * size) + 0.06 * size

@@ -269,19 +269,6 @@ def _slope(v: Array, low: Array, high: Array) -> Array:
 # --- ODIN
 
 
-@functools.lru_cache(maxsize=16)
-def _odin_density(form: ds.Form) -> tuple[Callable[[Any, Any], Any], Callable[..., Any]]:
-    """The log density of r = (z, φ) without bounds, and compiled its Hessian."""
-    from odinfer._jax import jax
-
-    def log_density(data: Any, r: Any) -> Any:
-        target, gamma, box = data
-        z, phi, jacobian = ds.unpacked(target, box, r)
-        return ds.log_posterior(form, target, z, phi, gamma) + jacobian
-
-    return log_density, jax.jit(jax.hessian(log_density, 1))
-
-
 def _of_odin(
     fit: Fit, problem: Problem, chains: int, draws: int, warm_up: int, seed: int, until: float | None, say: Any
 ) -> Any:
@@ -301,10 +288,8 @@ def _of_odin(
     margin = np.where(np.isfinite(box[1] - box[0]), 1e-3 * np.nan_to_num(box[1] - box[0], posinf=1.0), 1e-3)
     v = np.clip(np.concatenate([z.ravel(), phi]), box[0] + margin, box[1] - margin)
     centre = ds.unconstrain(v, *box)
-    log_density, hessian = _odin_density(form)
     data = (target, gamma, box)
-    w, V = np.linalg.eigh(-np.nan_to_num(np.asarray(hessian(data, centre))))
-    R = V / np.sqrt(np.maximum(np.abs(w), 1e-9 * np.abs(w).max() + 1e-12))
+    log_density, R = ds.unbounded(form)[0], ds.rounding(form, data, centre)
     rng = np.random.default_rng([seed, 7])
     start = centre + rng.normal(size=(chains, len(v))) @ R.T
     found = nuts.sample(log_density, data, start, centre, R, draws, warm_up, seed, say)

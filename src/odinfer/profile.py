@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from odinfer.errors import InputError, nearest
 from odinfer.information import Information
 from odinfer.problem import Problem
 from odinfer.refine import Likelihood, Refined
-from odinfer.uncertainty import LEVEL, Profile, threshold
+from odinfer.uncertainty import LEVEL, Profile, quantile, threshold
 
 if TYPE_CHECKING:
     from odinfer.fit import Fit
@@ -46,37 +46,44 @@ class Parameter:
 
 @dataclass(frozen=True)
 class State:
-    """State `k` (B,) of an experiment at time `t` (B,), one of each trajectory."""
+    """State `k` (B,) of an experiment at the point `node` (B,) of its mesh, one of each trajectory.
 
-    bundle: Bundle
+    On a log scale (of its size) if `log`: the right one for what dies out and cannot change its sign.
+    """
+
     experiment: int
-    t: Array
+    node: Index
     k: Index
+    log: bool = False
 
     def take(self, index: Index) -> State:
-        return State(self.bundle, self.experiment, self.t[index], self.k[index])
+        return State(self.experiment, self.node[index], self.k[index], self.log)
 
     def value(self, ensemble: Ensemble) -> Array:
-        b = self.bundle
-        paths = (ensemble.path(b.like, b.meshes, i, self.experiment) for i in range(len(self.t)))
-        return np.array([p.at(t[None])[0][0, k] for p, t, k in zip(paths, self.t, self.k, strict=True)])
+        x = self._plain(ensemble)
+        return np.log(np.maximum(np.abs(x), 1e-300)) if self.log else x
+
+    def _plain(self, ensemble: Ensemble) -> Array:
+        x0, Z = ensemble.x0[self.experiment], ensemble.Z[self.experiment]
+        nodes = np.concatenate([x0[:, None], Z[:, :, -1]], 1)
+        return np.asarray(nodes[np.arange(len(self.node)), self.node, self.k])
 
     def gradient(self, ensemble: Ensemble) -> Array:
-        b, e = self.bundle, self.experiment
-        B, F = ensemble.phi.shape
-        K = len(b.like.scale)
-        a = np.zeros((B, len(b.meshes) * K + F))
-        for i, (t, k) in enumerate(zip(self.t, self.k, strict=True)):
-            lin = type(ensemble.lins[e])(*(v[i] for v in ensemble.lins[e]))
-            S = ensemble.path(b.like, b.meshes, i, e).sensitivity_at(lin, t[None])[0, k]
-            a[i, e * K : (e + 1) * K], a[i, len(b.meshes) * K :] = S[:K], S[K:]
+        e, E = self.experiment, len(ensemble.lins)
+        S = ensemble.lins[e].nodes[np.arange(len(self.node)), self.node, self.k, :-1]
+        if self.log:
+            x = self._plain(ensemble)
+            S = S / np.where(x == 0, 1e-300, x)[:, None]
+        (B, F), K = ensemble.phi.shape, ensemble.x0[e].shape[1]
+        a = np.zeros((B, E * K + F))
+        a[:, e * K : (e + 1) * K], a[:, E * K :] = S[:, :K], S[:, K:]
         return a
 
 
 def ends(
     bundle: Bundle, best: Ensemble, held: Held, sd: Array, side: Array, wanted: Array, limit: Array,
     most: int = 25, tolerance: float = 0.05,
-) -> tuple[Array, Ensemble]:  # fmt: skip
+) -> tuple[Array, Ensemble, Index]:  # fmt: skip
     """Where the profile likelihood of a held quantity has fallen by `wanted`/2 (B,).
 
     The square root of the fall is nearly linear in the quantity, so a few steps along the ridge of the likelihood,
@@ -92,7 +99,7 @@ def ends(
 
     Returns:
         Values (B,), infinite where the likelihood does not fall so far on the way to an infinite limit; and the
-        trajectories there.
+        trajectories there; and those that did not settle.
     """
     B = len(side)
     start = held.value(best)
@@ -114,10 +121,10 @@ def ends(
         gap = start[active] + side[active] * reach[active] - quantity.value(mine)
         move, _ = part.step(mine, H, g, damping[active], quantity.gradient(mine), gap)
         trial = part.moved(mine, move)
-        good = np.isfinite(trial.objective)
+        at = side[active] * (quantity.value(trial) - start[active])
+        good = np.isfinite(trial.objective) & (at > 0)  # a step that is far too long can end on the other side
         H, g = part.normal(trial)
         _, gain = part.step(trial, H, g, np.full(len(active), 1e-10), quantity.gradient(trial), np.zeros(len(active)))
-        at = side[active] * (quantity.value(trial) - start[active])
         fall = np.where(good, 2.0 * (trial.objective - gain - top[active]), np.inf)
         # A gain as large as the fall itself says that the quadratic picture does not hold yet: correct again first.
         rough = good & (2.0 * gain > 0.25 * np.maximum(fall, 0.1 * wanted[active]))
@@ -144,7 +151,7 @@ def ends(
     with np.errstate(invalid="ignore", divide="ignore"):
         guess = np.where(inner_fall > 0, inner / inner_fall, np.inf)
     found[active] = (start + side * np.minimum(np.minimum(guess, outer), room))[active]
-    return found, now
+    return found, now, active
 
 
 def _limit(problem: Problem, refined: Refined, index: Index, side: Array) -> tuple[Array, Array]:
@@ -173,11 +180,41 @@ def parameter_ends(
     # Where the likelihood does not change at all there is no way to follow: any value will do.
     blind = np.isinf(sd)
     limit = np.where(blind, refined.phi[both], limit)
-    found, there = ends(bundle, best, held, sd, side, wanted, limit)
+    found, there, _ = ends(bundle, best, held, sd, side, wanted, limit)
     found = np.where(
         ((found == limit) & (limit != bound)) | blind, np.where(np.isfinite(bound), bound, side * np.inf), found
     )
     return found[:F], found[F:], there.phi
+
+
+def state_ends(
+    like: Likelihood, refined: Refined, info: Information, level: float, e: int, node: Index
+) -> tuple[Array, Array]:
+    """Lower and upper ends (N, K) of the likelihood intervals of an experiment's states at points of its mesh."""
+    bundle, K = Bundle.of(like, refined), len(like.scale)
+    B = 2 * len(node) * K
+    side = np.repeat([-1.0, 1.0], B // 2)
+    held = State(e, np.tile(np.repeat(node, K), 2), np.tile(np.arange(K), 2 * len(node)))
+    best = bundle.start(refined, B)
+    x, a = held.value(best), held.gradient(best)
+    sd, wanted = info.spread(a)[0], info.fall(a, level)
+    bounds = np.array([like.problem.limits(s) for s in like.problem.model.states])[held.k]
+    bound = np.where(side < 0, bounds[:, 0], bounds[:, 1])
+    blind = np.isinf(sd)
+    limit = np.where(blind, x, bound)
+    found, _, lost = ends(bundle, best, held, sd, side, wanted, limit, tolerance=0.01)
+    if len(lost):
+        log, up = replace(held.take(lost), log=True), side[lost] * np.sign(x[lost])
+        far = np.log(np.maximum(np.abs(x[lost]), 1e-300)) + up * np.log(_FAR)
+        value, _, _ = ends(bundle, best.take(lost), log, sd[lost] / np.abs(x[lost]), up, wanted[lost], far)
+        gone = np.where(up < 0, 0.0, side[lost] * np.inf)
+        found[lost] = np.where(value == far, gone, np.sign(x[lost]) * np.exp(np.minimum(value, 700.0)))
+    found = np.where(blind, bound, np.where(side < 0, np.maximum(found, bound), np.minimum(found, bound)))
+    # No narrower than trajectories are computed to.
+    slack = info.accuracy[held.k] * quantile(np.inf, level)
+    found = side * np.maximum(side * found, side * x + slack)
+    low, high = found.reshape(2, -1, K)
+    return low, high
 
 
 def profile(fit: Fit, problem: Problem, name: str) -> Profile:
@@ -202,7 +239,7 @@ def profile(fit: Fit, problem: Problem, name: str) -> Profile:
     held = Parameter(np.full(len(shares), j), E * len(like.scale))
     a = held.gradient(best)
     limit, _ = _limit(problem, refined, np.full(len(shares), j), side)
-    _, reached = ends(bundle, best, held, info.spread(a)[0], side, info.fall(a, LEVEL) * shares**2, limit)
+    _, reached, _ = ends(bundle, best, held, info.spread(a)[0], side, info.fall(a, LEVEL) * shares**2, limit)
     exact = bundle.maximise(reached, held, held.value(reached))
     values, fall = held.value(exact), exact.objective - refined.objective
     good = np.isfinite(exact.objective) & (side * (values - refined.phi[j]) > 0)

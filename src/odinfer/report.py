@@ -13,7 +13,7 @@ import numpy as np
 from odinfer import plot, store, uncertainty_plot
 from odinfer.data import write_csv
 from odinfer.errors import InputError
-from odinfer.fit import _BAND, CONSISTENT, CONTRADICTS, Fit
+from odinfer.fit import BAND, CONSISTENT, CONTRADICTS, Fit
 from odinfer.page import inlined, page
 from odinfer.plot import number
 from odinfer.uncertainty import Intervals
@@ -162,7 +162,7 @@ def state_columns(fit: Fit) -> dict[str, np.ndarray]:
             name = state + end
             while name in columns:  # a state x beside one that is called x_low
                 name += "_"
-            columns[name] = x[:, k] + sign * _BAND * sd[:, k] if sign else x[:, k]
+            columns[name] = x[:, k] + sign * BAND * sd[:, k] if sign else x[:, k]
     return columns
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer import gradient_matching as gm
-from odinfer.fit import Curve
+from odinfer.curve import Curve
 from odinfer.gp import Hyperparameters
 from odinfer.problem import Problem
 from odinfer.risk import Risk

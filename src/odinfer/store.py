@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odinfer import __version__
+from odinfer.curve import Curve, ExperimentFit, Gradients, Stage, frame
 from odinfer.errors import InputError
-from odinfer.fit import Curve, ExperimentFit, Fit, Gradients, Stage, frame
+from odinfer.fit import Fit
 from odinfer.uncertainty import Bootstrap, Posterior, Profile, Uncertainty
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from odinfer import refine as rf
 from odinfer.collocation import Path
+from odinfer.curve import Curve
 from odinfer.errors import InputError
-from odinfer.fit import Curve
 from odinfer.gradient_matching import dense_times, finer_grid, standardise
 from odinfer.identifiability import notes
 from odinfer.information import Information, information
 from odinfer.problem import Problem
-from odinfer.profile import parameter_ends
+from odinfer.profile import parameter_ends, state_ends
 from odinfer.simulate import simulate
 from odinfer.uncertainty import LEVEL, Uncertainty, quantile
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from odinfer.fit import Fit
 
 Array = NDArray[np.float64]
+
+_EXACT_TIMES = 16  # of a forecast
 
 
 def trajectory_curve(problem: Problem, refined: rf.Refined, info: Information, e: int) -> Curve:
@@ -131,10 +133,28 @@ def extended(problem: Problem, refined: rf.Refined, times: Sequence[Array]) -> r
     return replace(refined, paths=tuple(paths), condensed=tuple(lins))
 
 
-def ahead(problem: Problem, refined: rf.Refined, info: Information, e: int, t: Array) -> tuple[Array, Array]:
-    """States and standard deviations (N, K) at increasing times that may lie beyond the data; NaN after a blow-up."""
+def ahead(
+    like: rf.Likelihood, refined: rf.Refined, info: Information, e: int, t: Array, level: float
+) -> tuple[Array, Array, Array]:
+    """States and the ends of their bands (N, K) at increasing times, also beyond the data; NaN after a blow-up.
+
+    Beyond the data a trajectory can bend far from its linear picture, so the ends are those of likelihood intervals. Of
+    many times some are computed, and between them the ends in units of the linear picture's standard deviation.
+    """
+    problem = like.problem
     longer = extended(problem, refined, [t if i == e else np.empty(0) for i in range(len(refined.paths))])
     if longer is None:
         nothing = np.full((len(t), len(refined.sigma)), np.nan)
-        return nothing, nothing
-    return longer.paths[e].at(t)[0], band_sd(longer, info, e, t)
+        return nothing, nothing, nothing
+    path = longer.paths[e]
+    x, sd = path.at(t)[0], band_sd(longer, info, e, t)
+    after = np.flatnonzero(t > refined.paths[e].mesh[-1])
+    some = after[np.unique(np.linspace(0, len(after) - 1, _EXACT_TIMES).round().astype(int))] if len(after) else after
+    low, high = (x + side * quantile(np.inf, level) * sd for side in (-1.0, 1.0))
+    if len(some):
+        ends = state_ends(like, longer, info, level, e, np.searchsorted(path.mesh, t[some]))
+        for band, exact in zip((low, high), ends, strict=True):
+            for k in range(x.shape[1]):
+                units = (exact[:, k] - x[some, k]) / sd[some, k]
+                band[after, k] = x[after, k] + np.interp(t[after], t[some], units) * sd[after, k]
+    return x, low, high

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from odinfer import chains as ch
 from odinfer import density as ds
+from odinfer import nuts
 from odinfer.errors import InputError, nearest
 from odinfer.fit import Fit, Progress
 from odinfer.methods import preset
@@ -26,8 +27,8 @@ SAMPLERS = ("auto", "metropolis", "nuts")
 # Draws and burn-in per chain: of the random walk in sweeps over all coordinates, of which Lotka–Volterra at the default
 # γ needs about 300 for an independent draw of θ.
 _LENGTHS = {"metropolis": (40_000, 2000), "nuts": (1000, 500)}
-_CHUNK, _CHUNK_NUTS = 250, 100  # sweeps or draws between two reports of progress
-_WANTED, _WANTED_NUTS = 0.44, 0.8  # acceptance at which a walk over one coordinate, or NUTS, is most efficient
+_CHUNK = 250  # sweeps between two reports of progress
+_WANTED = 0.44  # acceptance at which a walk over one coordinate is most efficient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,76 +248,24 @@ def _metropolis(
     return ch.Draws(kept, mean.T, sd.T, np.full(K, m.gamma), acceptance, time.perf_counter() - clock)
 
 
-@functools.lru_cache(maxsize=16)
-def _nuts_programs(form: ds.Form, count: int) -> tuple[Callable[..., Any], ...]:
-    """Compiled: the Hessian at a point, and `count` draws of all chains; adaptation is the same program with a gain.
-
-    Positions are η with (z, φ) = constrain(centre + R η): R R' is about the posterior covariance, which makes long
-    thin valleys of strongly correlated states round.
-    """
-    from odinfer._jax import jax, jnp
-
-    nuts = ch.blackjax().nuts
-
-    def log_density(target: ds.Target, gamma: Any, r: Any, box: Any) -> Any:
-        z, phi, jacobian = ds.unpacked(target, box, r)
-        value = ds.log_posterior(form, target, z, phi, gamma) + jacobian
-        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
-
-    def whitened(data: Any) -> Callable[[Any], Any]:
-        return lambda eta: log_density(data[0], data[1], data[2] + data[3] @ eta, data[4])
-
-    def draw(data: Any, state: Any, mass: Any, keys: Any, gain: Any) -> Any:
-        kernel, density = nuts.build_kernel(), whitened(data)
-
-        def chain(eta: Any, log_step: Any, n: Any, key: Any) -> Any:
-            def one(carry: Any, key: Any) -> Any:
-                state, log_step, n = carry
-                state, info = kernel(key, state, density, jnp.exp(log_step), mass)
-                log_step = log_step + gain * (n + 1.0) ** -0.6 * (info.acceptance_rate - _WANTED_NUTS)
-                z, phi, _ = ds.unpacked(data[0], data[4], data[2] + data[3] @ state.position)
-                extra = (info.acceptance_rate, info.is_divergent, info.num_integration_steps, state.position)
-                return (state, log_step, n + 1.0), (z, phi, *extra)
-
-            start = (nuts.init(eta, density), log_step, n)
-            (state, log_step, n), found = jax.lax.scan(one, start, jax.random.split(key, count))
-            return (state.position, log_step, n), found
-
-        return jax.vmap(chain)(*state, keys)
-
-    return jax.jit(jax.hessian(log_density, 2)), jax.jit(draw)
-
-
 def _nuts(
     m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress | Callable[..., None]
 ) -> ch.Draws:
     """The no-U-turn sampler on the same density, θ and bounded states transformed to the real line."""
-    from odinfer._jax import jax
-
     clock = time.perf_counter()
     length, burn_in = m.lengths
-    C, gamma, box = len(z), np.full(z.shape[1], m.gamma), ds.box(target)
-    r = ds.unconstrain(np.concatenate([z.reshape(C, -1), phi], 1), *box)
-    size = min(_CHUNK_NUTS, length)
-    hessian, draw = _nuts_programs(form, size)
+    C, K, M = z.shape
+    data = (target, np.full(K, m.gamma), ds.box(target))
+    r = ds.unconstrain(np.concatenate([z.reshape(C, -1), phi], 1), *data[2])
     centre = r.mean(0)
-    w, V = np.linalg.eigh(-np.nan_to_num(np.asarray(hessian(target, gamma, centre, box))))
-    R = V / np.sqrt(np.maximum(np.abs(w), 1e-6 * np.abs(w).max() + 1e-12))
-    data, key, mass = (target, gamma, centre, R, box), jax.random.key(seed), np.ones(len(centre))
-    state = ((r - centre) @ np.linalg.inv(R).T, np.full(C, np.log(0.5)), np.zeros(C))
-    before, after = -(-burn_in // size), -(-length // size)
-    pieces = []
-    for c in range(before + after):
-        say("sampling" if c >= before else "finding step widths", 0.1 + 0.9 * c / (before + after))
-        keys = jax.random.split(jax.random.fold_in(key, c), C)
-        state, found = draw(data, state, mass, keys, 1.0 if c < before else 0.0)
-        if c >= before:
-            pieces.append([np.asarray(v) for v in found[:-1]])
-        elif c == before - 2:  # what whitening left of different scales, once the chains have settled
-            mass = np.asarray(found[-1]).reshape(-1, len(centre)).var(0) + 1e-6
-            state = (state[0], np.full(C, np.log(0.5)), np.zeros(C))
-    zs, phis, rate, divergent, steps = (np.concatenate(v, 1)[:, -length:] for v in zip(*pieces, strict=True))
+    log_density, R = ds.unbounded(form)[0], ds.rounding(form, data, centre)
+    found = nuts.sample(
+        log_density, data, r, centre, R, length, burn_in, seed, lambda what, share: say(what, 0.1 + 0.9 * share)
+    )
+    v = np.asarray(ds.constrain(found.positions, *data[2])[0])
+    zs = v[..., : K * M].reshape(C, -1, K, M)
+    rate, divergent, steps = (found.stats[n] for n in ("acceptance_rate", "diverging", "n_steps"))
     return ch.Draws(
-        phis, zs.mean((0, 1)).T, zs.std((0, 1)).T, gamma, {"all": float(rate.mean())}, time.perf_counter() - clock,
-        int(divergent.sum()), {"leapfrog_steps": float(steps.mean())},
+        v[..., K * M :], zs.mean((0, 1)).T, zs.std((0, 1)).T, data[1], {"all": float(rate.mean())},
+        time.perf_counter() - clock, int(divergent.sum()), {"leapfrog_steps": float(steps.mean())},
     )  # fmt: skip

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from odinfer import gradient_matching as gm
 from odinfer.assemble import assemble, stage
+from odinfer.curve import Curve
 from odinfer.errors import InputError, Status
-from odinfer.fit import Curve, Fit, Progress
+from odinfer.fit import Fit, Progress
 from odinfer.gp import Hyperparameters
 from odinfer.kernels import kernel
 from odinfer.methods.odin import Odin

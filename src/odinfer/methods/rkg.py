@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from odinfer import gradient_matching as gm
 from odinfer import starts
 from odinfer.assemble import assemble, observations, residual_squares, stage
+from odinfer.curve import Curve
 from odinfer.errors import InputError, Status
-from odinfer.fit import Curve, Fit, Progress
+from odinfer.fit import Fit, Progress
 from odinfer.kernels import KERNELS, kernel
 from odinfer.methods import preset
 from odinfer.problem import Problem

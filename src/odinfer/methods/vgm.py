@@ -12,8 +12,9 @@ from scipy.optimize import lsq_linear
 
 from odinfer import gradient_matching as gm
 from odinfer.assemble import assemble, named, stage
+from odinfer.curve import Curve
 from odinfer.errors import InputError, Status
-from odinfer.fit import Curve, Fit, Progress
+from odinfer.fit import Fit, Progress
 from odinfer.kernels import kernel
 from odinfer.methods import preset
 from odinfer.problem import Problem
