@@ -91,7 +91,7 @@ def one(name: str, seed: int, kinds: tuple[str, ...] = ("likelihood",), start: s
             at = len(t) + np.searchsorted(made.t[0][len(t) :], beyond - 1e-9)
             bands = [inside(low[: len(t)], high[: len(t)], x, tiny), inside(low[at], high[at], ahead, tiny)]
         else:
-            made = fit.sample(seed=seed, chains=2, draws=1000, until=float(beyond[-1]))
+            made = fit.sample(seed=seed, chains=2, draws=500, until=float(beyond[-1]))
             found, (low, high) = made.interval(), made.band()
             # Forecast times need not be points of the mesh: compare with the truth where it is one.
             right = od.simulate(model, truth, x[0], made.t[0])

@@ -169,11 +169,20 @@ def _trajectory_programs(form: ds.Form) -> tuple[Callable[..., Any], ...]:
 
 
 def _courses(problem: Problem, refined: Refined, parts: int) -> tuple[Course, ...]:
+    """Every step of the meshes divided into `parts`.
+
+    Steps of length zero at the end make their number one of a few, so that data of the same times seldom need a new
+    compilation.
+    """
     found = []
     for e, path in enumerate(refined.paths):
         grid = np.append(
             np.linspace(path.mesh[:-1], path.mesh[1:], parts, endpoint=False, axis=1).ravel(), path.mesh[-1]
         )
+        size = 16.0
+        while round(size) < len(grid):
+            size *= 1.25
+        grid = np.append(grid, np.full(round(size) - len(grid), grid[-1]))
         t, h = grid[:-1], np.diff(grid)
         y = problem.data.experiments[e].y
         u = tuple(problem.inputs_at(e, s) for s in (t, t + 0.5 * h, t + h))
@@ -188,8 +197,10 @@ def _dense_risk(problem: Problem, method: Odin) -> Risk:
     return risk
 
 
-def _facts(problem: Problem, like: Likelihood, refined: Refined, info: Information) -> tuple[ds.Form, Facts, Array]:
-    """The posterior's numbers with an integrator that is accurate enough, and v (P,) at the maximum."""
+def _facts(
+    problem: Problem, like: Likelihood, refined: Refined, info: Information
+) -> tuple[ds.Form, Facts, Array, int]:
+    """The posterior's numbers with an integrator that is accurate enough, v (P,) at the maximum, and the parts."""
     form, target = ds.of_risk(_dense_risk(problem, Odin(grid=1)))
     unknown = np.isnan(problem.known_sigma)
     E, K = len(refined.paths), len(unknown)
@@ -212,9 +223,10 @@ def _facts(problem: Problem, like: Likelihood, refined: Refined, info: Informati
             a = np.zeros((*S[e].shape[:2], E * K + len(refined.phi)))
             a[..., np.r_[e * K : (e + 1) * K, E * K : a.shape[-1]]] = S[e]
             sd = np.maximum(info.spread(a)[0], 1e-9 * like.scale)
-            worst = np.fmax(worst, np.max(np.abs(np.asarray(x)[0][::parts] - path.nodes) / sd))
+            error = np.abs(np.asarray(x)[0][: parts * len(path.mesh) : parts] - path.nodes) / sd
+            worst = max(worst, float(np.max(np.nan_to_num(error, nan=np.inf))))
         if worst <= _ACCURATE:
-            return form, facts, v
+            return form, facts, v, parts
         parts *= 2
         if parts * max(len(p.mesh) for p in refined.paths) > _MOST_STEPS:
             raise InputError(
@@ -226,12 +238,14 @@ def _of_trajectories(
     fit: Fit, problem: Problem, chains: int, draws: int, warm_up: int, seed: int, until: float | None, say: Any
 ) -> Any:
     like, refined, info = refined_again(fit, problem)
+    form, facts, v, parts = _facts(problem, like, refined, info)
+    ahead = facts
     if until is not None:
         longer = extended(problem, refined, [np.array([until])] * len(refined.paths))
         if longer is None:
             raise InputError(f"the trajectory of this fit does not reach time {until:g}")
         refined = longer
-    form, facts, v = _facts(problem, like, refined, info)
+        _, ahead, _, parts = _facts(problem, like, refined, info)
     log_density, states = _trajectory_programs(form)
     # In r the bounds are gone; there the covariance is about that in v, divided by the slope of the transformation.
     centre = ds.unconstrain(v, facts.low, facts.high)
@@ -250,9 +264,8 @@ def _of_trajectories(
     x0, phi, sigma = (np.asarray(part) for part in _split(form, facts, vs))
     every = vs.reshape(-1, vs.shape[-1])
     shown = every[np.linspace(0, len(every) - 1, min(_SHOWN, len(every))).round().astype(int)]
-    parts = [(len(c.t)) // (len(p.mesh) - 1) for c, p in zip(facts.courses, refined.paths, strict=True)]
-    x = [np.asarray(s)[:, ::k] for s, k in zip(states(facts, shown), parts, strict=True)]
     t = [p.mesh for p in refined.paths]
+    x = [np.asarray(s)[:, : parts * len(m) : parts] for s, m in zip(states(ahead, shown), t, strict=True)]
     pieces = {"x0": x0.reshape(*vs.shape[:-1], -1), "phi": phi, "sigma": sigma}
     return found, pieces, t, x, {"steps": [len(c.t) for c in facts.courses]}
 
