@@ -30,6 +30,12 @@ def test_only_the_wrong_equation_of_a_mixed_model_is_accused():
     assert prey.draws == 80  # enough for 5 % over two equations
 
 
+def test_a_large_gamma_is_no_accusation_where_the_equations_own_solution_leaves_only_noise():
+    prey, _ = judge(od.Problem(lotka_volterra.model, lotka_volterra.sample(0.5, 100_001)))
+    assert prey.gamma > 1.0  # the smoother took noise for signal
+    assert (prey.contradicts, prey.signal, prey.p) == (False, 0.0, 1.0)
+
+
 def test_the_same_seed_gives_the_same_judgement():
     problem = od.Problem(od.Model.from_text(WRONG_PREY), lotka_volterra.sample(0.3, 1))
     assert judge(problem, draws=19, seed=4) == judge(problem, draws=19, seed=4)

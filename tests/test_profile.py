@@ -47,3 +47,29 @@ def test_a_profile_comes_back_from_a_file(lv_fit, tmp_path):
     back = od.load(tmp_path / "fit.json")
     assert back.interval(kind="profile") == fit.interval(kind="profile")
     np.testing.assert_array_equal(back.profiles["a"].likelihoods, fit.profiles["a"].likelihoods)
+
+
+def test_the_forecast_of_what_dies_out_keeps_its_sign_and_a_lower_limit():
+    # A step by the standard deviation would lead below zero, where no trajectory goes.
+    t, beyond = np.linspace(0.0, 20.0, 20), np.array([21.0, 23.0, 25.0])
+    model = od.Model.from_text("S' = -V*S/(K + S)")
+    truth = {"V": 1.0, "K": 2.0}
+    x = od.simulate(model, truth, [10.0], np.append(t, beyond))[:, 0]
+    for seed in range(6):
+        y = x[:20] + 0.3 * np.random.default_rng(seed).normal(size=20)
+        fit = od.fit(model, od.Data(t, y, states=["S"]))
+        table = fit.forecast(beyond)
+        assert (table["S_low"] < 0.9 * table["S"]).all()
+        assert (table["S_low"] >= 0.0).all()
+        assert (table["S_high"] - table["S"] > table["S"] - table["S_low"]).all()  # skewed, as the likelihood is
+
+
+def test_ends_of_a_forecast_are_where_the_likelihood_has_fallen(lv, lv_data, lv_fit):
+    end = float(lv_data.t[-1])
+    table = lv_fit.forecast([end + 0.4])
+    assert 0.5 < (table["prey_high"] - table["prey"]).iloc[0] / (table["prey"] - table["prey_low"]).iloc[0] < 2.0
+    narrow = lv_fit.forecast([end + 0.4], level=0.5)
+    assert table["prey_low"].iloc[0] < narrow["prey_low"].iloc[0] < narrow["prey_high"].iloc[0]
+    many = lv_fit.forecast(np.linspace(end, end + 0.4, 60))
+    np.testing.assert_allclose(many.iloc[-1], table.iloc[0], rtol=1e-3)
+    assert (np.diff(many["prey_high"] - many["prey_low"]) > -0.05).all()
