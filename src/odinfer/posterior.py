@@ -222,7 +222,7 @@ def _facts(
         for e, (x, path) in enumerate(zip(states(facts, v[None]), refined.paths, strict=True)):
             a = np.zeros((*S[e].shape[:2], E * K + len(refined.phi)))
             a[..., np.r_[e * K : (e + 1) * K, E * K : a.shape[-1]]] = S[e]
-            sd = np.maximum(info.spread(a)[0], 1e-9 * like.scale)
+            sd = np.maximum(info.spread(a)[0], info.accuracy)
             error = np.abs(np.asarray(x)[0][: parts * len(path.mesh) : parts] - path.nodes) / sd
             worst = max(worst, float(np.max(np.nan_to_num(error, nan=np.inf))))
         if worst <= _ACCURATE:
