@@ -44,6 +44,12 @@ def test_a_parameter_without_influence_is_named_and_its_interval_is_infinite():
     assert np.isfinite(fit.interval()["k"]).all()
 
 
+def test_a_product_is_named_beside_a_parameter_without_influence():
+    fit = decay_fit("x' = -a*b/c*x + 0*m", start={"a": 0.9, "b": 0.7, "c": 1.3, "m": 1.0})
+    assert any("only a·b/c (within" in warning for warning in fit.warnings), fit.warnings
+    assert any("m is not determined" in warning for warning in fit.warnings), fit.warnings
+
+
 def test_nothing_is_said_where_all_is_determined(lv_fit):
     assert lv_fit.warnings == ()
     assert lv_fit.uncertainty.notes == ()

@@ -70,19 +70,23 @@ def _flat(problem: Problem, phi: Array, info: Information) -> tuple[list[str], s
     """
     P, F = info.covariance.shape[0], len(phi)
     flat = info.flat[P - F :, np.abs(info.flat[: P - F]).max(0, initial=0.0) < 1e-6]
-    slope, theta = problem.slope(phi), problem.theta(phi)[problem.free_index]
+    theta = problem.theta(phi)[problem.free_index]
     moving = np.flatnonzero(np.abs(flat).max(1, initial=0.0) > 1e-6)
+    if len(moving):
+        # Without those that may move all alone: they are in no combination.
+        Q = np.linalg.svd(flat[moving], full_matrices=False)[0]
+        moving = moving[(Q**2).sum(1) < 1.0 - 1e-6]
     if not len(moving) or (theta[moving] == 0).any():
         return [], set()
-    names, along = [problem.free[j] for j in moving], flat[moving]
+    names, theta, slope = [problem.free[j] for j in moving], theta[moving], problem.slope(phi)[moving]
     for rate, named in ((slope / theta, _product), (slope, _sum)):
-        powers = _unchanged(along * rate[moving, None])
+        powers = _unchanged(flat[moving] * rate[:, None])
         if powers is None or not len(powers):
             continue
         gradient = np.zeros((len(powers), P))
-        gradient[:, P - F + moving] = powers * rate[moving]
+        gradient[:, P - F + moving] = powers * rate
         sd, freedom = info.spread(gradient)
-        size = 1.0 if named is _product else np.abs(powers @ theta[moving])
+        size = 1.0 if named is _product else np.abs(powers @ theta)
         errors = 100.0 * quantile(freedom, LEVEL) * sd / size
         told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
         verb = "is" if len(told) == 1 else "are"
@@ -92,10 +96,7 @@ def _flat(problem: Problem, phi: Array, info: Information) -> tuple[list[str], s
 
 
 def _unchanged(along: Array) -> Array | None:
-    """Whole numbers (·, S), reduced, whose combinations do not change along directions (S, m); None if there are none.
-
-    None too if a parameter of the directions is in no combination: then it is not determined in any company.
-    """
+    """Whole numbers (·, S), reduced, whose combinations do not change along directions (S, m); None if none do."""
     from scipy.linalg import null_space
 
     rows = null_space(along.T, rcond=1e-6).T
