@@ -41,6 +41,7 @@ def test_states_of_the_draws_reach_beyond_the_data(sampled):
     assert (high - low)[-1] > (high - low)[len(low) // 2]
 
 
+@pytest.mark.slow
 def test_a_long_forecast_of_what_dies_out_does_not_disturb_the_sampler():
     # Steps grow where little happens, and both states die out to less than trajectories are computed to.
     model = od.Model.from_text("x' = -k*(x - z); z' = -m*z")
