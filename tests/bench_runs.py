@@ -68,8 +68,13 @@ def bench(*arguments: Any, code: int = 0, before: str = "") -> subprocess.Comple
     return done
 
 
+# A shell starts what runs in its background with interrupts ignored, and that is handed down.
+INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+
+
 def start(*arguments: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    started = command(*arguments, before=INTERRUPTIBLE)
+    return subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def outcomes(folder: Path) -> dict[str, Any]:

@@ -80,9 +80,7 @@ def test_after_a_kill_of_the_main_process_workers_end_and_the_same_command_resum
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_resumes(grid, reference, tmp_path):
-    # With a fit that never ends, so that the command cannot be done before the signal arrives.
-    longer = write_grid(tmp_path, draws=DRAWS, methods="['odin', 'endless']")
-    process = start("run", longer, "--store", tmp_path, "--workers", 1)
+    process = start("run", grid, "--store", tmp_path, "--workers", 1)
     wait_for_records(tmp_path, process)
     workers = children(process.pid)
     process.send_signal(signal.SIGINT)
@@ -91,7 +89,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_resumes(grid, reference,
     assert re.fullmatch(r"interrupted; the store has \d+ results, and the same command goes on from there\n", err)
     assert out == ""
     assert gone(workers)
-    assert 0 < len(outcomes(tmp_path)) <= DRAWS
+    assert 0 < len(outcomes(tmp_path)) < DRAWS
     bench("run", grid, "--store", tmp_path, "--workers", 1)
     assert outcomes(tmp_path) == outcomes(reference)
 
