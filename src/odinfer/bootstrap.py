@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.ensemble import Bundle, Ensemble
+from odinfer.ensemble import Bundle, Ensemble, nodes
 from odinfer.errors import InputError
 from odinfer.problem import Problem
 from odinfer.refine import Likelihood, Refined
@@ -114,7 +114,7 @@ def states_at(bundle: Bundle, ensemble: Ensemble, times: Sequence[Array]) -> lis
     """States (B, N, K) at points of the meshes, per experiment."""
     found = []
     for x0, Z, mesh, t in zip(ensemble.x0, ensemble.Z, bundle.meshes, times, strict=True):
-        found.append(np.concatenate([x0[:, None], Z[:, :, -1]], 1)[:, np.searchsorted(mesh, t)])
+        found.append(nodes(x0, Z)[:, np.searchsorted(mesh, t)])
     return found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from odinfer import comparison_plot as pictures
 from odinfer import store
-from odinfer.errors import InputError
+from odinfer.errors import InputError, listed
 from odinfer.missing import gaps
 from odinfer.page import inlined, page
 from odinfer.plot import number, png
@@ -36,7 +36,7 @@ def headline(comparison: Comparison) -> str:
         ranking = f"{best} is preferred: no other candidate has a trajectory that could be followed"
     wrong = [j.state for j in comparison.candidates[best].judgements if j.contradicts]
     if wrong:
-        return f"{ranking}, but no candidate is right: even its equation for {_and(wrong)} contradicts the data."
+        return f"{ranking}, but no candidate is right: even its equation for {listed(wrong)} contradicts the data."
     if comparison.candidates[best].whole.contradicts(comparison.level):
         return f"{ranking}, but even it contradicts the data as a whole: its best trajectory leaves a pattern behind."
     return f"{ranking}, and none of its equations contradicts the data."
@@ -65,7 +65,7 @@ def sentence(name: str, candidate: Candidate, level: float) -> str:
     if not wrong:
         return f"{name}: no equation contradicts the data."
     parts = [f"the equation for {j.state} contradicts the data ({evidence(j)})" for j in wrong]
-    others = f"; {_and(right)}'s {'does' if len(right) == 1 else 'do'} not" if right else ""
+    others = f"; {listed(right)}'s {'does' if len(right) == 1 else 'do'} not" if right else ""
     return f"{name}: {'; '.join(parts)}{others}."
 
 
@@ -86,7 +86,7 @@ def failures(name: str, candidate: Candidate) -> list[str]:
         if not j.contradicts:
             continue
         for g in gaps(candidate.fit, j.state):
-            where = _and([f"{number(a, 3)} to {number(b, 3)}" for a, b in g.stretches][:4])
+            where = listed([f"{number(a, 3)} to {number(b, 3)}" for a, b in g.stretches][:4])
             which = f" in experiment {g.experiment}" if len(candidate.fit.experiments) > 1 else ""
             if where:
                 lines.append(f"{name}: the equation for {j.state} fails at times {where}{which}.")
@@ -211,7 +211,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return value
     return None if not math.isfinite(value) else int(value) if float(value).is_integer() else float(value)
-
-
-def _and(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.collocation import Condensed, Path, condense
+from odinfer.collocation import Condensed, condense
 from odinfer.refine import Likelihood, Refined
 from odinfer.risk import prior_in_phi
 
@@ -22,6 +22,11 @@ Index = NDArray[np.int64]
 
 # At this violation of the collocation equations one more Newton correction, already known, leaves about its square.
 _FEASIBLE = 1e-4
+
+
+def nodes(x0: Array, Z: Array) -> Array:
+    """States (B, n+1, K) at the points of a mesh, from initial values and states at the stages of an experiment."""
+    return np.concatenate([x0[:, None], Z[:, :, -1]], 1)
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,6 @@ class Ensemble:
         """Initial values of every experiment and φ (B, P)."""
         return np.concatenate([*self.x0, self.phi], 1)
 
-    def path(self, like: Likelihood, meshes: Sequence[Array], b: int, e: int) -> Path:
-        """One of them in one experiment."""
-        return Path(like.problem, e, meshes[e], self.x0[e][b], self.Z[e][b])
-
 
 class Held(Protocol):
     """A quantity of each trajectory that is held at a value of its own."""
@@ -122,8 +123,7 @@ class Bundle:
 
     def nodes(self, x0: Array, Z: Array, e: int) -> Array:
         """States (B, N, K) at the observation times of an experiment."""
-        every = np.concatenate([x0[:, None], Z[:, :, -1]], 1)
-        return every[:, np.searchsorted(self.meshes[e], self.like.t[e])]
+        return nodes(x0, Z)[:, np.searchsorted(self.meshes[e], self.like.t[e])]
 
     def judged(self, phi: Array, x0: tuple[Array, ...], Z: tuple[Array, ...], lins: tuple[Condensed, ...]) -> Ensemble:
         """An ensemble with its objective; infinite where the equations are not solved."""

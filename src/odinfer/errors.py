@@ -1,7 +1,7 @@
 """The two ways things go wrong: bad input raises, bad luck returns a status."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 
@@ -33,3 +33,8 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     if close:
         return f"; did you mean '{close[0]}'?"
     return f"; choose from: {', '.join(choices)}" if choices else ""
+
+
+def listed(words: Sequence[str]) -> str:
+    """'a, b and c'; nothing for nothing."""
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.errors import listed
 from odinfer.information import Information
 from odinfer.problem import Problem
 from odinfer.uncertainty import LEVEL, quantile
@@ -90,7 +91,7 @@ def _flat(problem: Problem, phi: Array, info: Information) -> tuple[list[str], s
         errors = 100.0 * quantile(freedom, LEVEL) * sd / size
         told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
         verb = "is" if len(told) == 1 else "are"
-        said = f"only {_listed(told)} {verb} determined by these data, not {_listed(names)} themselves"
+        said = f"only {listed(told)} {verb} determined by these data, not {listed(names)} themselves"
         return [said], set(moving.tolist())
     return [], set()
 
@@ -129,10 +130,6 @@ def _sum(factors: Array, names: list[str]) -> str:
     terms = [(q, n if abs(q) == 1 else f"{abs(q):g}·{n}") for q, n in zip(factors, names, strict=True) if q]
     first = ("−" if terms[0][0] < 0 else "") + terms[0][1]
     return first + "".join(f" {'+' if q > 0 else '−'} {term}" for q, term in terms[1:])
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _combination(problem: Problem, phi: Array, info: Information, i: int, j: int) -> tuple[str, float] | None:

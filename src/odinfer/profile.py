@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.ensemble import Bundle, Ensemble, Held, Index
+from odinfer.ensemble import Bundle, Ensemble, Held, Index, nodes
 from odinfer.errors import InputError, nearest
 from odinfer.information import Information
 from odinfer.problem import Problem
@@ -64,9 +64,8 @@ class State:
         return np.log(np.maximum(np.abs(x), 1e-300)) if self.log else x
 
     def _plain(self, ensemble: Ensemble) -> Array:
-        x0, Z = ensemble.x0[self.experiment], ensemble.Z[self.experiment]
-        nodes = np.concatenate([x0[:, None], Z[:, :, -1]], 1)
-        return np.asarray(nodes[np.arange(len(self.node)), self.node, self.k])
+        x = nodes(ensemble.x0[self.experiment], ensemble.Z[self.experiment])
+        return np.asarray(x[np.arange(len(self.node)), self.node, self.k])
 
     def gradient(self, ensemble: Ensemble) -> Array:
         e, E = self.experiment, len(ensemble.lins)

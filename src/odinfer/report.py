@@ -12,7 +12,7 @@ import numpy as np
 
 from odinfer import plot, store, uncertainty_plot
 from odinfer.data import write_csv
-from odinfer.errors import InputError
+from odinfer.errors import InputError, listed
 from odinfer.fit import BAND, CONSISTENT, CONTRADICTS, Fit
 from odinfer.page import inlined, page
 from odinfer.plot import number
@@ -71,7 +71,7 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     names = _few(wrong)
     subject = "The equation for" if len(wrong) == 1 else "The equations for"
     verb = "contradicts" if len(wrong) == 1 else "contradict"
-    return f"{subject} {_and(names)} {verb} the data ({gamma} = {_and(values)}{others})."
+    return f"{subject} {listed(names)} {verb} the data ({gamma} = {listed(values)}{others})."
 
 
 def summary(fit: Fit, truth: Truth = None) -> str:
@@ -236,7 +236,7 @@ def facts(fit: Fit) -> list[str]:
         kinds: dict[str, list[str]] = {}
         for state, kernel in d["kernels"].items():
             kinds.setdefault(str(kernel), []).append(state)
-        each = (k if len(kinds) == 1 else f"{k} for {_and(_few(names))}" for k, names in kinds.items())
+        each = (k if len(kinds) == 1 else f"{k} for {listed(_few(names))}" for k, names in kinds.items())
         lines.append(f"Kernel: {', '.join(each)}.")
     if len(fit.state_names) > _ROWS:
         many = f"Tables show {_ROWS} and pictures {plot.MOST} of {len(fit.state_names)} states"
@@ -314,7 +314,3 @@ def _plain(text: str, most: int = 0) -> str:
 
 def _few(names: Sequence[str]) -> Sequence[str]:
     return [*names[:5], f"{len(names) - 5} more"] if len(names) > 5 else names
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

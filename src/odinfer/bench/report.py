@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from odinfer.bench.results import Results
 from odinfer.bench.tables import Table
 from odinfer.data import write_csv
 from odinfer.errors import InputError
-from odinfer.page import page
+from odinfer.page import inlined, page
 from odinfer.plot import png
 from odinfer.store import replacing
 
@@ -125,7 +124,7 @@ def write(results: Results, folder: Path) -> list[str]:
             with replacing(folder / f"{table.name}.csv") as temporary:
                 write_csv(temporary, table.columns)
             names.append(f"{table.name}.csv")
-        shown = {n: base64.b64encode(p).decode() for n, p in pictures.items() if n.startswith(item.figures)}
+        shown = inlined({n: p for n, p in pictures.items() if n.startswith(item.figures)})
         sections.append((item, made, shown))
     for name, picture in pictures.items():
         with replacing(folder / f"{name}.png") as temporary:
