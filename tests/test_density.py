@@ -122,3 +122,16 @@ def test_transformations_to_the_real_line_and_their_jacobian():
     ends = [[np.asarray(ds.constrain(r + side * e, low, high)[0]) @ e for side in (h, -h)] for e in np.eye(4)]
     slopes = np.array([(up - down) / (2 * h) for up, down in ends])
     assert float(jacobian) == pytest.approx(np.log(slopes).sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_the_forward_mode_gives_the_same_value_and_gradient(size):
+    def log_density(data, r):
+        return -((data * r) ** 4).sum() + jax.numpy.prod(jax.numpy.cos(r))
+
+    rng = np.random.default_rng(size)
+    data, r = rng.normal(size=size), rng.normal(size=(2, size))
+    expected = jax.vmap(jax.value_and_grad(log_density, 1), (None, 0))(data, r)
+    found = jax.jit(jax.vmap(jax.value_and_grad(ds.forwards(log_density), 1), (None, 0)))(data, r)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-10)

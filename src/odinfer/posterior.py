@@ -165,7 +165,7 @@ def _trajectory_programs(form: ds.Form) -> tuple[Callable[..., Any], ...]:
         theta = ds.theta(form, facts.target, phi)
         return [_steps(form, facts, c, start, theta) for start, c in zip(x0, facts.courses, strict=True)]
 
-    return log_density, jax.jit(jax.vmap(states, (None, 0)))
+    return ds.forwards(log_density), jax.jit(jax.vmap(states, (None, 0)))
 
 
 def _courses(problem: Problem, refined: Refined, parts: int) -> tuple[Course, ...]:
