@@ -16,7 +16,7 @@ ROOT = "__init__"
 # Each module may import, when it is loaded, only from the lines above its own.
 LAYERS = [
     {"errors", "_jax"},
-    {"kernels", "page", "expression", "data", "example", "methods", "workers", "curve"},
+    {"kernels", "files", "packing", "page", "expression", "data", "example", "methods", "workers", "curve"},
     {"gp", "equations", "executor"},
     {"model", "prior", "smoother", "snapped", "misfit"},
     {"problem", "simulate", "sparsity", "uncertainty", "optional_terms"},
@@ -34,8 +34,8 @@ LAYERS = [
     {"methods.gpr", "methods.sampling", "chains", "population"},
     {"nuts"},
     {"methods.*", "posterior"},
-    {"store"},
-    {"comparison"},
+    {"dataset"},
+    {"store", "comparison"},
     {"plot", "check"},
     {"uncertainty_plot", "comparison_plot"},
     {"comparison_report"},

@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import odinfer as od
 from fits import ODD, make_fit
-from odinfer import store
 from odinfer.errors import InputError
-from odinfer.store import dumps, load, to_xarray, write
+from odinfer.store import dumps, load, write
 
 ODD_FLOATS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1.7976931348623157e308, 0.1, 1 / 3]
 
@@ -72,7 +71,7 @@ def test_fit_save_and_str_paths_work(tmp_path: Path):
 def test_the_file_is_strict_json_with_format_and_version(fit):
     content = strict(dumps(fit))
     assert content["format"] == "odinfer-fit/1"
-    assert content["version"] == store.version()
+    assert content["version"] == od.__version__
 
 
 def test_nan_is_null_and_infinity_a_word():
@@ -188,101 +187,3 @@ def test_a_missing_folder_is_an_input_error(tmp_path: Path, name):
     with pytest.raises(InputError, match=r"cannot write .*No such file or directory") as caught:
         write(make_fit(), tmp_path / "none" / name)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["fit.json", "fit.nc"])
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RuntimeError("boom"), KeyboardInterrupt()])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, name, error, monkeypatch):
-    path = tmp_path / name
-    write(make_fit(seed=1), path)
-    before = path.read_bytes()
-
-    def failing(*args):
-        raise error
-
-    monkeypatch.setattr(store.os, "replace", failing)
-    with pytest.raises(InputError if isinstance(error, OSError) else type(error)):
-        write(make_fit(seed=2), path)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_failure_halfway_through_leaves_nothing(tmp_path: Path):
-    path = tmp_path / "half.txt"
-
-    def half() -> None:
-        with store.replacing(path) as temporary:
-            temporary.write_text("half")
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        half()
-    assert not list(tmp_path.iterdir())
-
-
-def test_new_files_have_the_usual_permissions_and_old_ones_keep_theirs(tmp_path: Path):
-    path, other = tmp_path / "fit.json", tmp_path / "other"
-    other.touch()
-    write(make_fit(), path)
-    assert path.stat().st_mode == other.stat().st_mode
-    path.chmod(0o600)
-    write(make_fit(), path)
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_link_is_followed(tmp_path: Path):
-    target, link = tmp_path / "target.json", tmp_path / "link.json"
-    target.write_text("old")
-    link.symlink_to(target)
-    write(make_fit(), link)
-    assert link.is_symlink()
-    assert_same(load(target), make_fit())
-
-
-def test_a_place_that_cannot_be_written_to_is_an_input_error(tmp_path: Path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="cannot write"):
-        write(make_fit(), tmp_path / "file" / "fit.json")
-    assert (tmp_path / "file").read_text() == "in the way"
-
-
-# --- xarray
-
-
-def test_netcdf_opens_in_xarray_with_the_same_numbers(fit, tmp_path: Path):
-    path = tmp_path / "fit.nc"
-    write(fit, path)
-    with xr.open_dataset(path) as opened:
-        xr.testing.assert_identical(opened.load(), xr.decode_cf(to_xarray(fit)))
-        several = len(fit.experiments) > 1
-        assert opened.experiment.values.tolist() == list(fit.experiments)
-        for i, e in enumerate(fit.experiments.values()):
-            end = f"_{i}" if several else ""
-            np.testing.assert_array_equal(opened[f"y{end}"], e.y)
-            np.testing.assert_array_equal(opened[f"curve_sd{end}"], e.curve.sd)
-            np.testing.assert_array_equal(opened[f"time{end}"], e.t)
-        for name, value in fit.theta.items():
-            np.testing.assert_array_equal(opened.theta.sel(parameter=name), value)
-        for key in ("gamma", "gamma_user", "sigma"):
-            for name, value in getattr(fit, key).items():
-                np.testing.assert_array_equal(opened[key].sel(state=name), value)
-        for name, stage in fit.stages.items():
-            found = opened.stage_x_0 if several else opened.stage_x
-            np.testing.assert_array_equal(found.sel(stage=name), stage.x[0])
-            assert opened.stage_note.sel(stage=name) == stage.note
-        assert opened.attrs["model"] == fit.model
-        assert opened.attrs["status"] == fit.status
-        assert opened.attrs["equations"] == (fit.equations or "")
-        assert opened.attrs["seed"] == fit.seed
-
-
-def test_variable_names_are_safe_whatever_the_user_named(fit):
-    assert all(str(name).isidentifier() and str(name).isascii() for name in to_xarray(fit).variables)
-
-
-def test_a_seed_beyond_64_bits_is_kept(tmp_path: Path):
-    write(make_fit(seed=2**80), tmp_path / "fit.nc")
-    write(make_fit(seed=2**80), tmp_path / "fit.json")
-    assert load(tmp_path / "fit.json").seed == 2**80
-    with xr.open_dataset(tmp_path / "fit.nc") as opened:
-        assert opened.attrs["seed"] == str(2**80)

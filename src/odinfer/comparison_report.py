@@ -7,9 +7,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from odinfer import __version__
 from odinfer import comparison_plot as pictures
-from odinfer import store
 from odinfer.errors import InputError, listed
+from odinfer.files import write_whole
 from odinfer.missing import gaps
 from odinfer.page import inlined, page
 from odinfer.plot import number, png
@@ -117,7 +118,7 @@ def _footnote(comparison: Comparison) -> str:
 
 def dumps(comparison: Comparison) -> str:
     """The comparison as JSON: table, verdicts with their evidence, hints."""
-    content: dict[str, Any] = {"version": store.version(), "best": comparison.best, "level": comparison.level}
+    content: dict[str, Any] = {"version": __version__, "best": comparison.best, "level": comparison.level}
     table = comparison.table
     content["models"] = {
         name: {
@@ -159,7 +160,7 @@ def html(comparison: Comparison) -> str:
         equations={name: c.fit.equations for name, c in comparison.candidates.items() if c.fit.equations},
         footnote=_footnote(comparison),
         pictures=inlined(drawn),
-        version=store.version(),
+        version=__version__,
     )  # fmt: skip
 
 
@@ -167,8 +168,7 @@ def save(comparison: Comparison, path: Path) -> None:
     """To a .json file, a .html page, or a folder with everything."""
     if path.suffix in (".json", ".html"):
         content = dumps(comparison) if path.suffix == ".json" else html(comparison)
-        with store.replacing(path) as temporary:
-            temporary.write_text(content, encoding="utf-8")
+        write_whole(path, content)
     elif path.suffix:
         raise InputError(f"a comparison is saved as .json, as .html or to a folder, not as '{path.suffix}'")
     else:
@@ -178,16 +178,15 @@ def save(comparison: Comparison, path: Path) -> None:
 def write_outputs(comparison: Comparison, folder: Path) -> list[Path]:
     """comparison.html, comparison.json, comparison.csv, gamma.csv and the pictures; the page first."""
     folder.mkdir(parents=True, exist_ok=True)
-    contents = {
-        "comparison.html": html(comparison).encode(),
-        "comparison.json": dumps(comparison).encode(),
+    contents: dict[str, str | bytes] = {
+        "comparison.html": html(comparison),
+        "comparison.json": dumps(comparison),
         "comparison.csv": _csv(comparison.table),
         "gamma.csv": _csv(comparison.gamma.rename_axis("model")),
         **{f"{name}.png": image for name, image in _pictures(comparison).items()},
     }
     for name, content in contents.items():
-        with store.replacing(folder / name) as temporary:
-            temporary.write_bytes(content)
+        write_whole(folder / name, content)
     return [folder / name for name in contents]
 
 

@@ -62,6 +62,13 @@ class ExperimentFit:
         """Estimated states (N, K) at the observation times."""
         return self.curve.at(self.t)[0]
 
+    def estimate(self) -> tuple[Array, Array]:
+        """States and their standard deviations (N, K) at the observation times; NaN where a failed fit has none."""
+        if len(self.curve.t) < 2 or not np.isfinite([self.curve.x, self.curve.slope]).all():
+            return np.full(self.y.shape, np.nan), np.full(self.y.shape, np.nan)
+        x, _, sd = self.curve.at(self.t)
+        return x, sd
+
 
 @dataclass(frozen=True, eq=False)
 class Stage:

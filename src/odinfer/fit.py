@@ -306,7 +306,7 @@ class Fit:
 
     def to_xarray(self) -> xr.Dataset:
         """Everything numeric as an xarray Dataset."""
-        from odinfer.store import to_xarray
+        from odinfer.dataset import to_xarray
 
         return to_xarray(self)
 

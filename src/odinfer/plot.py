@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.fit import BAND, CONTRADICTS, Fit
-from odinfer.store import estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +72,7 @@ def gradients_figure(fit: Fit) -> Figure | None:
 def residuals_figure(fit: Fit) -> Figure:
     """Observed minus estimated states over time with ± 2 σ, and their distribution, a pair of panels per state."""
     figure, panels = _panels(fit, height=1.9, aside=0.2)
-    residuals = [e.y - estimate(e)[0] for e in fit.experiments.values()]
+    residuals = [e.y - e.estimate()[0] for e in fit.experiments.values()]
     for k, ax in panels:
         for colour, e, r in zip(_colours(fit), fit.experiments.values(), residuals, strict=True):
             _dots(ax, e.t, r[:, k], colour)

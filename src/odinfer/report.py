@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odinfer import plot, store, uncertainty_plot
+from odinfer import __version__, plot, store, uncertainty_plot
 from odinfer.data import write_csv
 from odinfer.errors import InputError, listed
+from odinfer.files import replacing, write_whole
 from odinfer.fit import BAND, CONSISTENT, CONTRADICTS, Fit
 from odinfer.page import inlined, page
 from odinfer.plot import number
@@ -119,7 +120,7 @@ def write_html(fit: Fit, path: str | Path, truth: Truth = None) -> None:
         path: of the file.
         truth: true parameters by name, where they are known.
     """
-    _write(path, _html(fit, _pictures(fit), truth).encode())
+    write_whole(path, _html(fit, _pictures(fit), truth))
 
 
 def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Path]:
@@ -142,10 +143,10 @@ def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Pat
     paths = [folder / name for name in ("fit.json", "fit.nc", "states.csv", "plot.png", "report.html")]
     store.write(fit, paths[0])
     store.write(fit, paths[1])
-    with store.replacing(paths[2]) as temporary:
+    with replacing(paths[2]) as temporary:
         write_csv(temporary, state_columns(fit))
-    _write(paths[3], pictures["states"])
-    _write(paths[4], _html(fit, pictures, truth).encode())
+    write_whole(paths[3], pictures["states"])
+    write_whole(paths[4], _html(fit, pictures, truth))
     return paths
 
 
@@ -155,7 +156,7 @@ def state_columns(fit: Fit) -> dict[str, np.ndarray]:
     if len(fit.experiments) > 1:
         columns["experiment"] = np.concatenate([[name] * len(e.t) for name, e in fit.experiments.items()])
     columns["time"] = np.concatenate([e.t for e in fit.experiments.values()])
-    found = [store.estimate(e) for e in fit.experiments.values()]
+    found = [e.estimate() for e in fit.experiments.values()]
     x, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
     for k, state in enumerate(fit.state_names):
         for end, sign in (("", 0), ("_low", -1), ("_high", 1)):
@@ -203,7 +204,7 @@ def interval_facts(fit: Fit) -> list[str]:
 
 def state_table(fit: Fit) -> Table:
     """A row per state shown: γ and its verdict, the noise, and how far observations are from the estimate."""
-    residuals = np.concatenate([e.y - store.estimate(e)[0] for e in fit.experiments.values()])
+    residuals = np.concatenate([e.y - e.estimate()[0] for e in fit.experiments.values()])
     observed = np.concatenate([np.isfinite(e.y) for e in fit.experiments.values()]).sum(0)
     rows = []
     for k in plot.shown(fit, _ROWS):
@@ -271,7 +272,7 @@ def _html(fit: Fit, pictures: Mapping[str, bytes], truth: Truth) -> str:
         stages=stage_table(fit),
         facts=facts(fit),
         pictures=inlined(pictures),
-        version=fit.details.get("version", store.version()),
+        version=fit.details.get("version", __version__),
     )
 
 
@@ -279,11 +280,6 @@ def _pictures(fit: Fit) -> dict[str, bytes]:
     """The figures as PNG files, each drawn once; without those that this fit does not have."""
     drawn = {name: draw(fit) for name, draw in _FIGURES.items()}
     return {name: plot.png(figure) for name, figure in drawn.items() if figure is not None}
-
-
-def _write(path: str | Path, content: bytes) -> None:
-    with store.replacing(path) as temporary:
-        temporary.write_bytes(content)
 
 
 def _tone(fit: Fit) -> str:

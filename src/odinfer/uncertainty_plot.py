@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.dataset import draws_of
 from odinfer.errors import InputError
 from odinfer.fit import Fit
 from odinfer.plot import _WIDTH, BAD, GOOD, PALETTE, STYLE, _axes, _figure, _label, _short, number
-from odinfer.store import draws_of
 from odinfer.uncertainty import LEVEL, Profile, threshold
 
 if TYPE_CHECKING:

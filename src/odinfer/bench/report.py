@@ -12,9 +12,9 @@ from odinfer.bench.results import Results
 from odinfer.bench.tables import Table
 from odinfer.data import write_csv
 from odinfer.errors import InputError
+from odinfer.files import replacing, write_whole
 from odinfer.page import inlined, page
 from odinfer.plot import png
-from odinfer.store import replacing
 
 PAGE = "index.html"
 
@@ -127,11 +127,9 @@ def write(results: Results, folder: Path) -> list[str]:
         shown = inlined({n: p for n, p in pictures.items() if n.startswith(item.figures)})
         sections.append((item, made, shown))
     for name, picture in pictures.items():
-        with replacing(folder / f"{name}.png") as temporary:
-            temporary.write_bytes(picture)
+        write_whole(folder / f"{name}.png", picture)
         names.append(f"{name}.png")
-    with replacing(folder / PAGE) as temporary:
-        temporary.write_text(_page(results, sections), encoding="utf-8")
+    write_whole(folder / PAGE, _page(results, sections))
     return [PAGE, *names]
 
 
