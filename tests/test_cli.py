@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import odinfer as od
 from odinfer import check, example
 from odinfer.data import read_csv
 from odinfer.model import Model
@@ -137,6 +138,42 @@ def test_a_terminal_sees_progress_and_a_table(tmp_path: Path):
     assert "infection" in shown
     assert "\x1b[" in shown
     assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(("kind", "words"), [("profile", "profile likelihood"), ("bootstrap", "bootstrap")])
+def test_other_intervals_are_printed_saved_and_drawn(tmp_path: Path, kind: str, words: str):
+    ode, data, _ = example.write("lotka_volterra", tmp_path)
+    run = odinfer("fit", ode, data, "--uncertainty", kind, "-o", "out", cwd=tmp_path)
+    assert (run.code, run.stderr) == (0, "")
+    assert f"Intervals: {words}, 95 %." in run.stdout
+    fit = od.load(tmp_path / "out" / "fit.json")
+    assert fit.interval(kind=kind) != fit.interval()
+    printed = next(line for line in run.stdout.splitlines() if line.split()[:1] == ["a"])
+    low, high = fit.interval(kind=kind)["a"]
+    assert f"{low:.4g}" in printed
+    assert f"{high:.4g}" in printed
+
+
+def test_sampling_shows_its_progress_on_a_terminal(tmp_path: Path):
+    ode, data, _ = example.write("lotka_volterra", tmp_path)
+    code, shown = on_a_terminal("fit", ode, data, "--uncertainty", "sample", "-o", "out", cwd=tmp_path)
+    assert code == 0, shown
+    assert "finding step widths" in shown
+    assert "Intervals: posterior, 95 %." in shown
+    fit = od.load(tmp_path / "out" / "fit.json")
+    assert fit.posterior.converged
+    low, high = fit.interval(kind="sample")["a"]
+    assert low < fit.theta["a"] < high
+    assert "Pairs of parameters" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_uncertainty_of_what_has_none_is_a_note_and_an_unknown_kind_an_error(tmp_path: Path):
+    ode, data, _ = example.write("lotka_volterra", tmp_path)
+    run = odinfer("fit", ode, data, "--method", "gpr", "--uncertainty", "bootstrap", cwd=tmp_path)
+    assert run.code == 0
+    assert run.stderr.startswith("note: no bootstrap: ")
+    run = odinfer("fit", ode, data, "--uncertainty", "bootstap", cwd=tmp_path)
+    assert run[1:] == (2, "", "error: --uncertainty: unknown kind 'bootstap'; did you mean 'bootstrap'?\n")
 
 
 def test_a_fit_that_does_not_converge_is_exit_code_1_and_still_written(tmp_path: Path):

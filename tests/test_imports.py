@@ -40,7 +40,7 @@ LAYERS = [
     {"uncertainty_plot", "comparison_plot"},
     {"comparison_report"},
     {"report"},
-    {"flags", "bench"},
+    {"flags", "terminal", "bench"},
     {"bench.store", "bench.check"},
     {"bench.runs"},
     {"bench.compute"},

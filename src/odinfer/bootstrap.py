@@ -16,7 +16,7 @@ from odinfer.trajectories import extended, refined_again
 from odinfer.uncertainty import Bootstrap
 
 if TYPE_CHECKING:
-    from odinfer.fit import Fit
+    from odinfer.fit import Fit, Progress
 
 Array = NDArray[np.float64]
 
@@ -25,12 +25,13 @@ _CHUNK = 25  # refits in one task; fixed, so that the numbers do not depend on t
 
 def bootstrap(
     fit: Fit, problem: Problem, n: int = 200, seed: int = 0, workers: int = 1, until: float | None = None,
-    **options: Any,
+    progress: Progress | None = None, **options: Any,
 ) -> Bootstrap:  # fmt: skip
     """Refit n sets of data with the fit's trajectory and noise; see `Fit.bootstrap`.
 
     Args:
         until: a time beyond the data up to which the states of the refits are kept too, at ten times.
+        progress: called with (what, share done).
         options: of `odinfer.executor.spread`.
 
     Raises:
@@ -51,7 +52,13 @@ def bootstrap(
         refined = longer
     sizes = [min(_CHUNK, n - i) for i in range(0, n, _CHUNK)]
     tasks = [(like, refined, info.sigma, times, size, (int(seed), i)) for i, size in enumerate(sizes)]
-    parts = spread(refits, tasks, workers=workers, **options)
+
+    def tell(what: str, share: float) -> None:
+        if progress:
+            progress("refitting simulated data", share)
+
+    tell("", 0.0)
+    parts = spread(refits, tasks, workers=workers, progress=tell, **options)
     phi, sd, good, *states = (np.concatenate(p) for p in zip(*(_flat(part) for part in parts), strict=True))
     good = good.astype(bool)
     bundle = Bundle.of(like, refined)

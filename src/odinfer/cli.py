@@ -6,28 +6,24 @@ import contextlib
 import importlib
 import logging
 import os
-import secrets
-import shutil
-import signal
 import sys
 import tempfile
 import threading
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from odinfer.bench.cli import app as bench
-from odinfer.errors import InputError, InputWarning
+from odinfer.errors import InputError
 from odinfer.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
+from odinfer.terminal import INTERRUPTED, noticed, progress, say, staged
 
 if TYPE_CHECKING:
     from odinfer.fit import Fit, Method, Progress
     from odinfer.problem import Problem
 
-DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
+DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL = 0, 1, 2, 70
 KNOWN, HOW, OUT = "What is known beforehand", "How to fit", "Output"
 
 app = typer.Typer(
@@ -110,18 +106,17 @@ def fit(
 ) -> int:
     """Estimate parameters and states of MODEL from DATA."""
     folder = out or Path(f"{model.stem}-fit")
-    with _noticed(quiet) as notes:
+    with noticed(quiet) as notes:
         problem = read_problem(model, data, ctx.params, notes)
         true = read_values("--truth", truth, problem.model.parameters) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
         check_uncertainty(uncertainty)
-        with _staged(folder) as stage:
-            result = _fitted(problem, how, seed, sys.stderr.isatty() and not (quiet or as_json))
-            if uncertainty is not None and result.uncertainty is not None:
-                result = _with_uncertainty(result, uncertainty, seed)
-            elif uncertainty is not None:
-                notes.append(f"no {uncertainty}: {result._without()}")
+        with staged(folder) as stage:
+            with progress(sys.stderr.isatty() and not (quiet or as_json)) as tell:
+                result = _fitted(problem, how, seed, tell)
+                if uncertainty is not None:
+                    result = _with_uncertainty(result, uncertainty, seed, tell, notes)
             from odinfer import report
 
             names = [path.name for path in report.write_outputs(result, stage, true)]
@@ -139,7 +134,7 @@ def fit(
         others = ", ".join(name for name in names if name != first)
         typer.echo(f"\nOpen {folder / first} first. Also in {folder}: {others}")
     if not result.converged:
-        _say(f"not converged: {result.status}")
+        say(f"not converged: {result.status}")
     return DONE if result.converged else NOT_CONVERGED
 
 
@@ -162,7 +157,7 @@ def check(
     """Say what is understood from MODEL and DATA and what looks wrong, without fitting."""
     from odinfer import check as checks
 
-    with _noticed() as notes:
+    with noticed() as notes:
         problem = read_problem(model, data, ctx.params, notes)
         found = checks.findings(problem)
     typer.echo(checks.describe(problem))
@@ -207,10 +202,10 @@ def compare(
     folder = out or Path("comparison")
     if len(files) < 2:
         raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
-    with _noticed(quiet) as notes:
+    with noticed(quiet) as notes:
         problems = read_candidates(files[:-1], files[-1], ctx.params, notes)
         how = Odin(kernel=kernel or "auto")
-        with _staged(folder) as stage, _progress(sys.stderr.isatty() and not (quiet or as_json)) as tell:
+        with staged(folder) as stage, progress(sys.stderr.isatty() and not (quiet or as_json)) as tell:
             found = run(
                 problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
                 workers=workers, cluster=cluster, progress=tell,
@@ -246,7 +241,7 @@ def simulate(
     from odinfer.data import read_csv, write_csv
     from odinfer.model import Model
 
-    with _noticed():
+    with noticed():
         system = Model.from_file(model)
         values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
         initial, t, series = read_values("--x0", x0, system.states), read_times(times), {}
@@ -255,7 +250,7 @@ def simulate(
             series = {name: (first.t, y) for name, y in zip(system.inputs, first.y.T, strict=True)}
         if out is not None and out.is_dir():
             raise InputError(f"cannot write to '{out}': it is a folder; give a file with -o")
-        with _staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
+        with staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
             from odinfer.simulate import simulate as integrate
 
             x = integrate(system, values, initial, t, series)
@@ -268,7 +263,7 @@ def simulate(
     typer.echo(printed, nl=False)
     finite = np.isfinite(x).all(1)
     if not finite.all():
-        _say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
+        say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
     return DONE if finite.all() else NOT_CONVERGED
 
 
@@ -299,7 +294,7 @@ def main() -> None:
         code = int(app(prog_name="odinfer", standalone_mode=False) or DONE)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-        _say("interrupted; nothing was written")
+        say("interrupted; nothing was written")
     except Exception as error:
         if "--debug" in sys.argv:
             import traceback
@@ -308,65 +303,14 @@ def main() -> None:
         usage = getattr(error, "format_message", None)  # the command line itself is wrong
         code = BAD_INPUT if usage or isinstance(error, InputError) else INTERNAL
         if code == INTERNAL:
-            _say(f"internal error: {type(error).__name__}: {error} (run again with --debug)")
+            say(f"internal error: {type(error).__name__}: {error} (run again with --debug)")
         else:
-            _say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
+            say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
     sys.exit(code)
 
 
-def _say(text: str) -> None:
-    """One line on stderr."""
-    print(" ".join(text.split()), file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def _noticed(quiet: bool = False) -> Iterator[list[str]]:
-    """Collect notes and warnings and show them at the end, so that an error is the only line on stderr."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    lines = [] if quiet else [f"note: {note}" for note in notes]
-    lines += [f"warning: {w.message}" for w in caught if issubclass(w.category, InputWarning)]
-    for line in dict.fromkeys(lines):
-        _say(line)
-
-
-@contextlib.contextmanager
-def _staged(folder: Path) -> Iterator[Path]:
-    """A hidden folder whose files move to `folder` at the end, all of them or, after an error or Ctrl-C, none.
-
-    It is made before computing, so that a place that cannot be written to is reported at once.
-    """
-    base = folder.absolute()
-    while not os.path.lexists(base):
-        base = base.parent
-    stage = base / f".odinfer-{secrets.token_hex(6)}"
-
-    def stop(*_: object) -> None:
-        # At once and not by an exception, which Python loses where it is raised inside a callback.
-        shutil.rmtree(stage, ignore_errors=True)
-        sys.stderr.write("\r\x1b[K\x1b[?25h" if sys.stderr.isatty() else "")  # the progress line hides the cursor
-        _say("interrupted; nothing was written")
-        os._exit(INTERRUPTED)
-
-    handler = signal.signal(signal.SIGINT, stop)
-    try:
-        stage.mkdir()
-        yield stage
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in sorted(stage.iterdir()):
-            os.replace(file, folder / file.name)
-    except OSError as error:
-        raise InputError(f"cannot write to '{folder}': {error.strerror or error}; choose another place") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
-        signal.signal(signal.SIGINT, handler)
-
-
-def _fitted(problem: Problem, method: Method, seed: int, show: bool) -> Fit:
-    """Fit, with a progress line if wanted; what writing the outputs needs is imported meanwhile."""
+def _fitted(problem: Problem, method: Method, seed: int, tell: Progress | None) -> Fit:
+    """Fit; what writing the outputs needs is imported meanwhile."""
     from odinfer._jax import jax
     from odinfer.fit import fit as run
 
@@ -378,32 +322,28 @@ def _fitted(problem: Problem, method: Method, seed: int, show: bool) -> Fit:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about font caches are not for our users
     meanwhile = threading.Thread(target=_import_writers, daemon=True)
     meanwhile.start()
-    with _progress(show) as tell:
-        result = run(problem, method=method, seed=seed, progress=tell)
+    result = run(problem, method=method, seed=seed, progress=tell)
     meanwhile.join()
     return result
 
 
-def _with_uncertainty(result: Fit, kind: str, seed: int) -> Fit:
-    if kind == "profile" and result.uncertainty is not None:
-        return result.including(*(result.profile(name) for name in result.uncertainty.names))
-    return result.including(result.bootstrap(seed=seed) if kind == "bootstrap" else result.sample(seed=seed))
+def _with_uncertainty(result: Fit, kind: str, seed: int, tell: Progress | None, notes: list[str]) -> Fit:
+    """The fit with intervals of another kind; as it is, and a note why, where it cannot have any."""
+    if result.uncertainty is None:
+        from odinfer.trajectories import no_information
 
-
-@contextlib.contextmanager
-def _progress(show: bool) -> Iterator[Progress | None]:
-    if not show:
-        yield None
-        return
-    from rich import console, progress
-
-    columns = (
-        progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TaskProgressColumn(),
-        progress.TimeRemainingColumn(compact=True), progress.TextColumn("left"),
-    )  # fmt: skip
-    with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda what, share: bar.update(task, description=what, completed=share)
+        notes.append(f"no {kind}: {no_information(result)}")
+        return result
+    if kind == "profile":
+        names = result.uncertainty.names
+        for i, name in enumerate(names):
+            if tell:
+                tell(f"profile of {name}", i / len(names))
+            result = result.including(result.profile(name))
+        return result
+    if kind == "bootstrap":
+        return result.including(result.bootstrap(seed=seed, progress=tell))
+    return result.including(result.sample(seed=seed, progress=tell))
 
 
 def _import_writers() -> None:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from odinfer.terminal import INTERRUPTED, say
+
 if TYPE_CHECKING:
     from odinfer.bench.runner import State, Tell
 
-DONE, INTERRUPTED = 0, 130
+DONE = 0
 _EVERY = 15.0  # seconds between two lines of progress where no terminal shows a bar
 
 app = typer.Typer(
@@ -74,7 +76,7 @@ def run(
         with kept, contextlib.closing(crews.start(count, cluster)) as crew, _progress(quiet) as tell:
             state = run_grid(what, kept, chosen, crew, part, retry, tell)
     except KeyboardInterrupt:
-        _say(f"interrupted; the store has {len(kept.records)} results, and the same command goes on from there")
+        say(f"interrupted; the store has {len(kept.records)} results, and the same command goes on from there")
         return INTERRUPTED
     if not quiet:
         typer.echo(_ended(state))
@@ -114,10 +116,6 @@ def report(
     return DONE
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _ended(state: State) -> str:
     words = [f"{state.before + state.done} of {state.total} runs are stored"]
     words += [f"{state.done} of them computed now in {_duration(state.seconds)}"] if state.done else []
@@ -145,7 +143,7 @@ def _progress(quiet: bool) -> Iterator[Tell | None]:
             if time.monotonic() - last[0] >= _EVERY:
                 last[0] = time.monotonic()
                 done = state.before + state.done
-                _say(f"{done} of {state.total} runs, {state.failed} failed, {_duration(state.left)} left")
+                say(f"{done} of {state.total} runs, {state.failed} failed, {_duration(state.left)} left")
 
         yield line
     else:
