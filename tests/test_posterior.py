@@ -41,6 +41,17 @@ def test_states_of_the_draws_reach_beyond_the_data(sampled):
     assert (high - low)[-1] > (high - low)[len(low) // 2]
 
 
+def test_a_posterior_that_is_none_is_not_believed_and_says_what_to_add():
+    # Only a·b enters, and with flat priors on both a and b nothing limits them.
+    t = np.linspace(0.0, 3.0, 10)
+    y = 2.0 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(1).normal(size=10)
+    fit = od.fit(od.Model.from_text("x' = -a*b*x"), od.Data(t, y, states=["x"]))
+    found = fit.sample(chains=2, draws=200, warm_up=200)
+    assert not found.converged
+    assert found.status.startswith("do not use: ")
+    assert found.status.endswith("; bounds or a prior for a and b may help")
+
+
 @pytest.mark.slow
 def test_a_long_forecast_of_what_dies_out_does_not_disturb_the_sampler():
     # Steps grow where little happens, and both states die out to less than trajectories are computed to.

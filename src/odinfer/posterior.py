@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from odinfer import chains as ch
 from odinfer import density as ds
 from odinfer import nuts
-from odinfer.errors import InputError, nearest
+from odinfer.errors import InputError, listed, nearest
 from odinfer.information import Information
 from odinfer.methods.odin import Odin
 from odinfer.problem import Problem
@@ -102,6 +102,9 @@ def sample(
     r_hats, sizes = ({n: g(d) for n, d in named.items()} for g in (ch.r_hat, ch.ess))
     divergences = int(found.stats["diverging"].sum())
     status, converged = ch.verdict(r_hats, sizes, divergences / (chains * draws))
+    loose = () if callable(problem.prior) else [n for n in named if n not in problem.prior and _unlimited(problem, n)]
+    if not converged and loose:
+        status += f"; bounds or a prior for {listed(loose)} may help"
     names, experiments = problem.model.states, [e.name for e in problem.data.experiments]
     labels = [s if len(experiments) == 1 else f"{e}:{s}" for e in experiments for s in names]
     x0 = dict(zip(labels, np.moveaxis(parts["x0"], -1, 0), strict=True))
@@ -110,6 +113,10 @@ def sample(
         target, named, x0, sigma, found.stats, r_hats, sizes, divergences, status, converged, seconds,
         tuple(t), tuple(x), details,
     )  # fmt: skip
+
+
+def _unlimited(problem: Problem, name: str) -> bool:
+    return not np.isfinite(problem.limits(name)).all()
 
 
 # --- trajectories

@@ -1,0 +1,44 @@
+"""The sampler draws from the density, and takes smaller steps where its first ones lose the way."""
+
+import numpy as np
+import pytest
+
+from odinfer import nuts
+from odinfer._jax import jnp
+
+
+def gaussian(data, r):
+    return -0.5 * (r**2 / data).sum()
+
+
+def hook(data, r):
+    """Far out, x is bent into a wall of y; its marginal distribution stays normal."""
+    return -0.5 * r[0] ** 2 - 0.5 * data * (r[1] - r[0] ** 4) ** 2
+
+
+def run(log_density, data, draws=400):
+    told = []
+    start = 0.1 * np.random.default_rng(0).normal(size=(2, 2))
+    found = nuts.sample(
+        log_density, data, start, np.zeros(2), np.eye(2), draws, 300, 1, lambda what, share: told.append((what, share))
+    )
+    return found, told
+
+
+def test_a_gaussian_is_drawn_at_once():
+    found, told = run(gaussian, jnp.array([1.0, 4.0]))
+    assert found.positions.shape == (2, 400, 2)
+    assert found.positions.reshape(-1, 2).std(0) == pytest.approx([1.0, 2.0], rel=0.2)
+    assert [what for what, _ in told] == ["finding step widths"] * 3 + ["sampling"] * 4
+    assert [share for _, share in told] == sorted(share for _, share in told)
+
+
+def test_where_draws_diverge_it_is_tried_again_with_smaller_steps():
+    found, told = run(hook, 1e4)
+    assert ("sampling, smaller ones", 3 / 7) in told
+    first = nuts._run(
+        hook, 1e4, 0.1 * np.random.default_rng(0).normal(size=(2, 2)), np.zeros(2), np.eye(2), 400, 300, 1,
+        lambda what, share: None, nuts._WANTED[0],
+    )  # fmt: skip
+    assert found.stats["diverging"].mean() < first.stats["diverging"].mean()
+    assert found.stats["n_steps"].mean() > first.stats["n_steps"].mean()
