@@ -5,9 +5,11 @@
 Every draw is fitted by `od.fit` with its defaults, or (--start truth) by trajectory matching from the truth, which
 reaches the same maximum of the likelihood (README) in a fraction of the time. Columns: coverage of the parameters (mean
 over parameters and draws, and the lowest of any one parameter), of the states at the observation times, and of the
-states at five times up to a quarter of the data's span beyond them. Profiles have no bands of their own. Draws are
-taken in turn over all settings, so that an interrupted run (see --minutes) still says something about each. Seeds from
-700000 and 710000 were looked at while the corrections were chosen; judge on others.
+states at five times up to a quarter of the data's span beyond them. Profiles have no bands of their own. The kinds
+sample and odin are posteriors, of trajectories and of ODIN's states at its γ; the latter needs --start odin and knows
+nothing beyond the data. Draws are taken in turn over all settings, so that an interrupted run (see --minutes) still
+says something about each. Seeds from 700000 and 710000 were looked at while the corrections were chosen; judge on
+others.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import numpy as np
 PAPER = {"lv": "lotka_volterra", "fhn": "fitzhugh_nagumo", "pt": "protein_transduction"}
 OTHERS = {"mm": "michaelis-menten", "sir": "sir"}
 SETTINGS = ("lv-low", "lv-high", "fhn-low", "fhn-high", "pt-low", "pt-high", "mm-high", "sir-high")
-KINDS = ("likelihood", "profile", "bootstrap", "sample")
+KINDS = ("likelihood", "profile", "bootstrap", "sample", "odin")
 _KNOWN: dict[str, tuple] = {}
 
 
@@ -91,12 +93,13 @@ def one(name: str, seed: int, kinds: tuple[str, ...] = ("likelihood",), start: s
             at = len(t) + np.searchsorted(made.t[0][len(t) :], beyond - 1e-9)
             bands = [inside(low[: len(t)], high[: len(t)], x, tiny), inside(low[at], high[at], ahead, tiny)]
         else:
-            made = fit.sample(seed=seed, chains=2, draws=500, until=float(beyond[-1]))
+            end = {"until": float(beyond[-1])} if kind == "sample" else {"target": "odin"}
+            made = fit.sample(seed=seed, chains=2, draws=500, **end)
             found, (low, high) = made.interval(), made.band()
             # Forecast times need not be points of the mesh: compare with the truth where it is one.
             right = od.simulate(model, truth, x[0], made.t[0])
             covered, late = inside(low, high, right, tiny), made.t[0] > t[-1]
-            bands = [covered[np.searchsorted(made.t[0], t)], covered[late]]
+            bands = [covered[np.searchsorted(made.t[0], t)], covered[late]][: 1 if kind == "odin" else 2]
             row["converged"] = made.converged
         row["theta"] = {p: bool(inside(*found[p], truth[p])) for p in found}
         row["open"] = sum(not np.isfinite(v) for pair in found.values() for v in pair)
@@ -135,6 +138,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--out", type=Path, help="rows as JSON lines, added as they come")
     options = parser.parse_args()
+    if wrong := set(options.kinds.split(",")) - set(KINDS):
+        parser.error(f"unknown kind {wrong.pop()}; known are {', '.join(KINDS)}")
     rows: list[dict] = []
     end = time.perf_counter() + 60.0 * options.minutes
     for i in range(options.draws):

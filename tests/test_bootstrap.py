@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 import odinfer as od
 from odinfer.bootstrap import refits
@@ -34,6 +35,24 @@ def test_the_spread_of_refits_is_that_of_the_covariance(made):
     assert ((ratio > 0.7) & (ratio < 1.3)).all()
 
 
+def test_intervals_of_a_straight_line_are_students():
+    t = np.linspace(0.0, 3.0, 8)
+    y = 1.0 + 0.5 * t + 0.2 * np.random.default_rng(1).normal(size=8)
+    found = stats.linregress(t, y)
+    boot = od.fit(od.Model.from_text("x' = k"), od.Data(t, y, states=["x"])).bootstrap(4000, seed=2)
+    for level in (0.5, 0.95):
+        half = found.stderr * stats.t.ppf(0.5 * (1 + level), 6)
+        assert boot.interval(level)["k"] == pytest.approx([found.slope - half, found.slope + half], abs=0.12 * half)
+
+
+def test_known_noise_is_not_drawn():
+    t = np.linspace(0.0, 3.0, 8)
+    data = od.Data(t, 1.0 + 0.5 * t + 0.2 * np.random.default_rng(1).normal(size=8), states=["x"])
+    fit = od.fit(od.Problem(od.Model.from_text("x' = k"), data, sigma={"x": 0.2}))
+    sd = 0.2 / np.sqrt(((t - t.mean()) ** 2).sum())
+    assert fit.bootstrap(4000).theta["k"].std() == pytest.approx(sd, rel=0.05)
+
+
 def test_intervals_and_bands_contain_the_estimate_and_nest(made):
     boot = made.bootstrapped
     for name, (low, high) in boot.interval().items():
@@ -48,7 +67,7 @@ def test_intervals_and_bands_contain_the_estimate_and_nest(made):
 
 def test_the_numbers_do_not_depend_on_the_number_of_workers(lv_fit):
     like, refined, info = refined_again(lv_fit, lv_fit.problem)
-    direct = refits(like, refined, info.sigma, [lv_fit.experiments["1"].t], 25, (3, 0))
+    direct = refits(like, refined, info.sigma, info.freedom, [lv_fit.experiments["1"].t], 25, (3, 0))
     for workers in (1, 2):
         found = lv_fit.bootstrap(30, seed=3, workers=workers)
         np.testing.assert_allclose(found.draws[:25], direct[0], rtol=1e-9)

@@ -110,3 +110,14 @@ def test_intervals_bands_and_forecasts_cover_the_truth(setting):
     # Bands of neighbouring times err together: their mean over 200 draws scatters by more than a percent.
     assert 0.90 <= np.mean([r["states"] for r in rows]) <= 0.985
     assert 0.90 <= np.mean([r["beyond"] for r in rows]) <= 0.985
+
+
+@pytest.mark.parametrize("setting", ["lv-high", "sir-high"])
+@pytest.mark.parametrize("kind", ["bootstrap", "sample"])
+def test_bootstrap_and_posterior_cover_the_truth(setting, kind):
+    coverage = benchmark("coverage")
+    rows = [coverage.one(setting, 840_000 + i, (kind,), "truth")[0] for i in range(100)]
+    # Of 100 draws; the tables of docs/uncertainty.md are over 200.
+    assert 0.89 <= np.mean([list(r["theta"].values()) for r in rows]) <= 0.995
+    assert 0.88 <= np.mean([r["states"] for r in rows]) <= 0.99
+    assert 0.88 <= np.mean([r["beyond"] for r in rows]) <= 0.995

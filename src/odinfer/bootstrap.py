@@ -51,7 +51,7 @@ def bootstrap(
             raise InputError(f"the trajectory of this fit does not reach time {until:g}")
         refined = longer
     sizes = [min(_CHUNK, n - i) for i in range(0, n, _CHUNK)]
-    tasks = [(like, refined, info.sigma, times, size, (int(seed), i)) for i, size in enumerate(sizes)]
+    tasks = [(like, refined, info.sigma, info.freedom, times, size, (int(seed), i)) for i, size in enumerate(sizes)]
 
     def tell(what: str, share: float) -> None:
         if progress:
@@ -59,34 +59,35 @@ def bootstrap(
 
     tell("", 0.0)
     parts = spread(refits, tasks, workers=workers, progress=tell, **options)
-    phi, sd, good, *states = (np.concatenate(p) for p in zip(*(_flat(part) for part in parts), strict=True))
-    good = good.astype(bool)
-    bundle = Bundle.of(like, refined)
-    centre = spreads(bundle, bundle.start(refined, 1), times)
-    E = len(refined.paths)
+    phi, good, *x = (np.concatenate(p) for p in zip(*((phi, good, *x) for phi, good, x in parts), strict=True))
     log = tuple(name for name, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
-    return Bootstrap(
-        problem.free, log, refined.phi, centre[0][0], phi[good], sd[good],
-        tuple(times), tuple(v[0] for v in states_at(bundle, bundle.start(refined, 1), times)),
-        tuple(v[0] for v in centre[1]),
-        tuple(v[good] for v in states[:E]), tuple(v[good] for v in states[E:]), int((~good).sum()),
-        np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2),
-    )  # fmt: skip
+    return Bootstrap(problem.free, log, phi[good], tuple(times), tuple(v[good] for v in x), int((~good).sum()))
 
 
 def refits(
-    like: Likelihood, refined: Refined, sigma: Array, times: Sequence[Array], size: int, seed: tuple[int, int]
-) -> tuple[Array, Array, Array, list[Array], list[Array]]:
-    """φ and its sd (size, F), which refits found a trajectory, and states with their sd (size, N, K) per experiment."""
-    bundle, found = refitted(like, refined, sigma, size, seed)
-    sd, x_sd = spreads(bundle, found, times)
-    return found.phi, sd, np.isfinite(found.objective), states_at(bundle, found, times), x_sd
+    like: Likelihood, refined: Refined, sigma: Array, freedom: Array, times: Sequence[Array], size: int,
+    seed: tuple[int, int],
+) -> tuple[Array, Array, list[Array]]:  # fmt: skip
+    """φ (size, F), which refits found a trajectory (size,), and states (size, N, K) per experiment.
+
+    The noise of every refit is drawn too, as far off as an estimate with its degrees of freedom (K,) can be: the spread
+    of refits has Student's tails then, and their quantiles are intervals for few data too.
+    """
+    known = np.isinf(freedom)
+    nu = np.where(known, 1.0, freedom)
+    chi2 = np.random.default_rng((*seed, 1)).chisquare(nu, (size, len(nu)))
+    off = np.where(known, 1.0, np.sqrt(nu / chi2))
+    bundle, found = refitted(like, refined, (sigma * off)[:, None], size, seed)
+    return found.phi, np.isfinite(found.objective), states_at(bundle, found, times)
 
 
 def refitted(
     like: Likelihood, refined: Refined, sigma: Array, size: int, seed: tuple[int, int]
 ) -> tuple[Bundle, Ensemble]:
-    """Data simulated from a trajectory, and the trajectories fitted to them; objective infinite where there is none."""
+    """Data simulated from a trajectory with noise sigma (..., K), and the trajectories fitted to them.
+
+    The objective is infinite where there is none.
+    """
     rng = np.random.default_rng(seed)
     data = Bundle.of(like, refined)
     x = states_at(data, data.start(refined, 1), like.t)
@@ -97,34 +98,9 @@ def refitted(
     return bundle, bundle.maximise(bundle.start(refined, size))
 
 
-def spreads(bundle: Bundle, ensemble: Ensemble, times: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """Standard deviations of φ (B, F) and of the states at points of the meshes (B, N, K), noise as estimated.
-
-    Not corrected for few observations: as the unit in which errors of fit and refits are compared, any will do.
-    """
-    H, _ = bundle.normal(ensemble)
-    E, K = len(bundle.meshes), len(bundle.like.scale)
-    d = np.sqrt(np.maximum(np.einsum("bii->bi", H), 1e-300))
-    scaled = np.nan_to_num(H / (d[:, :, None] * d[:, None, :]))
-    C = np.linalg.pinv(scaled, rcond=1e-13, hermitian=True) / (d[:, :, None] * d[:, None, :])
-    sd = np.sqrt(np.maximum(np.einsum("bii->bi", C), 0.0))[:, E * K :]
-    states = []
-    for e, lin in enumerate(ensemble.lins):
-        index = np.r_[e * K : (e + 1) * K, E * K : C.shape[1]]
-        S = lin.nodes[:, np.searchsorted(bundle.meshes[e], times[e])][..., :-1]
-        variance = np.einsum("bnkp,bpq,bnkq->bnk", S, C[:, index[:, None], index], S, optimize=True)
-        states.append(np.sqrt(np.maximum(variance, 0.0)))
-    return sd, states
-
-
 def states_at(bundle: Bundle, ensemble: Ensemble, times: Sequence[Array]) -> list[Array]:
     """States (B, N, K) at points of the meshes, per experiment."""
     found = []
     for x0, Z, mesh, t in zip(ensemble.x0, ensemble.Z, bundle.meshes, times, strict=True):
         found.append(nodes(x0, Z)[:, np.searchsorted(mesh, t)])
     return found
-
-
-def _flat(part: tuple[Array, Array, Array, list[Array], list[Array]]) -> list[Array]:
-    phi, sd, good, x, x_sd = part
-    return [phi, sd, good, *x, *x_sd]

@@ -135,28 +135,18 @@ class Bootstrap:
 
     Attributes:
         names, log: the estimated parameters, and those on a log scale.
-        phi, sd: estimate and its standard deviation (F,) of the fit itself, on each parameter's own scale.
-        draws, draws_sd: the same of every refit (n, F).
+        draws: estimates of every refit (n, F), on each parameter's own scale.
         t: times (N,) per experiment: of the observations, and beyond if asked for.
-        x, x_sd: the fit's states there, one (N, K) array per experiment.
-        x_draws, x_draws_sd: of every refit (n, N, K).
+        x: states of every refit there, one (n, N, K) array per experiment.
         failed: how many refits found no trajectory, and are left out.
-        bounds: limits (F, 2) of the parameters in their units.
     """
 
     names: tuple[str, ...]
     log: tuple[str, ...]
-    phi: Array
-    sd: Array
     draws: Array
-    draws_sd: Array
     t: tuple[Array, ...]
     x: tuple[Array, ...]
-    x_sd: tuple[Array, ...]
-    x_draws: tuple[Array, ...]
-    x_draws_sd: tuple[Array, ...]
     failed: int
-    bounds: Array
 
     @property
     def theta(self) -> dict[str, Array]:
@@ -164,28 +154,13 @@ class Bootstrap:
         return {n: np.exp(v) if n in self.log else v for n, v in zip(self.names, self.draws.T, strict=True)}
 
     def interval(self, level: float = LEVEL) -> Intervals:
-        """Studentised: the error in units of its standard deviation is taken to be spread as among the refits."""
-        low, high = studentised(self.phi, self.sd, self.draws, self.draws_sd, checked_level(level))
-        found = {}
-        for j, name in enumerate(self.names):
-            with np.errstate(over="ignore"):
-                pair = np.exp([low[j], high[j]]) if name in self.log else np.array([low[j], high[j]])
-            a, b = np.clip(pair, *self.bounds[j])
-            found[name] = (float(a), float(b))
-        return found
+        """Quantiles of the refits, as much left out below as above."""
+        return sample_intervals(self.theta, level)
 
     def band(self, experiment: int = 0, level: float = LEVEL) -> tuple[Array, Array]:
-        """Lower and upper limits (N, K) of the states at the times t."""
-        e = experiment
-        return studentised(self.x[e], self.x_sd[e], self.x_draws[e], self.x_draws_sd[e], checked_level(level))
-
-
-def studentised(centre: Array, sd: Array, draws: Array, draws_sd: Array, level: float) -> tuple[Array, Array]:
-    """Limits around estimates (...) from refits (n, ...) of them, each with its own standard deviation."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        pivots = np.nan_to_num((draws - centre) / draws_sd, nan=0.0, posinf=1e300, neginf=-1e300)
-    below, above = np.quantile(pivots, [0.5 * (1 - level), 0.5 * (1 + level)], axis=0)
-    return centre - above * sd, centre - below * sd
+        """Quantiles (N, K) of the states at the times t."""
+        low, high = np.quantile(self.x[experiment], _tails(level), axis=0)
+        return low, high
 
 
 @dataclass(frozen=True, eq=False)
