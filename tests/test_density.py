@@ -90,17 +90,17 @@ def test_the_quadratic_form_is_the_same_density(risk):
         q = ds.quadratic(target, gamma)
         s = np.concatenate([z, np.asarray(field(target, z, phi))], 1)
         value = -0.5 * np.einsum("ka,kab,kb", s, q.B, s) + (q.b * z).sum()
-        gaps.append(value + float(prior(target, phi)) - by_hand(risk, z, phi, gamma))
+        gaps.append(value + float(prior(target.parameters, phi)) - by_hand(risk, z, phi, gamma))
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
 
 
 def test_the_gamma_prior_and_ranges(lv, lv_data):
     risk = risk_of(od.Problem(lv.model, lv_data, bounds={"b": (0.5, None)}))
     form, target = ds.of_risk(risk, 3.0, (-1.0, 7.0), (ds.GAMMA, 4.0, 2.0))
-    values = [float(ds.log_prior(form, target, np.full(4, v))) for v in (1.0, 3.0)]
+    values = [float(ds.log_prior(form, target.parameters, np.full(4, v))) for v in (1.0, 3.0)]
     assert values[1] - values[0] == pytest.approx(4 * (3 * np.log(3.0) - 2 * 2.0))
-    assert target.phi_low.tolist() == [0.0, 0.5, 0.0, 0.0]
-    assert target.phi_high.tolist() == [7.0] * 4
+    assert target.parameters.low.tolist() == [0.0, 0.5, 0.0, 0.0]
+    assert target.parameters.high.tolist() == [7.0] * 4
     assert target.z_high.tolist() == [3.0, 3.0]
     with pytest.raises(InputError, match="nothing in common"):
         ds.of_risk(risk, None, (0.0, 0.4))
@@ -109,7 +109,7 @@ def test_the_gamma_prior_and_ranges(lv, lv_data):
 def test_a_joint_prior_is_a_function_of_all_parameters(lv, lv_data):
     risk = risk_of(od.Problem(lv.model, lv_data, prior=lambda p: p["a"] * p["d"]))
     form, target = ds.of_risk(risk)
-    assert float(ds.log_prior(form, target, np.array([2.0, 1.0, 4.0, 3.0]))) == pytest.approx(-6.0)
+    assert float(ds.log_prior(form, target.parameters, np.array([2.0, 1.0, 4.0, 3.0]))) == pytest.approx(-6.0)
 
 
 def test_transformations_to_the_real_line_and_their_jacobian():

@@ -18,6 +18,7 @@ from scipy.linalg import block_diag
 
 from odinfer.errors import InputError
 from odinfer.model import Model
+from odinfer.problem import Problem
 from odinfer.risk import Risk
 
 Array = NDArray[np.float64]
@@ -48,6 +49,23 @@ class Form:
     bounded: bool
 
 
+class Parameters(NamedTuple):
+    """What a density has to know about θ, in numbers.
+
+    Attributes:
+        low, high: bounds (F,) of φ.
+        template: fixed parameters at their places (P,).
+        kind, a, b: the named prior of every free parameter (F,).
+    """
+
+    low: Any
+    high: Any
+    template: Any
+    kind: Any
+    a: Any
+    b: Any
+
+
 class Target(NamedTuple):
     """The numbers of a density, an argument of everything compiled.
 
@@ -56,9 +74,8 @@ class Target(NamedTuple):
         y, weight: standardised observations and 1/σ², zero where missing, both (K, M).
         C_inv, D, Q, w: operators of the Gaussian processes, A = Q diag(w) Qᵀ; (K, M, M) and w (K, M).
         mean, scale, time: the units.
-        z_low, z_high, phi_low, phi_high: bounds (K,) and (F,).
-        template: fixed parameters at their places (P,).
-        kind, a, b: the named prior of every free parameter (F,).
+        z_low, z_high: bounds (K,).
+        parameters: bounds, fixed values and priors of θ.
     """
 
     t: Any
@@ -74,29 +91,17 @@ class Target(NamedTuple):
     time: Any
     z_low: Any
     z_high: Any
-    phi_low: Any
-    phi_high: Any
-    template: Any
-    kind: Any
-    a: Any
-    b: Any
+    parameters: Parameters
 
 
-def of_risk(
-    risk: Risk,
-    state_range: float | None = None,
+def of_problem(
+    problem: Problem,
     theta_range: Range | None = None,
     theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
-) -> tuple[Form, Target]:
-    """The density that belongs to a risk; for the arguments see `odinfer.methods.sampling.SamplerOptions`."""
-    p, K = risk.problem, len(risk.hypers)
-
-    def joined(name: str) -> Array:
-        return np.stack([block_diag(*[getattr(b.smoother, name)[k] for b in risk.blocks]) for k in range(K)])
-
-    z_low, z_high = risk.z_bounds
-    if state_range is not None:
-        z_low, z_high = np.maximum(z_low, -state_range), np.minimum(z_high, state_range)
+    bounded: bool = False,
+) -> tuple[Form, Parameters]:
+    """What a problem says about its model and parameters; for the arguments see `of_risk`."""
+    p = problem
     limits = np.array([p.limits(name) for name in p.free]).reshape(-1, 2)
     if theta_range is not None:
         limits = np.stack([np.maximum(limits[:, 0], theta_range[0]), np.minimum(limits[:, 1], theta_range[1])], -1)
@@ -112,27 +117,44 @@ def of_risk(
     with np.errstate(divide="ignore"):
         low, high = (np.where(p.is_log, np.log(np.maximum(b, 0.0)), b) for b in limits.T)
     functions = tuple((p.model.parameters.index(n), f) for n, f in given.items() if callable(f))
-    form = Form(
-        p.model, tuple(p.free_index.tolist()), tuple(p.is_log.tolist()), functions,
-        p.prior if callable(p.prior) else None, bool(np.isfinite([*z_low, *z_high]).any()),
-    )  # fmt: skip
+    joint = p.prior if callable(p.prior) else None
+    form = Form(p.model, tuple(p.free_index.tolist()), tuple(p.is_log.tolist()), functions, joint, bounded)
+    template = np.array([p.fixed.get(name, 0.0) for name in p.model.parameters])
+    return form, Parameters(low, high, template, table[:, 0], table[:, 1], table[:, 2])
+
+
+def of_risk(
+    risk: Risk,
+    state_range: float | None = None,
+    theta_range: Range | None = None,
+    theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
+) -> tuple[Form, Target]:
+    """The density that belongs to a risk; for the arguments see `odinfer.methods.sampling.SamplerOptions`."""
+    K = len(risk.hypers)
+
+    def joined(name: str) -> Array:
+        return np.stack([block_diag(*[getattr(b.smoother, name)[k] for b in risk.blocks]) for k in range(K)])
+
+    z_low, z_high = risk.z_bounds
+    if state_range is not None:
+        z_low, z_high = np.maximum(z_low, -state_range), np.minimum(z_high, state_range)
+    form, parameters = of_problem(risk.problem, theta_range, theta_prior, bool(np.isfinite([*z_low, *z_high]).any()))
     return form, Target(
         risk.t, risk.u, np.concatenate([b.y for b in risk.blocks], 1),
         np.concatenate([b.weight for b in risk.blocks], 1), joined("C_inv"), joined("D"), joined("Q"), risk.w,
-        risk.units.mean, risk.units.scale, risk.units.time, z_low, z_high, low, high,
-        np.array([p.fixed.get(name, 0.0) for name in p.model.parameters]), table[:, 0], table[:, 1], table[:, 2],
+        risk.units.mean, risk.units.scale, risk.units.time, z_low, z_high, parameters,
     )  # fmt: skip
 
 
-def theta(form: Form, target: Target, phi: Any) -> Any:
+def theta(form: Form, parameters: Parameters, phi: Any) -> Any:
     """All parameters (P,) from the free ones."""
     from odinfer._jax import jnp
 
     if not form.free:
-        return jnp.asarray(target.template)
+        return jnp.asarray(parameters.template)
     is_log = np.array(form.is_log)
     values = jnp.where(is_log, jnp.exp(jnp.where(is_log, phi, 0.0)), phi) if is_log.any() else phi
-    return jnp.asarray(target.template).at[np.array(form.free)].set(values)
+    return jnp.asarray(parameters.template).at[np.array(form.free)].set(values)
 
 
 def field_at(form: Form, target: Target, i: Any, z: Any, full: Any) -> Any:
@@ -145,25 +167,27 @@ def field(form: Form, target: Target, z: Any, phi: Any) -> Any:
     """The standardised field (K, M) at all grid points."""
     from odinfer._jax import jax
 
-    full = theta(form, target, phi)
+    full = theta(form, target.parameters, phi)
     x = target.mean[:, None] + target.scale[:, None] * z
     f = jax.vmap(form.model.f, (0, 1, None, 0), 1)(target.t, x, full, target.u)
     return f * (target.time / target.scale)[:, None]
 
 
-def log_prior(form: Form, target: Target, phi: Any) -> Any:
+def log_prior(form: Form, parameters: Parameters, phi: Any) -> Any:
     """log p(φ) within the bounds, up to a constant: log p(θ) and the Jacobian of log scales."""
     from odinfer._jax import jnp
 
     if not form.free:
         return jnp.zeros(())
-    full = theta(form, target, phi)
-    v, a, b = full[np.array(form.free)], target.a, target.b
+    full = theta(form, parameters, phi)
+    v, a, b = full[np.array(form.free)], parameters.a, parameters.b
     log_v = jnp.log(jnp.maximum(v, 1e-300))
-    spread = jnp.where(target.kind == LOGNORMAL, log_v - jnp.log(jnp.where(target.kind == LOGNORMAL, a, 1.0)), v - a)
+    spread = jnp.where(
+        parameters.kind == LOGNORMAL, log_v - jnp.log(jnp.where(parameters.kind == LOGNORMAL, a, 1.0)), v - a
+    )
     square = -0.5 * (spread / b) ** 2
     terms = [jnp.zeros_like(v), square, square - log_v, (a - 1.0) * log_v - b * v]
-    total = jnp.select([target.kind == kind for kind in range(4)], terms, 0.0).sum()
+    total = jnp.select([parameters.kind == kind for kind in range(4)], terms, 0.0).sum()
     total += jnp.where(np.array(form.is_log), phi, 0.0).sum()
     for place, function in form.functions:
         total -= function(full[place])
@@ -199,7 +223,7 @@ def log_gradient(target: Target, z: Any, f: Any, gamma: Any) -> Any:
 def log_posterior(form: Form, target: Target, z: Any, phi: Any, gamma: Any) -> Any:
     """log p(z, φ | y, γ) up to a constant: the density that FGPGM samples."""
     match = log_gradient(target, z, field(form, target, z, phi), gamma)
-    return log_gp(target, z) + log_data(target, z) + match + log_prior(form, target, phi)
+    return log_gp(target, z) + log_data(target, z) + match + log_prior(form, target.parameters, phi)
 
 
 class Quadratic(NamedTuple):
@@ -279,7 +303,9 @@ def forwards(log_density: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 def box(target: Target) -> tuple[Array, Array]:
     """Bounds (K·M + F,) of the vector (z, φ)."""
     M = target.y.shape[1]
-    return np.r_[np.repeat(target.z_low, M), target.phi_low], np.r_[np.repeat(target.z_high, M), target.phi_high]
+    return np.r_[np.repeat(target.z_low, M), target.parameters.low], np.r_[
+        np.repeat(target.z_high, M), target.parameters.high
+    ]
 
 
 @functools.lru_cache(maxsize=16)

@@ -45,8 +45,8 @@ def rounds_of(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callabl
         gamma = jnp.exp(log_gamma)
         f = ds.field(form, target, z, phi)
         experts = ds.log_gp(target, z) + ds.log_gradient(target, z, f, gamma)
-        prior = ds.log_prior(form, target, phi)
-        inside = ((phi >= target.phi_low) & (phi <= target.phi_high)).all()
+        prior = ds.log_prior(form, target.parameters, phi)
+        inside = ((phi >= target.parameters.low) & (phi <= target.parameters.high)).all()
         inside &= ((z >= target.z_low[:, None]) & (z <= target.z_high[:, None])).all()
         if sampled:
             prior += (log_gamma - gamma).sum()  # Exp(1) on the scale of log γ

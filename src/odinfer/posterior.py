@@ -51,13 +51,13 @@ class Facts(NamedTuple):
     """The numbers of the posterior of trajectories.
 
     Attributes:
-        target: of odinfer.density, for the prior.
+        parameters: of odinfer.density, for the prior.
         courses: the experiments.
         low, high: bounds (P,) of v = (x0 of every experiment, φ, log σ of the unknown noise).
         log_known: log of the known noise levels; place: of every state among the unknown followed by these (K,).
     """
 
-    target: Any
+    parameters: ds.Parameters
     courses: tuple[Course, ...]
     low: Any
     high: Any
@@ -159,8 +159,8 @@ def _trajectory_programs(form: ds.Form) -> tuple[Callable[..., Any], ...]:
     def log_density(facts: Facts, r: Any) -> Any:
         v, jacobian = ds.constrain(r, facts.low, facts.high)
         x0, phi, sigma = _split(form, facts, v)
-        theta = ds.theta(form, facts.target, phi)
-        value = jacobian + ds.log_prior(form, facts.target, phi)
+        theta = ds.theta(form, facts.parameters, phi)
+        value = jacobian + ds.log_prior(form, facts.parameters, phi)
         for start, course in zip(x0, facts.courses, strict=True):
             x = _steps(form, facts, course, start, theta)[course.at]
             z = jnp.where(course.seen > 0, (x - course.y) / sigma, 0.0)
@@ -169,7 +169,7 @@ def _trajectory_programs(form: ds.Form) -> tuple[Callable[..., Any], ...]:
 
     def states(facts: Facts, v: Any) -> Any:
         x0, phi, _ = _split(form, facts, v)
-        theta = ds.theta(form, facts.target, phi)
+        theta = ds.theta(form, facts.parameters, phi)
         return [_steps(form, facts, c, start, theta) for start, c in zip(x0, facts.courses, strict=True)]
 
     return ds.forwards(log_density), jax.jit(jax.vmap(states, (None, 0)))
@@ -198,17 +198,11 @@ def _courses(problem: Problem, refined: Refined, parts: int) -> tuple[Course, ..
     return tuple(found)
 
 
-def _dense_risk(problem: Problem, method: Odin) -> Risk:
-    risk = replace(method, algebra="dense").risk(problem)
-    assert isinstance(risk, Risk)
-    return risk
-
-
 def _facts(
     problem: Problem, like: Likelihood, refined: Refined, info: Information
 ) -> tuple[ds.Form, Facts, Array, int]:
     """The posterior's numbers with an integrator that is accurate enough, v (P,) at the maximum, and the parts."""
-    form, target = ds.of_risk(_dense_risk(problem, Odin(grid=1)))
+    form, parameters = ds.of_problem(problem)
     unknown = np.isnan(problem.known_sigma)
     E, K = len(refined.paths), len(unknown)
     free = np.full(int(unknown.sum()), np.inf)
@@ -223,7 +217,7 @@ def _facts(
     parts = 1
     while True:
         facts = Facts(
-            target, _courses(problem, refined, parts), low, high, np.log(problem.known_sigma[~unknown]), place
+            parameters, _courses(problem, refined, parts), low, high, np.log(problem.known_sigma[~unknown]), place
         )
         worst = 0.0
         for e, (x, path) in enumerate(zip(states(facts, v[None]), refined.paths, strict=True)):
@@ -298,7 +292,8 @@ def _of_odin(
         raise InputError("target='odin' knows the states inside the data only; leave out until")
     options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fit.options.items()}
     method = Odin(**options)
-    risk = _dense_risk(problem, method)
+    risk = replace(method, algebra="dense").risk(problem)
+    assert isinstance(risk, Risk)
     gamma = np.array([fit.gamma[s] for s in problem.model.states])
     form, target = ds.of_risk(risk)
     theta = np.array([fit.stages["odin"].theta[p] for p in problem.model.parameters])

@@ -145,7 +145,7 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
 
     def sweep(target: ds.Target, q: ds.Quadratic, widths: Any, z: Any, phi: Any, u: Any, log_v: Any) -> Any:
         (K, M), F = z.shape, phi.shape[0]
-        full = ds.theta(form, target, phi)
+        full = ds.theta(form, target.parameters, phi)
         f = ds.field(form, target, z, phi)
         # Anew in every sweep, so that rounding errors cannot pile up.
         g = ds.times(q.B, jnp.concatenate([z, f], 1)).at[:, :M].add(-q.b)
@@ -177,12 +177,12 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
         def level(phi: Any) -> Any:
             f = ds.field(form, target, z, phi)
             match = (f * (linear + 0.5 * ds.times(q.B[:, M:, M:], f))).sum()
-            return ds.log_prior(form, target, phi) - match
+            return ds.log_prior(form, target.parameters, phi) - match
 
         def move_theta(carry: Any, site: Any) -> Any:
             phi, value = carry
             j, r, log_r, width = site
-            new, correction = ds.truncated(r, phi[j], width, target.phi_low[j], target.phi_high[j])
+            new, correction = ds.truncated(r, phi[j], width, target.parameters.low[j], target.parameters.high[j])
             trial = phi.at[j].set(new)
             trial_value = level(trial)
             accept = log_r < trial_value - value + correction

@@ -96,7 +96,7 @@ class SamplerOptions:
             full[:, problem.free_index] = np.abs(rng.normal(size=(chains, F)))
             phi = problem.phi(full)
         z = _inside(z, target.z_low[:, None], target.z_high[:, None])
-        return risk, form, target, z, _inside(phi, target.phi_low, target.phi_high)
+        return risk, form, target, z, _inside(phi, target.parameters.low, target.parameters.high)
 
 
 def _inside(values: Array, low: Array, high: Array) -> Array:
