@@ -26,12 +26,14 @@ Array = NDArray[np.float64]
 _TRUTH, _OURS = "#D55E00", "#0072B2"
 
 
-def grid_of(rows: int, columns: int, width: float = 3.1, height: float = 2.5, **more: Any) -> tuple[Figure, Any]:
+def grid_of(
+    rows: int, columns: int, width: float = 3.1, height: float = 2.5, layout: Any = "constrained", **more: Any
+) -> tuple[Figure, Any]:
     """A figure and its axes (rows, columns)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure((max(width * columns, 4.5), height * rows), facecolor="white", layout="constrained")
+    figure = Figure((max(width * columns, 4.5), height * rows), facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False, **more)
     for ax in axes.flat:
@@ -130,7 +132,10 @@ def trajectory_figure(results: Results, setting: str) -> Figure | None:
     if not found:
         return None
     names = system_of(canonical(results.case(setting).case.spec)).model.states
-    figure, axes = grid_of(len(names), len(found), 2.1, 1.55, sharex=True, sharey="row")
+    # Laid out by hand, in inches: many panels with labels at the edges only, where constrained layout takes seconds.
+    figure, axes = grid_of(len(names), len(found), 2.1, 1.55, None, sharex=True, sharey="row")
+    wide, tall = figure.get_size_inches()
+    figure.subplots_adjust(0.75 / wide, 0.5 / tall, 1 - 0.15 / wide, 1 - 0.6 / tall, wspace=0.12, hspace=0.15)
     for column, (label, b) in enumerate(found.items()):
         for k, name in enumerate(names):
             ax = axes[k, column]
@@ -143,7 +148,16 @@ def trajectory_figure(results: Results, setting: str) -> Figure | None:
             if column == 0:
                 ax.set_ylabel(name, fontsize=STYLE["text"], parse_math=False)
         _titled(axes[0, column], f"{label} ({b.draws})")
-    figure.suptitle(setting, fontsize=STYLE["text"] + 2, color=STYLE["ink"], x=0.01, ha="left", parse_math=False)
+    figure.suptitle(
+        setting,
+        fontsize=STYLE["text"] + 2,
+        color=STYLE["ink"],
+        x=0.01,
+        ha="left",
+        parse_math=False,
+        y=1 - 0.1 / tall,
+        va="top",
+    )
     for ax in axes[-1]:
         ax.set_xlabel("time", fontsize=STYLE["small"])
     return figure
