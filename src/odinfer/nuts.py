@@ -72,17 +72,17 @@ def sample(
         centre, R: r = centre + R η, so that η has about unit covariance.
         draws, warm_up: kept, and before them, per chain.
     """
-    for wanted in _WANTED:
-        found = _run(log_density, data, start, centre, R, draws, warm_up, seed, say, wanted)
-        if found.stats["diverging"].mean() <= _DIVERGENT:
-            break
+    what = (log_density, data, start, centre, R, draws, warm_up, seed, say)
+    found = _run(*what, _WANTED[0], _DIVERGENT * len(start) * draws) or _run(*what, _WANTED[1], np.inf)
+    assert found is not None
     return found
 
 
 def _run(
     log_density: Callable[[Any, Any], Any], data: Any, start: Array, centre: Array, R: Array, draws: int,
-    warm_up: int, seed: int, say: Callable[[str, float], None], wanted: float,
-) -> Chains:  # fmt: skip
+    warm_up: int, seed: int, say: Callable[[str, float], None], wanted: float, most: float,
+) -> Chains | None:  # fmt: skip
+    """The draws, with steps for an acceptance; None as soon as more than `most` of them have diverged."""
     from odinfer._jax import jax
 
     C, P = start.shape
@@ -98,6 +98,8 @@ def _run(
         state, found = program(data, centre, R, state, mass, keys, 1.0 if c < before else 0.0, wanted)
         if c >= before:
             pieces.append([np.asarray(v) for v in found])
+            if sum(piece[3].sum() for piece in pieces) > most:
+                return None
         elif c == before - 2:  # once the chains have settled: what the first idea of the covariance left
             eta = np.asarray(found[0]).reshape(-1, P)
             if 0.05 * len(eta) >= P:
