@@ -84,6 +84,7 @@ def test_the_random_walk_has_the_posterior_of_theta_also_at_bounds(decay, decay_
     assert fit.gamma == {"x": GAMMA}
 
 
+@pytest.mark.slow
 def test_both_samplers_agree_on_a_small_problem(lv):
     problem = od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0.0, 2.0, 10)), positive=True)
     told = []

@@ -41,6 +41,7 @@ def test_states_of_the_draws_reach_beyond_the_data(sampled):
     assert (high - low)[-1] > (high - low)[len(low) // 2]
 
 
+@pytest.mark.slow
 def test_a_posterior_that_is_none_is_not_believed_and_says_what_to_add():
     # Only a·b enters, and with flat priors on both a and b nothing limits them.
     t = np.linspace(0.0, 3.0, 10)
