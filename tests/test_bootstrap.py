@@ -1,5 +1,7 @@
 """The bootstrap refits as a fit would, gives the same numbers for any number of workers, and comes back from a file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -80,6 +82,13 @@ def test_files_hold_the_refits(made, tmp_path):
     made.save(tmp_path / "fit.nc")
     with xr.open_dataset(tmp_path / "fit.nc", group="bootstrap") as group:
         np.testing.assert_array_equal(group["a"], made.bootstrapped.theta["a"])
+
+
+def test_without_a_single_refit_that_worked_there_is_no_interval(made):
+    lost = replace(made.bootstrapped, draws=np.empty((0, 4)), x=(np.empty((0, 30, 2)),), failed=60)
+    assert np.isnan(list(lost.interval().values())).all()
+    assert np.isnan(lost.band()).all()
+    assert "60 of 60 refits of the bootstrap found no trajectory" in made.including(lost).summary()
 
 
 @pytest.mark.parametrize("n", [5, 2.5, "many"])

@@ -197,6 +197,9 @@ def interval_facts(fit: Fit) -> list[str]:
         return []
     target = fit.posterior.target if fit.posterior is not None else "method"
     lines = [f"Intervals: {_KINDS[kind]}, 95 %.{_COVERAGE.get(target if kind == 'sample' else kind, '')}"]
+    if fit.bootstrapped is not None and (failed := fit.bootstrapped.failed):
+        n = failed + len(fit.bootstrapped.draws)
+        lines.append(f"{failed} of {n} refits of the bootstrap found no trajectory and are left out.")
     if fit.posterior is not None:
         lines.append(f"Posterior ({fit.posterior.target}): {fit.posterior.status}.")
     return lines

@@ -159,8 +159,7 @@ class Bootstrap:
 
     def band(self, experiment: int = 0, level: float = LEVEL) -> tuple[Array, Array]:
         """Quantiles (N, K) of the states at the times t."""
-        low, high = np.quantile(self.x[experiment], _tails(level), axis=0)
-        return low, high
+        return _ends(self.x[experiment], level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,16 +199,19 @@ class Posterior:
 
     def band(self, experiment: int = 0, level: float = LEVEL) -> tuple[Array, Array]:
         """Quantiles (D, K) of the states at the times t."""
-        low, high = np.quantile(self.x[experiment], _tails(level), axis=0)
-        return low, high
+        return _ends(self.x[experiment], level)
 
 
 def sample_intervals(samples: dict[str, Array], level: float = LEVEL) -> Intervals:
     """Quantiles of draws by name."""
-    ends = {name: np.quantile(draws, _tails(level)) for name, draws in samples.items()}
+    ends = {name: _ends(np.ravel(draws), level) for name, draws in samples.items()}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
-def _tails(level: float) -> list[float]:
+def _ends(draws: Array, level: float) -> tuple[Array, Array]:
+    """Quantiles (...) of draws (n, ...), as much left out below as above; NaN where there are no draws."""
     level = checked_level(level)
-    return [0.5 * (1.0 - level), 0.5 * (1.0 + level)]
+    if not len(draws):
+        return np.full(draws.shape[1:], np.nan), np.full(draws.shape[1:], np.nan)
+    low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
+    return low, high
