@@ -39,8 +39,8 @@ _FIGURES = {
 _KINDS = {"likelihood": "likelihood", "profile": "profile likelihood", "bootstrap": "bootstrap", "sample": "posterior"}
 # What has to be said beside "95 %" about a kind, or the target of a posterior: the measurements of docs/uncertainty.md.
 _COVERAGE = {
-    "trajectory": " Without priors of your own they held the truth in 90 to 96 % of the cases measured.",
-    "odin": " Posteriors of ODIN's states hold the truth less often than that: measured, in 60 to 90 % of cases.",
+    "trajectory": " Without priors of your own they held the truth in 91 to 96 % of the cases measured.",
+    "odin": " Posteriors of ODIN's states hold the truth less often than that: in 58 to 97 % of the few measured.",
     "method": " How often those of this method hold the truth has not been measured.",
 }
 
