@@ -17,13 +17,13 @@ import typer
 from odinfer.bench.cli import app as bench
 from odinfer.errors import InputError
 from odinfer.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
-from odinfer.terminal import INTERRUPTED, noticed, progress, say, staged
+from odinfer.terminal import DONE, INTERRUPTED, noticed, progress, say, staged
 
 if TYPE_CHECKING:
     from odinfer.fit import Fit, Method, Progress
     from odinfer.problem import Problem
 
-DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL = 0, 1, 2, 70
+NOT_CONVERGED, BAD_INPUT, INTERNAL = 1, 2, 70  # exit codes beside those of `terminal`
 KNOWN, HOW, OUT = "What is known beforehand", "How to fit", "Output"
 
 app = typer.Typer(
@@ -113,7 +113,7 @@ def fit(
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
         check_uncertainty(uncertainty)
         with staged(folder) as stage:
-            with progress(sys.stderr.isatty() and not (quiet or as_json)) as tell:
+            with progress(quiet or as_json) as tell:
                 result = _fitted(problem, how, seed, tell)
                 if uncertainty is not None:
                     result = _with_uncertainty(result, uncertainty, seed, tell, notes)
@@ -205,7 +205,7 @@ def compare(
     with noticed(quiet) as notes:
         problems = read_candidates(files[:-1], files[-1], ctx.params, notes)
         how = Odin(kernel=kernel or "auto")
-        with staged(folder) as stage, progress(sys.stderr.isatty() and not (quiet or as_json)) as tell:
+        with staged(folder) as stage, progress(quiet or as_json) as tell:
             found = run(
                 problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
                 workers=workers, cluster=cluster, progress=tell,

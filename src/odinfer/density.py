@@ -182,9 +182,8 @@ def log_prior(form: Form, parameters: Parameters, phi: Any) -> Any:
     full = theta(form, parameters, phi)
     v, a, b = full[np.array(form.free)], parameters.a, parameters.b
     log_v = jnp.log(jnp.maximum(v, 1e-300))
-    spread = jnp.where(
-        parameters.kind == LOGNORMAL, log_v - jnp.log(jnp.where(parameters.kind == LOGNORMAL, a, 1.0)), v - a
-    )
+    lognormal = parameters.kind == LOGNORMAL
+    spread = jnp.where(lognormal, log_v - jnp.log(jnp.where(lognormal, a, 1.0)), v - a)
     square = -0.5 * (spread / b) ** 2
     terms = [jnp.zeros_like(v), square, square - log_v, (a - 1.0) * log_v - b * v]
     total = jnp.select([parameters.kind == kind for kind in range(4)], terms, 0.0).sum()
@@ -303,9 +302,8 @@ def forwards(log_density: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 def box(target: Target) -> tuple[Array, Array]:
     """Bounds (K·M + F,) of the vector (z, φ)."""
     M = target.y.shape[1]
-    return np.r_[np.repeat(target.z_low, M), target.parameters.low], np.r_[
-        np.repeat(target.z_high, M), target.parameters.high
-    ]
+    low = np.concatenate([np.repeat(target.z_low, M), target.parameters.low])
+    return low, np.concatenate([np.repeat(target.z_high, M), target.parameters.high])
 
 
 @functools.lru_cache(maxsize=16)

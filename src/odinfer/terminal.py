@@ -18,7 +18,7 @@ from odinfer.errors import InputError, InputWarning
 if TYPE_CHECKING:
     from odinfer.fit import Progress
 
-INTERRUPTED = 130
+DONE, INTERRUPTED = 0, 130  # exit codes
 
 
 def say(text: str) -> None:
@@ -73,9 +73,9 @@ def staged(folder: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def progress(show: bool) -> Iterator[Progress | None]:
-    """A bar that says what is being done and how long it will still take, if wanted."""
-    if not show:
+def progress(quiet: bool) -> Iterator[Progress | None]:
+    """A bar on a terminal that says what is being done and how long it will still take."""
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich import console

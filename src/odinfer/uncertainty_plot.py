@@ -112,16 +112,17 @@ def pairs_figure(fit: Fit) -> Figure | None:
         return None
     n = len(names)
     side = min((_WIDTH - 0.8) / n, 2.3)  # with numbers at the edges only, since panels of a row and a column share them
+    panel = side - 0.14
     figure = _figure(n * side + 0.65)
     for i in range(n):
         for j in range(i + 1):
-            ax = _axes(figure, j * side + 0.7, (n - 1 - i) * side + 0.55, side - 0.14, side - 0.14)
+            ax = _axes(figure, j * side + 0.7, (n - 1 - i) * side + 0.55, panel, panel)
             _pair(ax, draws, fit, names, i, j)
             ax.locator_params(axis="both", nbins=3)
             ax.tick_params(labelsize=6.5, labelbottom=i == n - 1, labelleft=j == 0 < i)
             ax.tick_params(axis="x", labelrotation=30)
-            ax.xaxis.set_label_coords(0.5, -0.4 / (side - 0.14))
-            ax.yaxis.set_label_coords(-0.52 / (side - 0.14), 0.5)
+            ax.xaxis.set_label_coords(0.5, -0.4 / panel)
+            ax.yaxis.set_label_coords(-0.52 / panel, 0.5)
             if i == n - 1:
                 _label(ax.set_xlabel, _short(names[j], 10))
             if j == 0 and i:

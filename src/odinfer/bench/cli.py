@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odinfer.terminal import INTERRUPTED, say
+from odinfer.terminal import DONE, INTERRUPTED, say
 
 if TYPE_CHECKING:
     from odinfer.bench.runner import State, Tell
 
-DONE = 0
 _EVERY = 15.0  # seconds between two lines of progress where no terminal shows a bar
 
 app = typer.Typer(

@@ -133,7 +133,7 @@ def trajectory_figure(results: Results, setting: str) -> Figure | None:
         return None
     names = system_of(canonical(results.case(setting).case.spec)).model.states
     # Laid out by hand, in inches: many panels with labels at the edges only, where constrained layout takes seconds.
-    figure, axes = grid_of(len(names), len(found), 2.1, 1.55, None, sharex=True, sharey="row")
+    figure, axes = grid_of(len(names), len(found), 2.1, 1.55, layout=None, sharex=True, sharey="row")
     wide, tall = figure.get_size_inches()
     figure.subplots_adjust(0.75 / wide, 0.5 / tall, 1 - 0.15 / wide, 1 - 0.6 / tall, wspace=0.12, hspace=0.15)
     for column, (label, b) in enumerate(found.items()):
@@ -148,16 +148,8 @@ def trajectory_figure(results: Results, setting: str) -> Figure | None:
             if column == 0:
                 ax.set_ylabel(name, fontsize=STYLE["text"], parse_math=False)
         _titled(axes[0, column], f"{label} ({b.draws})")
-    figure.suptitle(
-        setting,
-        fontsize=STYLE["text"] + 2,
-        color=STYLE["ink"],
-        x=0.01,
-        ha="left",
-        parse_math=False,
-        y=1 - 0.1 / tall,
-        va="top",
-    )
+    where = {"x": 0.01, "y": 1 - 0.1 / tall, "ha": "left", "va": "top"}
+    figure.suptitle(setting, **where, fontsize=STYLE["text"] + 2, color=STYLE["ink"], parse_math=False)
     for ax in axes[-1]:
         ax.set_xlabel("time", fontsize=STYLE["small"])
     return figure
