@@ -50,8 +50,7 @@ def trmse(system, t, theta) -> float:
 
 def one(task: tuple[str, int, int, int]) -> dict[str, float]:
     import odinfer as od
-    from odinfer import refine as rf
-    from odinfer.gradient_matching import standardise
+    from odinfer.trajectory.refine import refine_from
 
     short, level, points, seed = task
     system = getattr(od.systems, SYSTEMS[short])
@@ -63,10 +62,7 @@ def one(task: tuple[str, int, int, int]) -> dict[str, float]:
     seconds = time.perf_counter() - clock
     truth = np.array([system.theta[p] for p in system.model.parameters])
     x = system.states(t)
-    slope = system.model.linearise(t, x, truth, np.zeros((len(t), 0)))[0]
-    best = rf.refine(
-        problem, standardise(problem).scale, rf.paths_through(problem, [(t, x, slope)], 2), problem.phi(truth)
-    )
+    best = refine_from(problem, truth, [(t, x)])
     return {
         "odin": trmse(system, t, fit.stages["odin"].theta),
         "default": trmse(system, t, fit.theta),

@@ -20,7 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import odinfer as od
-from odinfer.gp import Hyperparameters, Series, log_evidence
+from odinfer.smoothing.evidence import Hyperparameters, Series, log_evidence
+from odinfer.smoothing.smooth import smooth_states
+from odinfer.smoothing.units import Units
 
 # setting: system, the order of the parameters in the authors' program
 SETTINGS = {
@@ -35,12 +37,10 @@ SETTINGS = {
 
 def evidence_gain(problem: od.Problem, method: od.Odin, theirs: dict) -> float:
     """Evidence of our hyperparameters minus that of theirs, summed over states."""
-    from odinfer import gradient_matching as gm
-
-    units = gm.standardise(problem, method.scale_time)
-    ours = gm.smooth_states(problem, units, method.kernel, method.shared, method.hyper_bounds, True, False)
+    units = Units.of(problem, method.scale_time)
+    ours = smooth_states(problem, units, method.kernel, method.shared, method.hyper_bounds, True, False)
     y = units.standard(problem.data.y).T
-    t = (problem.data.t - problem.data.t[0]) / units.time
+    t = units.standard_time(problem.data.t, problem.data.t[0])
     gain = 0.0
     for k, h in enumerate(ours):
         shape = (theirs["gp_a"][k], theirs["gp_b"][k]) if "gp_a" in theirs else (theirs["gp_lengthscales"][k],)

@@ -53,8 +53,7 @@ SYSTEMS: dict[str, tuple[str, dict[str, float], list[float], float, int]] = {
 
 def one(task: tuple[str, float, int]) -> dict[str, float]:
     import odinfer as od
-    from odinfer import refine as rf
-    from odinfer.gradient_matching import standardise
+    from odinfer.trajectory.refine import refine_from
 
     name, noise, seed = task
     text, theta, x0, last, points = SYSTEMS[name]
@@ -70,10 +69,7 @@ def one(task: tuple[str, float, int]) -> dict[str, float]:
     fit = od.fit(problem, seed=seed)
     seconds = time.perf_counter() - clock
     truth = np.array([theta[p] for p in model.parameters])
-    slope = model.linearise(t, x, truth, np.zeros((points, 0)))[0]
-    best = rf.refine(
-        problem, standardise(problem).scale, rf.paths_through(problem, [(t, x, slope)], 2), problem.phi(truth)
-    )
+    best = refine_from(problem, truth, [(t, x)])
 
     def error(values: dict[str, float]) -> float:
         e = float(np.sqrt(np.mean(((od.simulate(model, values, x0, t, rtol=1e-7, atol=1e-9) - x) / scale) ** 2)))

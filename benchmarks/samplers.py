@@ -29,7 +29,7 @@ def numpy_sweeps_per_second(problem, gamma: float, seconds: float) -> float:
     """The yardstick: the same single-site sweep as a plain loop that evaluates the whole density for every move."""
     from odinfer.methods.fgpgm import Fgpgm
 
-    risk = Fgpgm().odin(gamma).risk(problem)
+    risk = Fgpgm().search(gamma).engine(problem)
     (block,), rng, units = risk.blocks, np.random.default_rng(0), risk.units
     smoother = block.smoother
     S = (smoother.Q * smoother.w[:, None]) @ np.swapaxes(smoother.Q, 1, 2) + gamma * np.eye(len(risk.t))

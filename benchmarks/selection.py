@@ -12,10 +12,10 @@ import warnings
 import numpy as np
 
 import odinfer as od
-from odinfer.judge import judge
-from odinfer.model import Model
+from odinfer.problem.model import Model
+from odinfer.selection.equation_test import judge
+from odinfer.selection.model_test import judge_model
 from odinfer.systems import SYSTEMS, System
-from odinfer.whole import whole
 
 PREY, PREDATOR = "prey' = a*prey - b*prey*predator", "predator' = -c*predator + d*prey*predator"
 WRONG_PREY, WRONG_PREDATOR = "prey' = a*prey^2 + b*predator", "predator' = -c*predator"
@@ -81,7 +81,7 @@ def _judged(model: Model, data: od.Data, draws: int) -> tuple[dict[str, bool], f
     """Which equations are accused, and the p-value of the model as a whole."""
     problem = od.Problem(model, data)
     equations = {j.state: j.contradicts for j in judge(problem, draws=draws)}
-    return equations, whole(od.fit(problem), problem, 0, draws).p
+    return equations, judge_model(od.fit(problem), problem, 0, draws).p
 
 
 def _own_seeds(first: int, name: str, noise: float) -> int:

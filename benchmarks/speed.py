@@ -74,7 +74,7 @@ def odin_stage(draws: int) -> None:
 
 def optimisers(draws: int) -> None:
     import odinfer as od
-    from odinfer.starts import draw
+    from odinfer.matching.starts import draw
 
     print("\n2. Gauss–Newton against L-BFGS-B: same risk, same start (medians)")
     head = f"{'':22} {'settings':9} {'GN ms':>7} {'L-BFGS-B ms':>12} {'ratio':>6} {'with its 10 hops':>18}"
@@ -183,16 +183,15 @@ def cold_shell(repeats: int) -> None:
 
 def uncertainty(repeats: int) -> None:
     import odinfer as od
-    from odinfer import trajectories
 
     print("\n5. uncertainty, LV (σ = 0.1), one core")
     system = od.systems.lotka_volterra
     problem = od.Problem(system.model, system.sample(0.1, 0), positive=True)
     fit = od.fit(problem)
-    found = trajectories.refined_again(fit, problem)
-    trajectories.uncertainty(*found)
+    maximum = fit.maximum()
+    maximum.intervals()
     whole = clock(lambda: od.fit(problem), 2 * repeats)
-    alone = clock(lambda: trajectories.uncertainty(*found), 2 * repeats)
+    alone = clock(maximum.intervals, 2 * repeats)
     print(
         f"   fit {1e3 * whole:.0f} ms, of which intervals {1e3 * alone:.0f} ms: + {100 * alone / (whole - alone):.0f} %"
     )

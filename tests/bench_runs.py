@@ -54,7 +54,7 @@ def write_grid(
     return path
 
 
-MAIN = "from odinfer.cli import main; main()"
+MAIN = "from odinfer.command.cli import main; main()"
 
 
 def command(*arguments: Any, before: str = "") -> list[str]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.curve import Curve, ExperimentFit, Gradients, Stage, frame
-from odinfer.fit import CONSISTENT, CONTRADICTS, Fit
+from odinfer.result.fit import Fit
+from odinfer.result.stages import ExperimentFit, Stage, frame
+from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.smoothing.curves import Curve, Gradients
 
 EVIL = "<script>alert(1)</script>"
 

@@ -8,7 +8,8 @@ import pytest
 from fits import make_fit
 from odinfer.errors import InputError
 from odinfer.files import replacing
-from odinfer.store import load, write
+from odinfer.result.store import write
+from odinfer.result.store.load import load
 
 
 @pytest.mark.parametrize("name", ["fit.json", "fit.nc"])

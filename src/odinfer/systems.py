@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.data import Data
 from odinfer.errors import InputError
-from odinfer.model import Model
-from odinfer.problem import Problem
-from odinfer.simulate import simulate
+from odinfer.problem.data import Data
+from odinfer.problem.model import Model
+from odinfer.problem.problem import Problem
+from odinfer.trajectory.simulate import simulate
 
 Array = NDArray[np.float64]
 

@@ -44,7 +44,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Rival:
     """Equations to be fitted to a system's data instead of its own, and the states whose equations are wrong."""
 
     name: str
@@ -59,7 +59,7 @@ class Cell:
     case: Case
     noise: float
     method: Entry
-    candidate: Candidate | None
+    candidate: Rival | None
     draws: int
     full: int
 

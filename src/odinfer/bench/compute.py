@@ -16,9 +16,9 @@ from odinfer.bench.store import canonical
 from odinfer.errors import InputError
 
 if TYPE_CHECKING:
-    from odinfer.fit import Fit
-    from odinfer.model import Model
-    from odinfer.problem import Problem
+    from odinfer.problem.model import Model
+    from odinfer.problem.problem import Problem
+    from odinfer.result.fit import Fit
     from odinfer.systems import System
 
 Array = NDArray[np.float64]
@@ -63,7 +63,7 @@ def system_of(spec: str) -> System:
     import json
 
     from odinfer import systems
-    from odinfer.model import Model
+    from odinfer.problem.model import Model
 
     given = json.loads(spec)
     name = given["name"]
@@ -77,7 +77,7 @@ def system_of(spec: str) -> System:
 
 @functools.lru_cache(maxsize=64)
 def _candidate(name: str, equations: str) -> Model:
-    from odinfer.model import Model
+    from odinfer.problem.model import Model
 
     return Model.from_text(equations, name)
 
@@ -86,7 +86,7 @@ def problem_of(run: Run, truth: System) -> Problem:
     """The draw of a run, posed to its method: with the authors' bounds for their settings, without any otherwise."""
     import dataclasses
 
-    from odinfer.problem import Problem
+    from odinfer.problem.problem import Problem
 
     posed = truth
     if run.candidate is not None:
@@ -106,7 +106,7 @@ def method_of(run: Run, truth: System) -> Any:
 
 
 def _fit(run: Run, truth: System, problem: Problem) -> Fit:
-    from odinfer.fit import fit
+    from odinfer.methods import fit
 
     return fit(problem, method=method_of(run, truth), seed=run.seed)
 
@@ -144,14 +144,11 @@ def _most_likely(truth: System, problem: Problem) -> Any:
     """Maximum likelihood by the optimiser that ends ODIN, started at the true parameters and states."""
     from threadpoolctl import threadpool_limits
 
-    from odinfer import refine as rf
-    from odinfer.gradient_matching import standardise
+    from odinfer.trajectory.refine import refine_from
 
     theta = np.array([truth.theta[p] for p in truth.model.parameters])
-    slope = truth.model.linearise(truth.t, truth.x, theta, np.zeros((len(truth.t), 0)))[0]
     with threadpool_limits(1, user_api="blas"):
-        paths = rf.paths_through(problem, [(truth.t, truth.x, slope)], 2)
-        return rf.refine(problem, standardise(problem).scale, paths, problem.phi(theta))
+        return refine_from(problem, theta, [(truth.t, truth.x)])
 
 
 def _limit(best: Any, truth: System, problem: Problem) -> dict[str, Any]:
@@ -182,7 +179,7 @@ def _trajectory(theta: Mapping[str, float], truth: System, keep: bool = False) -
     trmse is a root mean square over times and states, trmse_paper the paper's (1/N)·‖x̃ − x‖₂. Both are infinite for a
     trajectory that blows up, and missing where there are no parameters.
     """
-    from odinfer.simulate import simulate
+    from odinfer.trajectory.simulate import simulate
 
     if len(truth.model.states) > MOST_STATES or not all(map(math.isfinite, theta.values())):
         return {}

@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from odinfer.bench import check
-from odinfer.bench.cells import Candidate, Case, Cell, Entry
+from odinfer.bench import values as check
+from odinfer.bench.cells import Case, Cell, Entry, Rival
 from odinfer.bench.compute import method_of, system_of
 from odinfer.bench.runs import LIMIT, Run
 from odinfer.bench.store import canonical
@@ -219,8 +219,8 @@ def _entry(name: str, table: Any, where: str) -> Entry:
     return Entry(name, t["label"], t["method"], t["preset"], t["options"], draws, systems)
 
 
-def _candidate(name: str, table: Any, where: str) -> Candidate:
-    from odinfer.model import Model
+def _candidate(name: str, table: Any, where: str) -> Rival:
+    from odinfer.problem.model import Model
 
     t = check.taken(table, where, {"equations": (check.text, None), "wrong": (check.listed, [])})
     try:
@@ -229,7 +229,7 @@ def _candidate(name: str, table: Any, where: str) -> Candidate:
         raise InputError(f"{where}: {error}") from None
     for state in t["wrong"]:
         check.known(where, "state", state, dict.fromkeys(states))
-    return Candidate(name, t["equations"], tuple(t["wrong"]))
+    return Rival(name, t["equations"], tuple(t["wrong"]))
 
 
 def _check(cell: Cell, where: str) -> None:

@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from odinfer import executor
 from odinfer.bench.cells import Cell
 from odinfer.bench.compute import compute, failure
 from odinfer.bench.grid import Grid
 from odinfer.bench.runs import Run
 from odinfer.bench.store import Store
 from odinfer.errors import InputError
-from odinfer.workers import Workers
+from odinfer.parallel import executor
+from odinfer.parallel.workers import Workers
 
 LOST, TIMED_OUT = "lost", "timed out"
 _CLAIMED = 8  # runs claimed at a time: few, so that other processes find work, too
-Tell = Callable[["State"], None]
+Tell = Callable[["Headway"], None]
 
 
 @dataclass
-class State:
+class Headway:
     """How far a run of a grid has come.
 
     Attributes:
@@ -72,7 +72,7 @@ def run_grid(
     shard: tuple[int, int] = (1, 1),
     retry: bool = False,
     tell: Tell | None = None,
-) -> State:
+) -> Headway:
     """Compute what the store does not have yet.
 
     Args:
@@ -87,7 +87,7 @@ def run_grid(
         store.forget(r.key for _, r in runs if store.records.get(r.key, _NONE)["outcome"]["status"].startswith(again))
     store.add_grid(grid.content)
     missing = {run.key: (cell, run) for cell, run in runs if run.key not in store.records}
-    state = State(len(runs), len(runs) - len(missing), workers=workers.size, damaged=store.damaged)
+    state = Headway(len(runs), len(runs) - len(missing), workers=workers.size, damaged=store.damaged)
     rest: dict[str, int] = {}
     for cell, _ in missing.values():
         rest[_kind(cell)] = rest.get(_kind(cell), 0) + 1

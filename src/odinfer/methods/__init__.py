@@ -1,24 +1,46 @@
-"""The methods by name. A new one is one file here and one line in METHODS."""
+"""The methods, one file each and nothing else: a new one is a file here and its line in `odinfer/__init__.py`.
+
+A method is a frozen dataclass whose fields are its options, with a `name`, `fit(problem, seed, progress) -> Fit` and
+`paper(system)`; `quick()` if it is slow. File, name and class go together: two_step.py, "two-step", TwoStep. Imports
+from everything that computes, up to `result`; `fit`, the one entry point, is here.
+"""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
+from odinfer.checks import choice, whole
 from odinfer.errors import InputError, nearest
+from odinfer.problem.data import Data
+from odinfer.problem.model import Model
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress
 
-# name: module and class
-METHODS = {
-    "odin": ("odin", "Odin"),
-    "gpr": ("gpr", "Gpr"),
-    "two-step": ("two_step", "TwoStep"),
-    "trajectory": ("trajectory", "Trajectory"),
-    "fgpgm": ("fgpgm", "Fgpgm"),
-    "agm": ("agm", "Agm"),
-    "rkg": ("rkg", "Rkg"),
-    "vgm": ("vgm", "Vgm"),
-}
+if TYPE_CHECKING:
+    from odinfer.result.fit import Fit
+
+# The default first.
+METHODS = tuple(
+    sorted((m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__)), key=lambda name: (name != "odin", name))
+)
+
+
+class Method(Protocol):
+    """A way to infer: options are fields of a frozen dataclass."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit: ...
+
+
+def class_name(method: str) -> str:
+    """The class of a method: "two-step" is TwoStep."""
+    return "".join(part.capitalize() for part in method.split("-"))
 
 
 def method_class(name: str) -> Any:
@@ -27,10 +49,8 @@ def method_class(name: str) -> Any:
     Raises:
         InputError: no method has this name.
     """
-    if name not in METHODS:
-        raise InputError(f"unknown method '{name}'{nearest(name, METHODS)}")
-    module, cls = METHODS[name]
-    return getattr(importlib.import_module(f"odinfer.methods.{module}"), cls)
+    module = choice("method", name, METHODS).replace("-", "_")
+    return getattr(importlib.import_module(f"odinfer.methods.{module}"), class_name(name))
 
 
 def preset(system: Any, presets: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -44,3 +64,35 @@ def preset(system: Any, presets: Mapping[str, dict[str, Any]]) -> dict[str, Any]
     if family not in presets:
         raise InputError(f"the paper has no system '{name}'{nearest(name, presets)}")
     return presets[family]
+
+
+def fit(
+    problem: Problem | Model,
+    data: Data | None = None,
+    method: Method | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fit:
+    """Infer parameters and states.
+
+    Args:
+        problem: a Problem, or a Model together with `data`.
+        data: the observations, if `problem` is a Model.
+        method: how; ODIN with its default settings if not given.
+        seed: of everything random; the same seed gives the same answer.
+        progress: called with (what, share done).
+    """
+    from threadpoolctl import threadpool_limits
+
+    if isinstance(problem, Model):
+        if not isinstance(data, Data):
+            raise InputError("fit needs data: fit(model, data) with data from od.Data(...) or od.read_csv(...)")
+        problem = Problem(problem, data)
+    elif not isinstance(problem, Problem):
+        raise InputError(f"fit takes a Problem or a Model, not {type(problem).__name__}")
+    elif data is not None:
+        raise InputError("fit(problem) takes no data of its own: they are in the Problem")
+    seed, method = whole("seed", seed), method or method_class("odin")()
+    # The matrices are small: threads inside BLAS cost more than they give.
+    with threadpool_limits(1, user_api="blas"):
+        return replace(method.fit(problem, seed, progress), problem=problem)

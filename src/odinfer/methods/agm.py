@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer import chains as ch
-from odinfer import density as ds
-from odinfer.errors import InputError, nearest
-from odinfer.fit import Fit, Progress
+from odinfer.checks import choice, whole
+from odinfer.errors import InputError
 from odinfer.methods import preset
-from odinfer.methods.sampling import SamplerOptions
-from odinfer.population import State, respaced, rounds_of, shaped
-from odinfer.problem import Problem
+from odinfer.problem.prior import FLAT, GAMMA
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, silent
+from odinfer.result.fit import Fit
+from odinfer.result.from_draws import Draws, to_fit
+from odinfer.sampling import density as ds
+from odinfer.sampling.options import SamplerOptions
+from odinfer.sampling.population import Population, respaced, rounds_of, shaped
 
 Array = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ _CHUNK = 250  # rounds between two reports of progress
 
 @dataclass(frozen=True, kw_only=True)
 class Agm(SamplerOptions):
-    """AGM with its options; those of all samplers are in `odinfer.methods.sampling.SamplerOptions`.
+    """AGM with its options; those of all samplers are in `odinfer.sampling.options.SamplerOptions`.
 
     Chain j of a population has the density p(y|x) [N(x|0,C) N(f − Dx|0, A+γI)]^β p(θ) p(γ) with β = (j/J)⁵ at first:
     tempering never touches the data. All chains move once per round, which counts as J iterations of the paper; then
@@ -67,13 +69,9 @@ class Agm(SamplerOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for option, choices in (("gamma", GAMMAS), ("prior", PRIORS)):
-            value = getattr(self, option)
-            if value not in choices:
-                raise InputError(f"unknown {option} '{value}'{nearest(str(value), choices)}")
-        for option, least in (("chains", 1), ("populations", 1), ("iterations", 1)):
-            value = getattr(self, option)
-            if not isinstance(value, int) or value < least:
-                raise InputError(f"{option} must be a whole number from {least} on, not {value!r}")
+            choice(option, getattr(self, option), choices)
+        for option in ("chains", "populations", "iterations"):
+            whole(option, getattr(self, option), 1)
         if self.iterations < 16 * self.chains:
             raise InputError(f"iterations must be at least 16 per chain, not {self.iterations} for {self.chains}")
         if not 0 < self.burn_in < 1:
@@ -111,16 +109,16 @@ class Agm(SamplerOptions):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Posterior means of θ, γ and states, with draws; see `odinfer.fit`."""
-        say = progress or (lambda what, share: None)
+        say = progress or silent
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.02)
-        prior = (ds.GAMMA, 4.0, 2.0) if self.prior == "gamma" else (ds.FLAT, 0.0, 1.0)
+        prior = (GAMMA, 4.0, 2.0) if self.prior == "gamma" else (FLAT, 0.0, 1.0)
         every = self.populations * self.chains
         risk, form, target, z, phi = self.begin(problem, "learn", every, seed, prior)
         draws = _sample(self, form, target, z, phi, seed, say)
         say("done", 1.0)
-        return ch.to_fit(self, seed, risk, draws)
+        return to_fit(self, seed, risk, draws)
 
 
 def ladder(method: Agm, K: int) -> tuple[Array, Array]:
@@ -131,9 +129,7 @@ def ladder(method: Agm, K: int) -> tuple[Array, Array]:
     return (j / method.chains) ** 5.0, np.broadcast_to(np.broadcast_to(tied, j.shape)[:, None], (len(j), K)).copy()
 
 
-def _sample(
-    m: Agm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress | Callable[..., None]
-) -> ch.Draws:
+def _sample(m: Agm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress) -> Draws:
     """All rounds in chunks, between which the temperatures adapt during burn-in."""
     clock = time.perf_counter()
     P, J, (K, M), F = m.populations, m.chains, target.y.shape, phi.shape[1]
@@ -142,7 +138,7 @@ def _sample(
     beta, log_gamma = ladder(m, K)
     z, phi = z.reshape(P, J, K, M), phi.reshape(P, J, F)
     log_gamma = np.broadcast_to(log_gamma, (P, J, K))
-    state = State(z, phi, log_gamma, *factors(target, z, phi, log_gamma))
+    state = Population(z, phi, log_gamma, *factors(target, z, phi, log_gamma))
     # Steps of x_k have the shape of the GP's posterior covariance: rough ones would never be accepted.
     root = np.linalg.cholesky(np.linalg.inv(target.C_inv + target.weight[:, :, None] * np.eye(M)))
     widths = np.r_[np.full(K, m.step_x), np.full(F, m.step_theta), np.full(K, m.step_gamma), m.step_all]
@@ -181,7 +177,7 @@ def _sample(
         for name in dict.fromkeys(names)
         if (at := [i for i, n in enumerate(names) if n == name]) and tried[-1, at].any()
     }
-    return ch.Draws(
+    return Draws(
         np.swapaxes(np.concatenate(traces), 0, 1), mean.T,
         np.sqrt(np.maximum(z_square / count - mean**2, 0.0)).T, gamma / count, acceptance,
         time.perf_counter() - clock,

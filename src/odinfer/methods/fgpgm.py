@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer import chains as ch
-from odinfer import density as ds
-from odinfer import nuts
-from odinfer.errors import InputError, nearest
-from odinfer.fit import Fit, Progress
+from odinfer.checks import choice, whole
+from odinfer.errors import InputError
 from odinfer.methods import preset
-from odinfer.methods.sampling import SamplerOptions
-from odinfer.problem import Problem
+from odinfer.problem.prior import FLAT
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, silent
+from odinfer.result.fit import Fit
+from odinfer.result.from_draws import Draws, to_fit
+from odinfer.sampling import density as ds
+from odinfer.sampling import nuts
+from odinfer.sampling.options import SamplerOptions
 
 Array = NDArray[np.float64]
 
@@ -33,7 +36,7 @@ _WANTED = 0.44  # acceptance at which a walk over one coordinate is most efficie
 
 @dataclass(frozen=True, kw_only=True)
 class Fgpgm(SamplerOptions):
-    """FGPGM with its options; those of all samplers are in `odinfer.methods.sampling.SamplerOptions`.
+    """FGPGM with its options; those of all samplers are in `odinfer.sampling.options.SamplerOptions`.
 
     The paper runs one chain of 300,000 sweeps from random starts (see `paper`). The default needs far fewer draws,
     because its chains start around ODIN's solution and find their step widths themselves; the status says if they
@@ -63,17 +66,14 @@ class Fgpgm(SamplerOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sampler not in SAMPLERS:
-            raise InputError(f"unknown sampler '{self.sampler}'{nearest(str(self.sampler), SAMPLERS)}")
+        choice("sampler", self.sampler, SAMPLERS)
         for option in ("gamma", "step_x", "step_theta"):
             if not 0 < getattr(self, option) < np.inf:
                 raise InputError(f"{option} must be positive, not {getattr(self, option)}")
         for option, least in (("chains", 1), ("draws", 4), ("burn_in", 0)):
             value = getattr(self, option)
-            if value is None and option != "chains":
-                continue
-            if not isinstance(value, int) or value < least:
-                raise InputError(f"{option} must be a whole number from {least} on, not {value!r}")
+            if value is not None or option == "chains":
+                whole(option, value, least)
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> Fgpgm:
@@ -121,17 +121,17 @@ class Fgpgm(SamplerOptions):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Posterior means of θ and states, with draws; see `odinfer.fit`."""
-        say = progress or (lambda what, share: None)
+        say = progress or silent
         m = self.decided()
         if m.sampler == "nuts":
-            ch.blackjax()
+            nuts.blackjax()
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.02)
-        risk, form, target, z, phi = self.begin(problem, self.gamma, self.chains, seed, (ds.FLAT, 0.0, 1.0))
+        risk, form, target, z, phi = self.begin(problem, self.gamma, self.chains, seed, (FLAT, 0.0, 1.0))
         draws = (_nuts if m.sampler == "nuts" else _metropolis)(m, form, target, z, phi, seed, say)
         say("done", 1.0)
-        return ch.to_fit(m, seed, risk, draws)
+        return to_fit(m, seed, risk, draws)
 
 
 @functools.lru_cache(maxsize=16)
@@ -212,9 +212,7 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
     return jax.jit(run)  # type: ignore[no-any-return]
 
 
-def _metropolis(
-    m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress | Callable[..., None]
-) -> ch.Draws:
+def _metropolis(m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress) -> Draws:
     """The authors' sampler."""
     clock = time.perf_counter()
     length, burn_in = m.lengths
@@ -245,12 +243,10 @@ def _metropolis(
     names = [form.model.parameters[j] for j in form.free]
     rates = sums[2] / count
     acceptance = {"states": float(rates[: K * M].mean())} | dict(zip(names, rates[K * M :].tolist(), strict=True))
-    return ch.Draws(kept, mean.T, sd.T, np.full(K, m.gamma), acceptance, time.perf_counter() - clock)
+    return Draws(kept, mean.T, sd.T, np.full(K, m.gamma), acceptance, time.perf_counter() - clock)
 
 
-def _nuts(
-    m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress | Callable[..., None]
-) -> ch.Draws:
+def _nuts(m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress) -> Draws:
     """The no-U-turn sampler on the same density, θ and bounded states transformed to the real line."""
     clock = time.perf_counter()
     length, burn_in = m.lengths
@@ -265,7 +261,7 @@ def _nuts(
     v = np.asarray(ds.constrain(found.positions, *data[2])[0])
     zs = v[..., : K * M].reshape(C, -1, K, M)
     rate, divergent, steps = (found.stats[n] for n in ("acceptance_rate", "diverging", "n_steps"))
-    return ch.Draws(
+    return Draws(
         v[..., K * M :], zs.mean((0, 1)).T, zs.std((0, 1)).T, data[1], {"all": float(rate.mean())},
         time.perf_counter() - clock, int(divergent.sum()), {"leapfrog_steps": float(steps.mean())},
     )  # fmt: skip

@@ -10,16 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer import gradient_matching as gm
-from odinfer import starts
-from odinfer.assemble import assemble, observations, residual_squares, stage
-from odinfer.curve import Curve
+from odinfer.checks import whole
 from odinfer.errors import InputError, Status
-from odinfer.fit import Fit, Progress
-from odinfer.kernels import KERNELS, kernel
+from odinfer.matching import starts
+from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt, pushed_out
+from odinfer.matching.starts import Matched
 from odinfer.methods import preset
-from odinfer.problem import Problem
-from odinfer.ridge import Regression, levenberg
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, silent
+from odinfer.result.assemble import assemble, residual_squares, stage
+from odinfer.result.fit import Fit
+from odinfer.smoothing.curves import Curve
+from odinfer.smoothing.kernels import KERNELS, kernel
+from odinfer.smoothing.ridge import Regression
+from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
 
@@ -42,7 +46,7 @@ class Rkg:
     Args:
         variant: 2 matches f to the derivatives of a fixed smoother; 3 goes on to fit b and θ in turn.
         warp: regress on log(1 + t/τ) instead of t, τ per state by cross-validation.
-        kernel: a name of `odinfer.kernels.KERNELS`.
+        kernel: a name of `odinfer.smoothing.kernels.KERNELS`.
         starts: how many θ to start from; the first is .1 for all, as in the original.
         rounds: outer rounds of variant 3.
         updates: closed-form updates of b per round, f frozen.
@@ -69,9 +73,7 @@ class Rkg:
         if self.warp and f"warped-{self.kernel}" not in KERNELS:
             raise InputError(f"the kernel '{self.kernel}' cannot be warped; use 'rbf' or leave warp off")
         for option in ("starts", "rounds", "updates"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{option} must be a whole number from 1 on, not {value!r}")
+            whole(option, getattr(self, option), 1)
         object.__setattr__(self, "lambdas", tuple(self.lambdas))
         if not self.lambdas or not all(0 < v < np.inf for v in self.lambdas):
             raise InputError(f"lambdas must be positive numbers, at least one, not {self.lambdas!r}")
@@ -96,12 +98,12 @@ class Rkg:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Infer θ and states; the seed draws the starts after the first."""
-        say = progress or (lambda what, share: None)
+        say = progress or silent
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.1)
         clock = time.perf_counter()
-        units = gm.standardise(problem)
+        units = Units.of(problem)
         regression = Regression.of(problem, units, kernel(f"warped-{self.kernel}" if self.warp else self.kernel))
         b = regression.smoothed
         say("matching derivatives", 0.4)
@@ -192,6 +194,57 @@ def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, 
         i = int(cost.argmin())
         found.append(Match(phi[i], float(cost[i]), logs, weight[i, 0] ** 2))
     return found[-1] if found[-1].cost < _CLEARLY * found[0].cost else found[0]
+
+
+def levenberg(
+    regression: Regression,
+    x: Array,
+    slope: Array,
+    weight: Array,
+    phi: Array,
+    logs: NDArray[np.bool_],
+    iterations: int,
+) -> tuple[Array, Array]:
+    """Levenberg–Marquardt on φ (R, F) for R runs side by side, each with its own x and ẋ (R, M, K).
+
+    Args:
+        weight: of every residual; broadcasts to (R, M, K).
+
+    Returns:
+        φ (R, F) inside its bounds, and the squared mismatch (R,), which never rises; inf where not finite.
+    """
+    R, F = phi.shape
+    limits = np.array([regression.problem.limits(n) for n in regression.problem.free]).reshape(-1, 2)
+    low, high = (np.where(logs, np.log(np.clip(v, 1e-10, 1e10)), v) for v in limits.T)
+
+    def residual(phi: Array) -> tuple[Array, Array, Array]:
+        f, ft = regression.field(x, phi, logs)
+        r = (weight * (f - slope)).reshape(R, -1)
+        J = (weight[..., None] * ft).reshape(R, r.shape[1], F)
+        cost = np.einsum("rn,rn->r", r, r)
+        fine = np.isfinite(cost) & np.isfinite(J).all((1, 2))
+        return np.where(fine, cost, np.inf), np.where(fine[:, None], r, 0.0), np.where(fine[:, None, None], J, 0.0)
+
+    def propose(now: Matched, damping: Array) -> tuple[Matched, Mask]:
+        J, r = now.J, now.r
+        H, g = np.swapaxes(J, 1, 2) @ J, (np.swapaxes(J, 1, 2) @ r[..., None])[..., 0]
+        free = ~pushed_out(now.phi, g, low, high)
+        H = H * (free[:, :, None] & free[:, None, :])
+        d = np.einsum("rii->ri", H)
+        d += damping[:, None] * d + 1e-12 * (1.0 + d.max(1, keepdims=True)) + ~free
+        step = np.linalg.solve(H, -(g * free)[..., None])[..., 0]
+        trial = np.clip(now.phi + np.where(logs, np.clip(step, -2.0, 2.0), step), low, high)
+        new = Matched(trial, *residual(trial))
+        return new, new.value < now.value
+
+    def settles(better: Mask, gain: Array, now: Matched, damping: Array) -> Mask:
+        return np.asarray(better & (gain <= 1e-7 * (now.value + gain)))
+
+    rule = Rule(damping=1e-2, down=0.2, up=5.0, least=0.0, most=5e3, tries=iterations if F else 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        phi = np.clip(phi, low, high)
+        found = levenberg_marquardt(Matched(phi, *residual(phi)), propose, settles, rule, Matched.merged).point
+    return found.phi, found.value
 
 
 class Run(NamedTuple):
@@ -291,5 +344,5 @@ def choose_weight(regression: Regression, start: Match, method: Rkg) -> tuple[fl
 def _noise(problem: Problem, curves: Sequence[Curve], freedom: Array) -> Array:
     """Noise standard deviations (K,) from the residuals, the used degrees of freedom taken off; known ones as given."""
     x = [c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True)]
-    left = np.maximum(observations(problem) - freedom - len(x), 1.0)
+    left = np.maximum(problem.count - freedom - len(x), 1.0)
     return np.where(np.isnan(problem.known_sigma), np.sqrt(residual_squares(problem, x) / left), problem.known_sigma)

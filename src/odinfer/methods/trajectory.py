@@ -16,20 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer import gradient_matching as gm
-from odinfer import refine as rf
-from odinfer import starts
-from odinfer.assemble import assemble, stage
-from odinfer.collocation import Path
+from odinfer.checks import choice, whole
 from odinfer.errors import InputError, Status, nearest
-from odinfer.fit import Fit, Progress
-from odinfer.information import information
-from odinfer.methods.gpr import noise, posterior_curves
+from odinfer.matching import starts
 from odinfer.methods.odin import Odin
-from odinfer.model import Model
-from odinfer.problem import Problem
-from odinfer.simulate import simulate
-from odinfer.trajectories import trajectory_curve, uncertainty
+from odinfer.problem.model import Model
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, silent
+from odinfer.result.assemble import assemble, stage
+from odinfer.result.fit import Fit, Workings
+from odinfer.smoothing.grids import dense_times
+from odinfer.smoothing.smooth import noise, posterior_curves, smooth_states
+from odinfer.smoothing.units import Units
+from odinfer.trajectory.collocation import CollocationPath
+from odinfer.trajectory.refine import Refined, paths_through, refine
+from odinfer.trajectory.simulate import simulate
+from odinfer.uncertainty.maximum import Maximum
 
 Array = NDArray[np.float64]
 
@@ -60,12 +62,9 @@ class Trajectory:
     name = "trajectory"
 
     def __post_init__(self) -> None:
-        if self.start not in STARTS:
-            raise InputError(f"unknown start '{self.start}'{nearest(str(self.start), STARTS)}")
+        choice("start", self.start, STARTS)
         for option in ("starts", "iterations"):
-            value = getattr(self, option)
-            if not isinstance(value, int) or value < 1:
-                raise InputError(f"{option} must be a whole number from 1 on, not {value!r}")
+            whole(option, getattr(self, option), 1)
         if self.x0 is not None and not isinstance(self.x0, Mapping):
             raise InputError(f"x0 must be a dictionary by state, not {type(self.x0).__name__}")
 
@@ -82,30 +81,29 @@ class Trajectory:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Follow every start to its maximum of the likelihood and keep the highest."""
-        say = progress or (lambda what, share: None)
+        say = progress or silent
         say("checking the equations", 0.0)
         problem.check_field()
         clock = time.perf_counter()
         x0, guesses = self._initial(problem), self._guesses(problem, seed)
-        units = gm.standardise(problem)
-        ends: list[rf.Refined] = []
+        units = Units.of(problem)
+        ends: list[Refined] = []
         for i, phi in enumerate(guesses):
             say(f"following start {i + 1} of {len(guesses)}", 0.05 + 0.9 * i / len(guesses))
             end = _follow(problem, units.scale, phi, x0, self.iterations)
             if end is not None and np.isfinite(end.objective):
                 ends.append(end)
         best = min(ends, key=lambda r: r.objective, default=None)
+        maximum = None
         if best is None:
-            hypers = gm.smooth_states(problem, units, weak_prior=True)  # of the data, so that there is a curve to show
+            hypers = smooth_states(problem, units, weak_prior=True)  # of the data, so that there is a curve to show
             curves, sigma = posterior_curves(problem, units, hypers), noise(units, hypers)
             theta = problem.theta(np.full(len(problem.free), np.nan))
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
-            like = rf.Likelihood(problem, units.scale)
-            info = information(problem, like, best)
-            curves = [trajectory_curve(problem, best, info, e) for e in range(len(best.paths))]
-            theta, sigma, objective = problem.theta(best.phi), info.sigma, best.objective
-            known = uncertainty(like, best, info)
+            maximum = Maximum.of(problem, units.scale, best)
+            curves, known = maximum.curves(), maximum.intervals()
+            theta, sigma, objective = problem.theta(best.phi), maximum.left, best.objective
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
             agreeing = sum(r.objective <= best.objective + 1e-2 for r in ends)
         only = stage(
@@ -119,6 +117,7 @@ class Trajectory:
             status=status,
             converged=best is not None and best.converged,
             uncertainty=known,
+            workings=Workings(maximum=maximum),
             details={
                 "starts": len(guesses),
                 "starts_agreeing": agreeing,
@@ -159,23 +158,23 @@ class Trajectory:
         return np.clip(x0, *problem.state_bounds)
 
 
-def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: int) -> rf.Refined | None:
+def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: int) -> Refined | None:
     """Maximum likelihood from one start; None if its trajectory, or one on the way, leaves the finite numbers."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the integrator's, on trajectories that it cannot follow
             paths = _simulated(problem, scale, phi, x0)
-            return None if paths is None else rf.refine(problem, scale, paths, phi, iterations)
+            return None if paths is None else refine(problem, scale, paths, phi, iterations)
     except np.linalg.LinAlgError:
         return None
 
 
-def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[Path, ...] | None:
+def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[CollocationPath, ...] | None:
     """The trajectories at φ (F,) from x0 (E, K) on a mesh that is fine enough for them; None if one blows up."""
     theta, curves = problem.theta(phi), []
     limit = _FAR * float(np.abs(x0).max() + scale.max())
     for i, (e, start) in enumerate(zip(problem.data.experiments, x0, strict=True)):
-        t = gm.dense_times(e.t)
+        t = dense_times(e.t)
         inputs: dict[str, Any] = {**e.u, _LIMIT: ([t[0]], [limit])}
         x = simulate(_guarded(problem.model), theta, start, t, inputs, rtol=1e-6, atol=1e-9 * float(scale.min()))
         if not np.isfinite(x).all():
@@ -184,7 +183,7 @@ def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[P
         curves.append((t, x, slope))
     parts = 1
     while True:
-        paths = rf.paths_through(problem, curves, parts)
+        paths = paths_through(problem, curves, parts)
         if parts >= _FINEST or max(path.condense(phi, scale).violation for path in paths) <= _NEAR:
             return paths
         parts *= 2

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer import gradient_matching as gm
-from odinfer import starts
-from odinfer.assemble import assemble, stage
-from odinfer.errors import InputError, Status, nearest
-from odinfer.fit import Fit, Progress
-from odinfer.methods.gpr import Gpr, facts, noise, paper_smoother, posterior_curves
-from odinfer.problem import Problem
-from odinfer.risk import Risk, prior_in_phi
-from odinfer.solve import Solution
-from odinfer.splines import spline_match
+from odinfer.checks import choice, whole
+from odinfer.errors import InputError, Status
+from odinfer.matching import starts
+from odinfer.matching.dense import Dense
+from odinfer.matching.levenberg import Rule, levenberg_marquardt, pushed_out
+from odinfer.matching.minimise import Solution
+from odinfer.methods.gpr import Gpr, paper_smoother
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, silent
+from odinfer.result.assemble import assemble, stage
+from odinfer.result.fit import Fit
+from odinfer.smoothing.curves import Curve
+from odinfer.smoothing.evidence import Hyperparameters
+from odinfer.smoothing.grids import dense_times, finer_grid
+from odinfer.smoothing.operators import Smoother
+from odinfer.smoothing.smooth import facts, noise, posterior_curves
+from odinfer.smoothing.splines import cross_validated, natural, roughness
+from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
 
@@ -52,14 +60,11 @@ class TwoStep(Gpr):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.smoother not in SMOOTHERS:
-            raise InputError(f"unknown smoother '{self.smoother}'{nearest(str(self.smoother), SMOOTHERS)}")
+        choice("smoother", self.smoother, SMOOTHERS)
         if not isinstance(self.gamma, (int, float)) or not 0 <= self.gamma < np.inf:
             raise InputError(f"gamma must be a number from 0 on, not {self.gamma!r}")
         for option in ("grid", "starts"):
-            value = getattr(self, option)
-            if not isinstance(value, int) or value < 1:
-                raise InputError(f"{option} must be a whole number from 1 on, not {value!r}")
+            whole(option, getattr(self, option), 1)
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> TwoStep:
@@ -70,14 +75,14 @@ class TwoStep(Gpr):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Smooth, then match; the states are the smoother's."""
-        say = progress or (lambda what, share: None)
+        say = progress or silent
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.15)
         clock = time.perf_counter()
         if self.smoother == "gp":
             units, hypers = self.smooth(problem)
-            risk = gm.build_risk(problem, units, hypers, self.jitter, self.grid)
+            risk = Dense.of(problem, units, hypers, self.jitter, self.grid)
             curves = posterior_curves(problem, units, hypers, self.jitter)
             details: dict[str, Any] = facts(problem, hypers)
         else:
@@ -96,11 +101,11 @@ class TwoStep(Gpr):
             problem, self, seed, {self.name: only}, curves,
             status=status.value,
             converged=status.converged,
-            gradients=gm.gradients(risk, best) if finite else None,
+            gradients=risk.gradients(best) if finite else None,
             details=details | {"starts": self.starts, "starts_agreeing": agreeing, "iterations": best.iterations},
         )  # fmt: skip
 
-    def _match(self, risk: Risk, rng: np.random.Generator) -> tuple[Solution, int]:
+    def _match(self, risk: Dense, rng: np.random.Generator) -> tuple[Solution, int]:
         """The best θ of all starts, and how many starts lead to it."""
         gamma = max(self.gamma, 1e-12) if self.smoother == "gp" else 1.0  # A alone may be singular
         phi, cost = starts.match(risk, starts.draw(risk.problem, self.starts, rng), gamma)
@@ -114,45 +119,87 @@ class TwoStep(Gpr):
         return best, sum(n for s, n in ends if s.risk <= best.risk + _DIFFERENT)
 
 
-def polish(risk: Risk, phi: Array, gamma: float, most: int = 100) -> Solution:
+def spline_match(problem: Problem, grid: int) -> tuple[Dense, list[Curve]]:
+    """The unweighted match of a smoothing spline's slopes as a risk (A = 0), and the spline's curves with bands.
+
+    On a grid that holds its knots, a natural spline is the interpolating one of its values: D is linear, as for a GP.
+    """
+    units = Units.of(problem)
+    experiments = problem.data.experiments
+    z = [units.standard(e.y) for e in experiments]
+    times = [units.standard_time(e.t, e.t[0]) for e in experiments]
+    grids, curves = [], []
+    K = len(problem.model.states)
+    found = []
+    for k in range(K):
+        series = [(t[np.isfinite(y[:, k])], y[np.isfinite(y[:, k]), k]) for t, y in zip(times, z, strict=True)]
+        lam, variance = cross_validated(series)
+        known = units.standard_variance(problem.known_sigma)[k]
+        found.append((lam, variance if np.isnan(known) else known, series))
+    for i, e in enumerate(experiments):
+        t, rows = finer_grid(e.t, grid)
+        dense = dense_times(e.t)
+        at, fine = (units.standard_time(v, e.t[0]) for v in (t, dense))
+        mean, y = np.empty((K, len(t))), np.full((K, len(t)), np.nan)
+        y[:, rows] = z[i].T
+        x, slope, sd = (np.empty((len(dense), K)) for _ in range(3))
+        for k, (lam, variance, series) in enumerate(found):
+            knots, values = series[i]
+            hat = np.linalg.inv(np.eye(len(knots)) + lam * roughness(knots))
+            fitted = hat @ values
+            between, between_slope = natural(knots, fine)
+            mean[k] = natural(knots, at)[0] @ fitted
+            x[:, k], slope[:, k] = between @ fitted, between_slope @ fitted
+            sd[:, k] = np.sqrt(variance * np.maximum(np.einsum("dn,nm,dm->d", between, hat, between), 0.0))
+        D, eye = natural(at, at)[1], np.eye(len(t))
+        spread = np.broadcast_to(eye, (K, *eye.shape))
+        smoother = Smoother(mean, np.zeros_like(spread), np.broadcast_to(D, spread.shape), spread, np.zeros_like(mean))
+        grids.append((t, y, smoother))
+        curves.append(Curve.of_standard(units, dense, x, slope, sd))
+    hypers = [Hyperparameters("spline", (lam,), 1.0, max(v, 1e-20), float("nan")) for lam, v, _ in found]
+    return Dense.build(problem, units, hypers, grids), curves
+
+
+class _Polished(NamedTuple):
+    """φ (F,) with −2 log p, its half gradient (F,) and Gauss–Newton matrix (F, F)."""
+
+    phi: Array
+    value: float
+    g: Array
+    H: Array
+
+
+def polish(risk: Dense, phi: Array, gamma: float, most: int = 100) -> Solution:
     """Levenberg–Marquardt on φ (F,) at the smoothed states within bounds, down to the minimum; a prior counts."""
     p, F = risk.problem, len(phi)
     low, high = p.phi_bounds
     z = risk.mean
     inside, level = np.clip(z, *risk.z_bounds), np.full(z.shape[1], gamma)
 
-    def at(phi: Array) -> tuple[float, Array, Array]:
+    def at(phi: Array) -> _Polished:
         lin = risk.linearise(inside, phi)
         e = risk.mismatch(z, lin.f)
         J = np.concatenate([np.swapaxes(b.smoother.Q, 1, 2) @ lin.fphi[b.rows].swapaxes(0, 1) for b in risk.blocks], 1)
-        value, weight = risk.gamma_terms(e, level), 1.0 / (risk.w + gamma)
+        prior, weight = p.prior_at(phi), 1.0 / (risk.w + gamma)
+        value = risk.gamma_terms(e, level) + 2.0 * prior.value
         J, e, weight = J.reshape(z.size, F), e.ravel(), weight.ravel()
         with np.errstate(over="ignore", invalid="ignore"):
-            g, H = J.T @ (weight * e), (J.T * weight) @ J
-        if p.penalty:
-            prior, slope, bend = prior_in_phi(p, phi)
-            lam, V = np.linalg.eigh(bend)
-            value, g, H = value + 2.0 * prior, g + slope, H + (V * np.maximum(lam, 0.0)) @ V.T
-        return (value if np.isfinite(value) and np.isfinite(H).all() else np.inf), g, H
+            g, H = J.T @ (weight * e) + prior.gradient, (J.T * weight) @ J + prior.curvature
+        return _Polished(phi, value if np.isfinite(value) and np.isfinite(H).all() else np.inf, g, H)
 
-    value, g, H = at(phi)
-    damping = 1e-3
-    iteration = 0
-    for iteration in range(1, most + 1):  # noqa: B007
-        if not F or not np.isfinite(value) or damping > 1e10:
-            break
-        held = ((phi <= low) & (g > 0)) | ((phi >= high) & (g < 0))
-        d = np.sqrt(np.maximum(np.diag(H), 1e-300))
-        S = np.where(held | held[:, None], 0.0, H / np.outer(d, d)) + damping * np.eye(F)
-        trial = np.clip(phi + np.linalg.solve(S, np.where(held, 0.0, -g / d)) / d, low, high)
-        new = at(trial)
-        if new[0] > value:
-            damping *= 10.0
-            continue
-        gain, phi, (value, g, H) = value - new[0], trial, new
-        damping = max(0.1 * damping, 1e-10)
-        if gain <= _GAIN * (1.0 + abs(value)):
-            break
-    else:
-        return Solution(z, phi, level, value, most, False)
-    return Solution(z, phi, level, value, iteration, bool(np.isfinite(value)))
+    def propose(now: _Polished, damping: float) -> tuple[_Polished, bool]:
+        held = pushed_out(now.phi, now.g, low, high)
+        d = np.sqrt(np.maximum(np.diag(now.H), 1e-300))
+        S = np.where(held | held[:, None], 0.0, now.H / np.outer(d, d)) + damping * np.eye(F)
+        new = at(np.clip(now.phi + np.linalg.solve(S, np.where(held, 0.0, -now.g / d)) / d, low, high))
+        return new, new.value <= now.value
+
+    def settles(better: bool, gain: float, now: _Polished, damping: float) -> bool:
+        return bool(better) and gain <= _GAIN * (1.0 + abs(now.value))
+
+    start = at(phi)
+    if not F or not np.isfinite(start.value):
+        return Solution(z, phi, level, start.value, 1, bool(np.isfinite(start.value)))
+    ended = levenberg_marquardt(start, propose, settles, Rule(tries=most))
+    found, tries = ended.point, ended.tries + int(ended.stuck)
+    return Solution(z, found.phi, level, found.value, tries, bool(ended.settled))

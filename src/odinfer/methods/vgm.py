@@ -10,16 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from odinfer import gradient_matching as gm
-from odinfer.assemble import assemble, named, stage
-from odinfer.curve import Curve
+from odinfer.checks import whole
 from odinfer.errors import InputError, Status
-from odinfer.fit import Fit, Progress
-from odinfer.kernels import kernel
+from odinfer.matching.dense import Dense
+from odinfer.matching.minimise import Solution
+from odinfer.matching.risk import Linear
 from odinfer.methods import preset
-from odinfer.problem import Problem
-from odinfer.risk import Linear, Risk, prior_in_phi
-from odinfer.solve import Solution
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, silent
+from odinfer.result.assemble import assemble, named, stage
+from odinfer.result.fit import Fit
+from odinfer.smoothing.curves import Curve
+from odinfer.smoothing.kernels import kernel
+from odinfer.smoothing.smooth import noise, smooth_states
+from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
 
@@ -42,7 +46,7 @@ class Vgm:
     uniform.
 
     Args:
-        kernel: a name of `odinfer.kernels.KERNELS`, or "auto": per state by evidence.
+        kernel: a name of `odinfer.smoothing.kernels.KERNELS`, or "auto": per state by evidence.
         gamma: the fixed γ, a variance of standardised derivatives.
         jitter: added to the diagonals of C and A.
         grid: grid points per gap between observations.
@@ -73,9 +77,7 @@ class Vgm:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
                 raise InputError(f"{option} must be a positive number, not {value!r}")
         for option in ("grid", "sweeps"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{option} must be a whole number from 1 on, not {value!r}")
+            whole(option, getattr(self, option), 1)
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> Vgm:
@@ -98,35 +100,35 @@ class Vgm:
         Raises:
             InputError: an equation is not linear in θ or in a state; the message names both.
         """
-        say = progress or (lambda what, share: None)
+        say = progress or silent
         say("checking the equations", 0.0)
         problem.check_field()
         check_linear(problem)
         flat = _on_linear_scale(problem)
         clock = time.perf_counter()
         say("smoothing the data", 0.2)
-        units = gm.standardise(flat, self.scale_time)
-        hypers = gm.smooth_states(flat, units, self.kernel, self.shared, weak_prior=self.weak_prior)
-        risk = gm.build_risk(flat, units, hypers, self.jitter, self.grid)
+        units = Units.of(flat, self.scale_time)
+        hypers = smooth_states(flat, units, self.kernel, self.shared, weak_prior=self.weak_prior)
+        risk = Dense.of(flat, units, hypers, self.jitter, self.grid)
         say("coordinate ascent", 0.5)
         q = ascend(risk, self.gamma, self.sweeps, self.tolerance)
         seconds = time.perf_counter() - clock
         finite = bool(np.isfinite(q.phi).all() and np.isfinite(q.z).all() and np.isfinite(q.bound).all())
         settled = finite and (len(q.bound) < 2 or q.bound[-1] - q.bound[-2] <= self.tolerance)
         status = Status.NOT_FINITE if not finite else Status.CONVERGED if settled else Status.MAX_ITERATIONS
-        curves = _curves(risk, q) if finite else gm.mean_curves(risk)
+        curves = _curves(risk, q) if finite else risk.mean_curves()
         theta = flat.theta(q.phi if finite else np.full(len(q.phi), np.nan))
         names = problem.model.states
         say("done", 1.0)
         result = stage(
-            problem, theta, curves, units.scale * np.sqrt([h.noise for h in hypers]),
+            problem, theta, curves, noise(units, hypers),
             gamma=named(names, np.full(len(names), float(self.gamma))), objective=-q.bound[-1],
             seconds=seconds, note=status.value,
         )  # fmt: skip
         return assemble(
             problem, self, seed, {"vgm": result}, curves,
             status=status.value, converged=status.converged, units=units,
-            gradients=gm.gradients(risk, _solution(q)) if finite else None,
+            gradients=risk.gradients(_solution(q)) if finite else None,
             details={
                 "bound": {"first": q.bound[0], "last": q.bound[-1], "sweeps": len(q.bound) - 1,
                           "largest_fall": -float(np.diff(q.bound).min(initial=0.0)) + 0.0},
@@ -148,7 +150,7 @@ class Factors(NamedTuple):
     bound: list[float]
 
 
-def ascend(risk: Risk, gamma: float, sweeps: int, tolerance: float) -> Factors:
+def ascend(risk: Dense, gamma: float, sweeps: int, tolerance: float) -> Factors:
     """Coordinate ascent from the GP means: θ, then every state in turn, until the bound stands still."""
     K = risk.mean.shape[1]
     gammas = np.full(K, float(gamma))
@@ -174,7 +176,7 @@ def ascend(risk: Risk, gamma: float, sweeps: int, tolerance: float) -> Factors:
     return Factors(z, phi, sd, cov, gammas, bound)
 
 
-def theta_factor(risk: Risk, roots: list[Array], z: Array, phi: Array) -> tuple[Array, Array]:
+def theta_factor(risk: Dense, roots: list[Array], z: Array, phi: Array) -> tuple[Array, Array]:
     """q(θ) given x: precision Σ B_kᵀ L_k B_k, mean = precision⁻¹ Σ B_kᵀ L_k (D_k x_k − b_k) inside the bounds.
 
     Args:
@@ -195,13 +197,12 @@ def theta_factor(risk: Risk, roots: list[Array], z: Array, phi: Array) -> tuple[
         r = (W @ (b.smoother.D @ zb - lin.f[b.rows].T[..., None])).ravel()
         H += J.T @ J
         g += J.T @ r
-    if risk.problem.penalty:
-        _, slope, bend = prior_in_phi(risk.problem, phi)
-        H, g = H + bend, g - slope
+    prior = risk.problem.prior_at(phi)
+    H, g = H + prior.curvature, g - prior.gradient
     return _box_maximum(H, g + H @ phi, *risk.problem.phi_bounds)
 
 
-def state_factor(risk: Risk, roots: list[Array], z: Array, lin: Linear, u: int) -> tuple[Array, Array]:
+def state_factor(risk: Dense, roots: list[Array], z: Array, lin: Linear, u: int) -> tuple[Array, Array]:
     """q(x_u) given θ and the other states: mean and sd (M,).
 
     The precision is that of the GP posterior, C⁻¹ + σ⁻²I, plus Σ_k B_ukᵀ L_k B_uk with B_uu = diag(R_uu) − D and
@@ -306,10 +307,10 @@ def _solution(q: Factors) -> Solution:
     return Solution(q.z, q.phi, q.gamma, -q.bound[-1], len(q.bound), True)
 
 
-def _curves(risk: Risk, q: Factors) -> list[Curve]:
+def _curves(risk: Dense, q: Factors) -> list[Curve]:
     """The means between grid times from the GP given x and f, with the sd of q(x) in between by interpolation."""
     found = []
-    for b, c in zip(risk.blocks, gm.curves(risk, _solution(q)), strict=True):
+    for b, c in zip(risk.blocks, risk.curves(_solution(q)), strict=True):
         sd = np.stack([np.interp(c.t, risk.t[b.rows], s) for s in q.sd[b.rows].T], -1)
-        found.append(replace(c, sd=sd * risk.units.scale))
+        found.append(replace(c, sd=risk.units.user_sd(sd)))
     return found

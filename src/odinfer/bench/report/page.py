@@ -1,0 +1,167 @@
+"""Everything of a grid in one folder: an HTML page that needs no other file, tables as CSV, figures as PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from odinfer.bench.report import figures, marginals, medians, scaling, tables, words
+from odinfer.bench.report import verdicts as selection
+from odinfer.bench.report.results import Results
+from odinfer.bench.report.tables import ReportTable
+from odinfer.errors import InputError
+from odinfer.files import replacing, write_whole
+from odinfer.problem.csv_file import write_csv
+from odinfer.style.drawing import png
+from odinfer.style.html import inlined, page
+from odinfer.version import __version__
+
+PAGE = "index.html"
+
+
+class Item(NamedTuple):
+    """A section of the page; figures are those whose names begin with one of the prefixes."""
+
+    title: str
+    text: str
+    tables: tuple[Callable[[Results], ReportTable], ...]
+    figures: tuple[str, ...]
+
+
+def _quantiles(name: str, title: str, role: str, key: str, note: str = "") -> Callable[[Results], ReportTable]:
+    return lambda results: tables.quantile_table(results, name, title, role, key, note)
+
+
+_LIMIT = "The dashed line is the median of the statistical limit: maximum likelihood started at the truth."
+ITEMS = (
+    Item(
+        "1. States: GP regression and ODIN",
+        f"Root mean square error of the estimated states at the observation times, over times and states. {_LIMIT}",
+        (_quantiles("1_states", "State RMSE", "states", "state_rmse"),),
+        ("1_states",),
+    ),
+    Item(
+        "2. Trajectory error by method",
+        "The equations are integrated from the true initial values with the estimated parameters. trmse is the root "
+        "mean square distance from the truth over times and states; trmse_paper is the paper's (1/N)·‖x̃ − x‖₂. "
+        f"A run without an estimate counts as an infinite error. {_LIMIT}",
+        (
+            _quantiles("2_trmse_paper", "trmse_paper, the paper's convention", "compared", "trmse_paper"),
+            _quantiles("2_trmse", "trmse, a root mean square", "compared", "trmse"),
+            _quantiles("2_trmse_other_methods", "trmse of further methods", "also", "trmse"),
+            tables.limit_table,
+            tables.statewise_table,
+        ),
+        ("2_",),
+    ),
+    Item(
+        "3. Median trajectories",
+        "Blue: median over draws (their number in brackets) and the band from the 25 % to the 75 % quantile, cut off "
+        "far from the truth. Orange: the truth.",
+        (medians.trajectory_table,),
+        ("3_",),
+    ),
+    Item(
+        "4. Run times",
+        "Dots are ours, diamonds are the paper's.",
+        (tables.seconds_table,),
+        ("4_",),
+    ),
+    Item(
+        "5. Parameter estimates and identifiability",
+        "Boxes from the 25 % to the 75 % quantile with the median; whiskers from 5 % to 95 %. The dashed line is the "
+        "truth.",
+        (tables.parameter_table,),
+        ("5_",),
+    ),
+    Item(
+        "6. Marginal distributions at fixed γ",
+        "The line is the Gaussian with the same mean and standard deviation.",
+        (marginals.marginal_table,),
+        ("6_",),
+    ),
+    Item(
+        "7. Model selection",
+        "Candidate M_ij has the true equation of the first state if i = 1 and of the second if j = 1. Every dot is a "
+        "draw, diamonds are the paper's medians, and the dashed line is where the verdict changes.",
+        (selection.gamma_table,),
+        ("7_",),
+    ),
+    Item(
+        "8. Scaling with the number of states",
+        "Mean over draws ± one standard deviation.",
+        (scaling.scaling_table,),
+        ("8_",),
+    ),
+)
+
+
+def write(results: Results, folder: Path) -> list[str]:
+    """Write the page, the tables and the figures.
+
+    Returns:
+        The names of the files, the page first.
+
+    Raises:
+        InputError: there is nothing to report, or the folder cannot be written to.
+    """
+    if not any(records for _, records in results.found):
+        raise InputError("the store has no results of this grid and version; run it first: odinfer bench run")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder '{folder}': {error.strerror}; choose another place") from None
+    pictures = {}
+    for name, draw in figures.every(results).items():
+        figure = draw()
+        if figure is not None:
+            pictures[name] = png(figure, 130)
+    sections, names = [], []
+    for item in ITEMS:
+        made = [table(results) for table in item.tables]
+        made = [t for t in made if t.rows and len(t.header) > 1]
+        for table in made:
+            with replacing(folder / f"{table.name}.csv") as temporary:
+                write_csv(temporary, table.columns)
+            names.append(f"{table.name}.csv")
+        shown = inlined({n: p for n, p in pictures.items() if n.startswith(item.figures)})
+        sections.append((item, made, shown))
+    for name, picture in pictures.items():
+        write_whole(folder / f"{name}.png", picture)
+        names.append(f"{name}.png")
+    write_whole(folder / PAGE, _page(results, sections))
+    return [PAGE, *names]
+
+
+def _page(results: Results, sections: list[tuple[Item, list[ReportTable], dict[str, str]]]) -> str:
+    stored = sum(len(records) for _, records in results.found)
+    planned = sum(cell.full for cell, _ in results.found)
+    few = sorted({(c.method.label, len(r)) for c, r in results.cells() if len(r) < c.full})
+    return page(
+        "bench.html",
+        title=results.grid.title,
+        stored=stored,
+        planned=planned,
+        few=few,
+        troubles=troubles(results),
+        findings=words.findings(results),
+        beyond=words.beyond(results),
+        sections=sections,
+        version=__version__,
+    )
+
+
+def troubles(results: Results) -> list[tuple[str, int]]:
+    """How runs ended that did not converge: the sentences, numbers taken out, and how often."""
+    import re
+
+    found: dict[str, int] = {}
+    for cell, records in results.found:
+        for record in records:
+            outcome = record["outcome"]
+            if not outcome["converged"]:
+                words = re.sub(r"\d+(\.\d+)?(e-?\d+)?", "…", outcome["status"])
+                words = f"{cell.method.label}: {re.sub(r'…( for| effective draws of) .*', r'…', words)}"
+                found[words] = found.get(words, 0) + 1
+    return sorted(found.items(), key=lambda item: -item[1])

@@ -1,0 +1,352 @@
+"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from odinfer.command.bench import app as bench
+from odinfer.command.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
+from odinfer.command.terminal import DONE, INTERRUPTED, noticed, progress, say, staged
+from odinfer.errors import InputError
+
+if TYPE_CHECKING:
+    from odinfer.methods import Method
+    from odinfer.problem.problem import Problem
+    from odinfer.progress import Progress
+    from odinfer.result.fit import Fit
+
+NOT_CONVERGED, BAD_INPUT, INTERNAL = 1, 2, 70  # exit codes beside those of `terminal`
+KNOWN, HOW, OUT = "What is known beforehand", "How to fit", "Output"
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="From a CSV of noisy time series and the equations of a model to parameters, states and a verdict.",
+    epilog="Start here:  [bold]odinfer example lotka_volterra[/bold]",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(bench, name="bench")
+
+
+def _option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any) -> Any:
+    return typer.Option(*flag.split(), metavar=metavar, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Equations: a text file such as model.ode.")]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file: a column time and one per state.")]
+Bounds = Annotated[list[str] | None, _option("--set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")]
+Fixed = Annotated[list[str] | None, _option("--fixed", "NAME=VALUE", "A parameter that is not estimated.")]
+Start = Annotated[list[str] | None, _option("--start", "NAME=VALUE", "Where the search for a parameter starts.")]
+Log = Annotated[list[str] | None, _option("--log", "NAME", "A parameter on a log scale, hence positive.")]
+Prior = Annotated[list[str] | None, _option("--prior", "TEXT", '"a~normal(2,0.5)", lognormal or uniform.')]
+Sigma = Annotated[list[str] | None, _option("--sigma", "NAME=VALUE", "The noise of a state, a standard deviation.")]
+Positive = Annotated[bool, _option("--positive", "", "All parameters are positive.")]
+Input = Annotated[list[str] | None, _option("--input", "NAME", "A column that is a known input u(t).")]
+Replicates = Annotated[str, _option("--replicates", "error|mean", "Several values at one time: an error, or averaged.")]
+Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", metavar="", help="Show the version and exit.")] = False,
+) -> None:
+    if version:
+        from odinfer.version import __version__
+
+        typer.echo(f"odinfer {__version__}")
+        raise typer.Exit
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer fit model.ode data.csv\n\n"
+    "  odinfer fit model.ode data.csv --set a=0:10 --log k --prior 'b~normal(2,0.5)' -o results\n\n"
+    "Exit codes: 0 done, 1 did not converge, 2 bad input, 130 interrupted."
+)
+def fit(
+    ctx: typer.Context,
+    model: ModelFile,
+    data: DataFile,
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    replicates: Replicates = "error",
+    method: Annotated[
+        str, _option("--method", "NAME", "odin, gpr, two-step, trajectory, fgpgm, agm, rkg or vgm.", HOW)
+    ] = "odin",
+    kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
+    gamma: Annotated[str | None, _option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
+    grid: Annotated[int | None, _option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,
+    starts: Annotated[int | None, _option("--starts", "N", "How many random starts.", HOW)] = None,
+    optimizer: Annotated[str | None, _option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
+    no_refine: Annotated[bool, _option("--no-refine", "", "Stop after ODIN: no trajectories.", HOW)] = False,
+    paper: Annotated[str | None, _option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
+    uncertainty: Annotated[
+        str | None, _option("--uncertainty", "KIND", "More than the default: profile, bootstrap or sample.", HOW)
+    ] = None,
+    seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
+    out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit if not given.", OUT)] = None,
+    truth: Annotated[str | None, _option("--truth", "a=2,b=1|FILE", "True values to compare with.", OUT)] = None,
+    as_json: Annotated[bool, _option("--json", "", "Print fit.json and nothing else.", OUT)] = False,
+    quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
+    debug: Debug = False,
+) -> int:
+    """Estimate parameters and states of MODEL from DATA."""
+    folder = out or Path(f"{model.stem}-fit")
+    with noticed(quiet) as notes:
+        problem = read_problem(model, data, ctx.params, notes)
+        true = read_values("--truth", truth, problem.model.parameters) if truth else None
+        options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
+        how = read_method(method, paper, options | {"refine": False if no_refine else None})
+        check_uncertainty(uncertainty)
+        with staged(folder) as stage:
+            with progress(quiet or as_json) as tell:
+                result = _fitted(problem, how, seed, tell)
+                if uncertainty is not None:
+                    result = _with_uncertainty(result, uncertainty, seed, tell, notes)
+            from odinfer.result import report, summary
+
+            names = [path.name for path in report.write_outputs(result, stage, true)]
+            document = (stage / "fit.json").read_text("utf-8")
+    if as_json:
+        typer.echo(document.rstrip())
+    elif not quiet:
+        if sys.stdout.isatty():
+            from rich.console import Console
+
+            Console().print(summary.summary_rich(result, true))
+        else:
+            typer.echo(summary.summary(result, true).rstrip())
+        first = next((name for name in names if name.endswith(".html")), names[0])
+        others = ", ".join(name for name in names if name != first)
+        typer.echo(f"\nOpen {folder / first} first. Also in {folder}: {others}")
+    if not result.converged:
+        say(f"not converged: {result.status}")
+    return DONE if result.converged else NOT_CONVERGED
+
+
+@app.command(epilog="Example:\n\n  odinfer check model.ode data.csv --set a=0:10")
+def check(
+    ctx: typer.Context,
+    model: ModelFile,
+    data: DataFile,
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    replicates: Replicates = "error",
+    debug: Debug = False,
+) -> int:
+    """Say what is understood from MODEL and DATA and what looks wrong, without fitting."""
+    from odinfer.command import describe as checks
+
+    with noticed() as notes:
+        problem = read_problem(model, data, ctx.params, notes)
+        found = checks.findings(problem)
+    typer.echo(checks.describe(problem))
+    typer.echo("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
+    return DONE
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer compare with.ode without.ode data.csv\n\n"
+    "  odinfer compare model.ode data.csv     (terms in square brackets in model.ode are optional)\n\n"
+    "Exit codes: 0 done, 1 no candidate could be fitted, 2 bad input, 130 interrupted."
+)
+def compare(
+    ctx: typer.Context,
+    files: Annotated[list[Path], typer.Argument(metavar="MODEL... DATA", help="Candidates, then the CSV file.")],
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    replicates: Replicates = "error",
+    kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
+    level: Annotated[float, _option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
+    draws: Annotated[int, _option("--draws", "N", "Simulations per suspicious equation and model; 199.", HOW)] = 199,
+    holdout: Annotated[str | None, _option("--holdout", "last|gaps", "Also score a fifth left out.", HOW)] = None,
+    workers: Annotated[int, _option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
+    cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,
+    seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
+    out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; comparison if not given.", OUT)] = None,
+    as_json: Annotated[bool, _option("--json", "", "Print comparison.json and nothing else.", OUT)] = False,
+    quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
+    debug: Debug = False,
+) -> int:
+    """Which of several MODELs do DATA support, and which of their equations do they contradict?"""
+    from odinfer.methods.odin import Odin
+    from odinfer.selection import report as reports
+    from odinfer.selection.compare import compare as run
+
+    folder = out or Path("comparison")
+    if len(files) < 2:
+        raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
+    with noticed(quiet) as notes:
+        problems = read_candidates(files[:-1], files[-1], ctx.params, notes)
+        how = Odin(kernel=kernel or "auto")
+        with staged(folder) as stage, progress(quiet or as_json) as tell:
+            found = run(
+                problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
+                workers=workers, cluster=cluster, progress=tell,
+            )  # fmt: skip
+            names = [path.name for path in reports.write_outputs(found, stage)]
+            document = (stage / "comparison.json").read_text("utf-8")
+    if as_json:
+        typer.echo(document.rstrip())
+    elif not quiet:
+        typer.echo(found.summary())
+        typer.echo(f"Open {folder / names[0]} first. Also in {folder}: {', '.join(names[1:])}")
+    return DONE if any(f.converged for f in found.fits.values()) else NOT_CONVERGED
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer simulate model.ode --theta a=2,b=1 --x0 prey=5,predator=3 --times 0:2:21\n\n"
+    "  odinfer simulate model.ode --theta truth.json --x0 x=1 --times 0,1,2.5 --noise 0.1 -o data.csv"
+)
+def simulate(
+    model: ModelFile,
+    x0: Annotated[str, typer.Option(metavar="x=1,y=2", help="States at the first time.")],
+    times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Or a list such as 0,1,2.5.")],
+    theta: Annotated[str, typer.Option(metavar="a=2,b=1|FILE", help="Parameters, or a JSON file with them.")] = "",
+    inputs: Annotated[Path | None, typer.Option(metavar="CSV", help="Known inputs over time, a column each.")] = None,
+    noise: Annotated[float, typer.Option(min=0, metavar="SD", help="Standard deviation of added noise.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the noise.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A CSV file; else printed.")] = None,
+    debug: Debug = False,
+) -> int:
+    """Integrate MODEL from given parameters and initial values; CSV out."""
+    import numpy as np
+
+    from odinfer.problem.csv_file import read_csv, write_csv
+    from odinfer.problem.model import Model
+
+    with noticed():
+        system = Model.from_file(model)
+        values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
+        initial, t, series = read_values("--x0", x0, system.states), read_times(times), {}
+        if inputs:
+            first = read_csv(inputs, system.inputs).experiments[0]
+            series = {name: (first.t, y) for name, y in zip(system.inputs, first.y.T, strict=True)}
+        if out is not None and out.is_dir():
+            raise InputError(f"cannot write to '{out}': it is a folder; give a file with -o")
+        with staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
+            from odinfer.trajectory.simulate import simulate as integrate
+
+            x = integrate(system, values, initial, t, series)
+            y = x + noise * np.random.default_rng(seed).normal(size=x.shape)
+            file = stage / (out.name if out else "printed.csv")
+            write_csv(file, {"time": t, **dict(zip(system.states, y.T, strict=True))})
+            printed = "" if out else file.read_text("utf-8")
+            if not out:
+                file.unlink()
+    typer.echo(printed, nl=False)
+    finite = np.isfinite(x).all(1)
+    if not finite.all():
+        say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
+    return DONE if finite.all() else NOT_CONVERGED
+
+
+@app.command(epilog="Examples:\n\n  odinfer example\n\n  odinfer example sir try-sir")
+def example(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Which one; a list if not given.")] = None,
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Where to; NAME if not given.")] = None,
+    force: Annotated[bool, typer.Option("--force", metavar="", help="Replace files that differ.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Write a model and data to try: NAME.ode, NAME.csv and truth.json."""
+    from odinfer.command import example as examples
+
+    if name is None:
+        known = examples.names()
+        typer.echo("\n".join(f"{key:{max(map(len, known))}}  {what}" for key, what in known.items()))
+        typer.echo("\nWrite one with: odinfer example NAME")
+        return DONE
+    ode, data, truth = examples.write(name, folder or Path(name), force)
+    typer.echo(f"Wrote {ode}, {data} and {truth}. Next:")
+    typer.echo(f"  odinfer check {ode} {data}\n  odinfer fit {ode} {data} --truth {truth}")
+    return DONE
+
+
+def main() -> None:
+    """Run the command: the one place where exceptions become one line and an exit code."""
+    try:
+        code = int(app(prog_name="odinfer", standalone_mode=False) or DONE)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+        say("interrupted; nothing was written")
+    except Exception as error:
+        if "--debug" in sys.argv:
+            import traceback
+
+            traceback.print_exc()
+        usage = getattr(error, "format_message", None)  # the command line itself is wrong
+        code = BAD_INPUT if usage or isinstance(error, InputError) else INTERNAL
+        if code == INTERNAL:
+            say(f"internal error: {type(error).__name__}: {error} (run again with --debug)")
+        else:
+            say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
+    sys.exit(code)
+
+
+def _fitted(problem: Problem, method: Method, seed: int, tell: Progress | None) -> Fit:
+    """Fit; what writing the outputs needs is imported meanwhile."""
+    from odinfer._jax import jax
+    from odinfer.methods import fit as run
+
+    with contextlib.suppress(OSError):  # a cache is welcome, not needed
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odinfer" / "jax"
+        cache.mkdir(parents=True, exist_ok=True)
+        jax.config.update("jax_compilation_cache_dir", str(cache))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about font caches are not for our users
+    meanwhile = threading.Thread(target=_import_writers, daemon=True)
+    meanwhile.start()
+    result = run(problem, method=method, seed=seed, progress=tell)
+    meanwhile.join()
+    return result
+
+
+def _with_uncertainty(result: Fit, kind: str, seed: int, tell: Progress | None, notes: list[str]) -> Fit:
+    """The fit with intervals of another kind; as it is, and a note why, where it cannot have any."""
+    if result.uncertainty is None:
+        notes.append(f"no {kind}: {result.without_intervals}")
+        return result
+    if kind == "profile":
+        names = result.uncertainty.names
+        for i, name in enumerate(names):
+            if tell:
+                tell(f"profile of {name}", i / len(names))
+            result = result.including(result.profile(name))
+        return result
+    if kind == "bootstrap":
+        return result.including(result.bootstrap(seed=seed, progress=tell))
+    return result.including(result.sample(seed=seed, progress=tell))
+
+
+def _import_writers() -> None:
+    with contextlib.suppress(Exception):  # who needs them will say what is wrong
+        for name in ("matplotlib.figure", "matplotlib.backends.backend_agg", "pandas", "xarray", "h5netcdf", "jinja2"):
+            importlib.import_module(name)

@@ -1,0 +1,196 @@
+"""Flags and files of the command to a Problem and a Method; every message names the flag."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odinfer.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from odinfer.methods import Method
+    from odinfer.problem.csv_file import CsvTable
+    from odinfer.problem.model import Model
+    from odinfer.problem.problem import Problem
+
+
+def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
+    """Read the files, each once, and apply the flags that `fit` and `check` share."""
+    from odinfer.problem.csv_file import CsvTable
+    from odinfer.problem.model import Model, read_text
+
+    text = read_text(model)
+
+    def parsed(inputs: Sequence[str] = ()) -> Model:
+        return Model.from_text(text, model.stem, inputs)
+
+    return _posed(parsed(), parsed, CsvTable.read(data), _known(flags), flags, notes)
+
+
+def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
+    """A Problem per candidate; a flag about a name applies to those candidates that have it."""
+    from odinfer.problem.csv_file import CsvTable
+    from odinfer.problem.model import read_text
+    from odinfer.problem.optional_terms import candidates
+
+    known, found = _known(flags), []
+    texts = [(path, read_text(path)) for path in models]
+    families = [(path, text, candidates(text, path.stem)) for path, text in texts]
+    everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.states, *m.inputs)}
+    for flag, values in (*known.items(), ("input", flags["input"] or ())):
+        for name in values:
+            if name not in everything:
+                raise InputError(f"--{flag}: no candidate has '{name}'{nearest(name, sorted(everything))}")
+    table = CsvTable.read(data)
+    for path, text, family in families:
+        for i, model in enumerate(family):
+            own = {*model.parameters, *model.states}
+            mine = {flag: {n: v for n, v in values.items() if n in own} for flag, values in known.items()}
+            inputs = [n for n in flags["input"] or () if n in (*model.parameters, *model.inputs)]
+
+            def again(given: Sequence[str], path: Path = path, text: str = text, i: int = i) -> Model:
+                return candidates(text, path.stem, given)[i]
+
+            found.append(_posed(model, again, table, mine, {**flags, "input": inputs}, notes))
+        if len(family) > 1:
+            notes.append(f"the optional terms of '{path.name}' make {len(family)} candidates")
+    return found
+
+
+def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the flags say is known beforehand: flag → name → value."""
+    return {
+        "set": {name: _interval(name, text) for name, text in _pairs("--set", flags["bounds"]).items()},
+        **{flag: _numbers(f"--{flag}", flags[flag]) for flag in ("fixed", "start", "sigma")},
+        "log": {name.strip(): "log" for text in flags["log"] or () for name in text.split(",")},
+        "prior": dict(_prior(text) for text in flags["prior"] or ()),
+    }
+
+
+def _posed(
+    system: Model,
+    again: Callable[[Sequence[str]], Model],
+    data: CsvTable,
+    known: Mapping[str, Mapping[str, Any]],
+    flags: Mapping[str, Any],
+    notes: list[str],
+) -> Problem:
+    """The problem of one model; `again` reads it with further names as inputs."""
+    from odinfer.problem.problem import Problem
+
+    inputs = list(flags["input"] or ())
+    for name in inputs:
+        if name not in (*system.parameters, *system.inputs):
+            raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
+    said = {*inputs, *(name for flag, values in known.items() if flag != "sigma" for name in values)}
+    said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
+    for name in sorted({*system.parameters} & data.series - said):
+        inputs.append(name)
+        notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
+    system = again(inputs) if inputs else system
+    observed = data.data(system.states, system.inputs, flags["replicates"])
+    k = known
+    return Problem(
+        system, observed, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["log"], flags["positive"]
+    )
+
+
+def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:
+    """The method; its options are the fields of its dataclass, which checks them."""
+    from odinfer.methods import method_class
+
+    cls = method_class(name)
+    given = {key: value for key, value in options.items() if value is not None}
+    known = {f.name for f in dataclasses.fields(cls)}
+    for key in given:
+        if key not in known:
+            raise InputError(f"the method '{name}' has no option '{key}'{nearest(key, sorted(known))}")
+    with contextlib.suppress(KeyError, ValueError):
+        given["gamma"] = float(given["gamma"])
+    method: Method = cls.paper(paper, **given) if paper else cls(**given)
+    return method
+
+
+def check_uncertainty(kind: str | None) -> None:
+    """Refuse an unknown kind, or one that needs a package which is not there, before anything is computed."""
+    from odinfer.uncertainty.results import KINDS
+
+    if kind is not None and kind not in KINDS[1:]:
+        raise InputError(f"--uncertainty: unknown kind '{kind}'{nearest(kind, KINDS[1:])}")
+    if kind == "sample":
+        from odinfer.sampling.nuts import blackjax
+
+        blackjax()
+
+
+def _pairs(flag: str, items: Iterable[str] | None) -> dict[str, str]:
+    """name=value pairs of a flag, repeated or with commas in between."""
+    found: dict[str, str] = {}
+    for item in (part for text in items or () for part in text.split(",")):
+        name, _, value = (part.strip() for part in item.partition("="))
+        if not name or not value or name in found:
+            raise InputError(
+                f"{flag} names '{name}' twice" if name in found else f"{flag} takes name=value, not '{item}'"
+            )
+        found[name] = value
+    return found
+
+
+def _number(flag: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag}: '{text}' is not a number") from None
+
+
+def _numbers(flag: str, items: Iterable[str] | None) -> dict[str, float]:
+    return {name: _number(f"{flag} {name}", text) for name, text in _pairs(flag, items).items()}
+
+
+def _interval(name: str, text: str) -> tuple[float | None, float | None]:
+    low, _, high = (part.strip() for part in text.partition(":"))
+    if ":" not in text or not (low or high):
+        raise InputError(f"--set {name}: '{text}' is not an interval; write {name}=0:100, {name}=0: or {name}=:100")
+    return _number(f"--set {name}", low) if low else None, _number(f"--set {name}", high) if high else None
+
+
+def _prior(text: str) -> tuple[str, tuple[str, float, float]]:
+    match = re.fullmatch(r"\s*(\w+)\s*~\s*(\w+)\s*\(([^,]+),([^,]+)\)\s*", text)
+    if not match:
+        raise InputError(f"--prior takes text such as 'a~normal(2,0.5)', not '{text}'")
+    name, family, a, b = match.groups()
+    return name, (family, _number(f"--prior {name}", a), _number(f"--prior {name}", b))
+
+
+def read_values(flag: str, text: str, known: Iterable[str]) -> dict[str, float]:
+    """Values by name, from a=2,b=1 or from a JSON file, which may be a fit.json."""
+    if "=" in text:
+        values = _numbers(flag, [text])
+    else:
+        try:
+            content = json.loads(Path(text).read_text("utf-8"))
+            values = {name: float(value) for name, value in content.get("theta", content).items()}
+        except OSError as error:
+            raise InputError(f"{flag}: cannot read '{text}' ({error.strerror}); give a=2,b=1 or a JSON file") from None
+        except (ValueError, TypeError, AttributeError):
+            raise InputError(f"{flag}: '{text}' is not a JSON file of numbers by name") from None
+    for name in values:
+        if name not in known:
+            raise InputError(f"{flag}: the model has no '{name}'{nearest(name, known)}")
+    return values
+
+
+def read_times(text: str) -> Any:
+    import numpy as np
+
+    numbers = [_number("--times", part) for part in re.split("[:,]", text)]
+    if ":" not in text:
+        return np.array(numbers)
+    if len(numbers) != 3 or not (numbers[2].is_integer() and 2 <= numbers[2] <= 1e6):
+        raise InputError(f"--times takes START:STOP:COUNT with a whole COUNT from 2 on, or a list; not '{text}'")
+    return np.linspace(numbers[0], numbers[1], int(numbers[2]))

@@ -1,0 +1,113 @@
+"""Levenberg–Marquardt: one loop for all searches, single ones and many side by side, and what happens at bounds.
+
+A step of Gauss–Newton is damped until it lowers the objective; success lowers the damping, failure raises it. What a
+point is, how a step is made and when it is good enough are the caller's; the loop owns the damping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Point(Protocol):
+    """Where a search stands, or B searches side by side: `value` is a number, or (B,)."""
+
+    @property
+    def value(self) -> Any: ...
+
+
+P = TypeVar("P", bound=Point)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the damping moves, and when to give up.
+
+    Attributes:
+        damping: at first.
+        down, up: factors after a step that was taken, and after one that was not.
+        least: the damping is never lowered below.
+        most: a search whose damping exceeds this has no descent left: it has arrived, up to rounding.
+        steps: at most so many steps are taken.
+        tries: at most so many are tried.
+        enough: the share of searches that must have settled for all to end.
+        leave: searches that have settled are left where they are; their damping is NaN from then on.
+    """
+
+    damping: float = 1e-3
+    down: float = 0.1
+    up: float = 10.0
+    least: float = 1e-10
+    most: float = 1e10
+    steps: float = np.inf
+    tries: float = np.inf
+    enough: float = 1.0
+    leave: bool = False
+
+
+@dataclass(frozen=True)
+class Ended(Generic[P]):
+    """Where the searches ended.
+
+    Attributes:
+        steps, tries: steps taken by any search, and tried.
+        settled: whether each has arrived, rather than run out of steps.
+        stuck: whether each arrived because no step lowers its objective any more.
+    """
+
+    point: P
+    steps: int
+    tries: int
+    settled: Any
+    stuck: Any
+
+
+def levenberg_marquardt(
+    start: P,
+    propose: Callable[[P, Any], tuple[P, Any]],
+    settles: Callable[[Any, Any, P, Any], Any],
+    rule: Rule,
+    merge: Callable[[P, P, Any], P] = lambda old, new, better: new if better else old,
+) -> Ended[P]:
+    """Search from a point, or from B points side by side.
+
+    Args:
+        propose: (point, damping) ↦ another point, and whether it is to be taken; damping and answer are one number or
+            (B,). What a step needs and damping does not change, the caller keeps until the point is another one.
+        settles: (better, gain, point, damping) ↦ whether a search is over: the step was taken or not, what it gained
+            (infinite from where nothing was finite), where the search is now and its damping from now on.
+        merge: the points after those that are `better` have moved.
+    """
+    point, value = start, np.asarray(start.value, float)
+    damping = np.full(value.shape, rule.damping)
+    settled = stuck = np.zeros(value.shape, bool)
+    steps = tries = 0
+    while steps < rule.steps and tries < rule.tries and not settled.mean() >= rule.enough:
+        trial, better = propose(point, damping[()])
+        better = np.asarray(better)
+        tries, steps = tries + 1, steps + bool(better.any())
+        with np.errstate(invalid="ignore"):
+            gain = np.where(better, value - trial.value, 0.0)
+        gain = np.where(np.isnan(gain), np.inf, gain)
+        point = merge(point, trial, better)
+        value = np.asarray(point.value, float)
+        damping = np.where(better, np.maximum(damping * rule.down, rule.least), damping * rule.up)
+        stuck = ~better & (damping > rule.most)
+        over = stuck | settles(better, gain[()], point, damping[()])
+        settled = settled | over if rule.leave else over
+        if rule.leave:
+            damping = np.where(settled, np.nan, damping)
+    return Ended(point, steps, tries, settled[()], stuck[()])
+
+
+def pushed_out(at: Array, gradient: Array, low: Array, high: Array) -> Mask:
+    """Unknowns that sit at a bound while the objective falls beyond it: a step has to hold them."""
+    return np.asarray(((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0)))

@@ -1,0 +1,170 @@
+"""Where θ starts: random draws, each carried to the θ that best matches the smoothed derivatives."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt
+from odinfer.matching.risk import Risk
+from odinfer.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
+    """Random φ (count, F): |N(0, 1)| as in the paper, later ones over several magnitudes and both signs.
+
+    A start the user gave is the first for its parameter; the later draws scatter around it.
+    """
+    F = len(problem.free)
+    theta = np.abs(rng.normal(size=(count, F)))
+    late = ~_early(count)
+    theta *= np.where(late[:, None], 10.0 ** rng.uniform(-2, 2, size=(count, F)), 1.0)
+    for j, name in enumerate(problem.free):
+        low, high = problem.limits(name)
+        if name in problem.start:
+            theta[:, j] = problem.start[name] * np.where(
+                np.arange(count) > 0, np.exp(0.5 * rng.normal(size=count)), 1.0
+            )
+        elif low < 0:
+            theta[late, j] *= rng.choice([-1.0, 1.0], size=int(late.sum()))
+        outside = (theta[:, j] < low) | (theta[:, j] > high)
+        a, b = max(low, -1e3), min(high, 1e3)
+        if low >= 1e3:  # the bounds lie far from zero
+            a, b = low, min(high, 2.0 * low)
+        elif high <= -1e3:
+            a, b = max(low, 2.0 * high), high
+        inside = np.exp(rng.uniform(np.log(a), np.log(b), count)) if a > 0 else rng.uniform(a, b, count)
+        theta[:, j] = np.where(outside, inside, theta[:, j])
+    full = np.zeros((count, len(problem.model.parameters)))
+    full[:, problem.free_index] = theta
+    return np.clip(problem.phi(full), *problem.phi_bounds)
+
+
+def _early(count: int) -> NDArray[np.bool_]:
+    """Which of `count` starts are of the paper's kind: positive."""
+    return np.arange(count) < (count + 1) // 2
+
+
+class Matched(NamedTuple):
+    """S searches side by side: φ (S, F), squared mismatch (S,), residuals (S, n) and their derivatives (S, n, F)."""
+
+    phi: Array
+    value: Array
+    r: Array
+    J: Array
+
+    def merged(self, other: Matched, better: Mask) -> Matched:
+        """With those that are better taken from the other."""
+        pairs = zip(self, other, strict=True)
+        return Matched(*(np.where(better.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in pairs))
+
+
+def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 10) -> tuple[Array, Array]:
+    """Levenberg–Marquardt on φ alone at the GP mean, from all starts side by side.
+
+    The first half of them keeps to positive parameters: through infinity a rate law such as k x/(K + x) has a
+    way to negative ones that fits noise, while most models mean positive ones.
+
+    Args:
+        risk: gives the GP mean and the weights (A + γI)⁻¹.
+        phi: starts (S, F).
+
+    Returns:
+        φ (S, F) and the weighted squared mismatch (S,), inf where it is not finite.
+    """
+    p, z = risk.problem, risk.mean
+    S, F = phi.shape
+    M, K = z.shape
+    x = risk.units.user(np.clip(z, *risk.z_bounds))
+    tiled = (np.tile(risk.t, S), np.tile(x, (S, 1)))
+    u = np.tile(risk.u, (S, 1))
+    Dz = np.concatenate([(b.smoother.D @ z[b.rows].T[..., None])[..., 0] for b in risk.blocks], 1)
+
+    def whiten(m: Array) -> Array:  # (S, K, M, c) → the same, by block
+        parts = []
+        for b in risk.blocks:
+            W = np.swapaxes(b.smoother.Q, 1, 2) / np.sqrt(b.smoother.w + gamma)[..., None]
+            parts.append(W @ m[:, :, b.rows])
+        return np.concatenate(parts, 2)
+
+    def residual(phi: Array) -> tuple[Array, Array, Array]:
+        theta = np.repeat(p.theta(phi), M, 0)
+        f, fx, ft = p.model.linearise(*tiled, theta, u)
+        f, _, ft = risk.units.standard_field(f, fx, ft[..., p.free_index])
+        f = f.reshape(S, M, K).transpose(0, 2, 1) - Dz
+        ft = ft.reshape(S, M, K, F) * p.slope(phi)[:, None, None, :]
+        joined = whiten(np.concatenate([f[..., None], ft.transpose(0, 2, 1, 3)], -1)).reshape(S, K * M, F + 1)
+        r, J = joined[..., 0], joined[..., 1:]
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = np.einsum("sn,sn->s", r, r)
+        return np.where(np.isfinite(cost), cost, np.inf), r, J
+
+    low, high = (np.broadcast_to(b, (S, F)) for b in p.phi_bounds)
+    low = np.where(_early(S)[:, None] & ~p.is_log, np.maximum(low, np.minimum(0.0, high)), low)
+
+    def propose(now: Matched, damping: Array) -> tuple[Matched, Mask]:
+        J = np.where(np.isfinite(now.value)[:, None, None], now.J, 0.0)
+        r = np.where(np.isfinite(now.value)[:, None], now.r, 0.0)
+        H = np.swapaxes(J, 1, 2) @ J
+        diagonal = np.einsum("sii->si", H)
+        diagonal += damping[:, None] * diagonal + 1e-12 * (1.0 + diagonal.max(1, keepdims=True))
+        step = np.linalg.solve(H, -(np.swapaxes(J, 1, 2) @ r[..., None]))[..., 0]
+        trial = np.clip(now.phi + step, low, high)
+        new = Matched(trial, *residual(trial))
+        return new, new.value <= now.value
+
+    def settles(better: Mask, gain: Array, now: Matched, damping: Array) -> Mask:
+        return np.asarray(better & (gain <= 1e-3 * (1.0 + now.value)))
+
+    rule = Rule(least=0.0, most=1e3, tries=iterations if F else 0, enough=0.8)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ended = levenberg_marquardt(Matched(phi, *residual(phi)), propose, settles, rule, Matched.merged)
+    return ended.point.phi, ended.point.value
+
+
+def distinct(phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
+    """The best few different φ with the number of starts that ended at each; one is of the positive half."""
+    found: list[tuple[int, int]] = []
+    for i in np.argsort(cost):
+        # So much worse a match never led to a lower risk.
+        if not np.isfinite(cost[i]) or cost[i] > 1.5 * cost.min() + 1.0:
+            continue
+        for n, (j, count) in enumerate(found):
+            apart, gap = np.abs(phi[i] - phi[j]), abs(cost[i] - cost[j])
+            same_place = (apart <= 1e-2 * (np.abs(phi[j]) + 1e-3)).all() or gap <= 1e-4 * (1e-3 + cost[j])
+            same_basin = (apart <= 0.1 * (np.abs(phi[j]) + 1.0)).all() and gap <= 1e-2 * cost[j]
+            if same_place or same_basin:
+                found[n] = (j, count + 1)
+                break
+        else:
+            found.append((int(i), 1))
+    early = _early(len(cost))
+    first_positive = next((f for f in found if early[f[0]]), None)
+    kept = found[:most]
+    if first_positive is not None and first_positive not in kept:
+        kept[-1] = first_positive
+    return [(phi[i], count) for i, count in kept]
+
+
+def pulled_back(problem: Problem, phi: Array) -> list[Array]:
+    """Other places to go on from where parameters ran off together, as k and K of k x/(K + x) do when x ≪ K.
+
+    Far out only their ratio matters, and nothing leads back; so they are scaled back together, to positive values
+    where the limits allow.
+    """
+    theta = problem.theta(phi)
+    free = theta[problem.free_index]
+    far = np.abs(free) > 30.0 * np.maximum(1.0, [abs(problem.start.get(p, 1.0)) for p in problem.free])
+    if far.sum() < 2:
+        return []
+    mean = np.exp(np.log(np.abs(free[far])).mean())
+    found = []
+    for size in (1.0, 0.1):
+        near = theta.copy()
+        near[problem.free_index] = np.where(far, np.abs(free) * size / mean, free)
+        found.append(np.clip(problem.phi(near), *problem.phi_bounds))
+    return found

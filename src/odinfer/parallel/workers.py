@@ -1,0 +1,218 @@
+"""Where tasks run: worker processes of this machine, or the workers of a Dask cluster.
+
+A worker that dies takes no other down: each local worker is an executor of `concurrent.futures` of its own, spawned
+(JAX does not survive a fork) and with one thread for linear algebra.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from typing import Any, Protocol
+
+from odinfer.checks import whole
+from odinfer.errors import InputError
+
+_MOST_RESTARTS = 5  # of a worker that dies without a task
+_SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_XLA = "--xla_cpu_multi_thread_eigen=false"
+
+
+class Workers(Protocol):
+    """Where tasks run: `size` of them at a time."""
+
+    @property
+    def deaths(self) -> tuple[type[BaseException], ...]:
+        """What a future raises whose worker died."""
+
+    @property
+    def size(self) -> int: ...
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]: ...
+
+    def drop(self, future: Future[Any]) -> None:
+        """Stop a task that takes too long, whatever it is doing."""
+
+    def close(self) -> None:
+        """End all workers at once."""
+
+
+def check_workers(workers: int) -> None:
+    """Refuse a number of workers that is none."""
+    whole("workers", workers, 1)
+
+
+def start(workers: int, cluster: str | None = None) -> Workers:
+    """Worker processes of this machine, or those of the Dask scheduler at an address."""
+    check_workers(workers)
+    return Cluster.connect(cluster) if cluster else Pool(workers)
+
+
+# --- worker processes of this machine
+
+
+class Pool:
+    """Worker processes, each an executor of its own: one that dies or hangs is replaced, the others go on."""
+
+    deaths: tuple[type[BaseException], ...] = (BrokenExecutor, CancelledError)
+
+    def __init__(self, size: int) -> None:
+        self._lanes = [_Lane() for _ in range(size)]
+
+    @property
+    def size(self) -> int:
+        return len(self._lanes)
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        lane = next(lane for lane in self._lanes if lane.free)
+        return lane.submit(function, *args)
+
+    def drop(self, future: Future[Any]) -> None:
+        for lane in self._lanes:
+            if lane.running is future:
+                lane.restart()
+
+    def close(self) -> None:
+        for lane in self._lanes:
+            lane.kill()
+
+
+class _Lane:
+    """One worker process at a time."""
+
+    def __init__(self) -> None:
+        self.running: Future[Any] | None = None
+        self._begin()
+
+    @property
+    def free(self) -> bool:
+        return self.running is None or self.running.done()
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        for _ in range(_MOST_RESTARTS):
+            try:
+                self._pid.result()  # the time a process takes to start is not the task's
+                self.running = self._executor.submit(function, *args)
+                return self.running
+            except BrokenExecutor:  # died while idle or with its last task
+                self.restart()
+        raise RuntimeError("worker processes cannot start; does the script guard its calls by __name__ == '__main__'?")
+
+    def restart(self) -> None:
+        self.kill()
+        self._begin()
+
+    def kill(self) -> None:
+        with contextlib.suppress(Exception):
+            os.kill(self._pid.result(timeout=60), signal.SIGKILL)
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _begin(self) -> None:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        self._executor: Executor = ProcessPoolExecutor(1, get_context("spawn"), _begin_worker)
+        with _inherited():
+            self._pid = self._executor.submit(os.getpid)  # starts the process
+
+
+@contextlib.contextmanager
+def _inherited() -> Iterator[None]:
+    """What a process started inside inherits: single-threaded algebra, and no interest in Ctrl-C, which is ours."""
+    before = {name: os.environ.get(name) for name in (*_SINGLE_THREADED, "XLA_FLAGS")}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    _single_threaded()
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _single_threaded() -> None:
+    """Environment of a process that has not loaded its numerical libraries yet."""
+    os.environ.update(_SINGLE_THREADED)
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = flags if _XLA in flags else f"{flags} {_XLA}".strip()
+
+
+def _begin_worker() -> None:
+    """A worker whose parent was killed would wait for tasks for ever."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait as wait_for
+
+    parent = parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            wait_for([parent.sentinel])
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()
+
+
+# --- a Dask cluster
+
+
+class Cluster:
+    """The workers of a Dask scheduler. It moves the tasks of a worker that dies to others by itself."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        from distributed.scheduler import KilledWorker
+
+        self.deaths: tuple[type[BaseException], ...] = (KilledWorker, CancelledError)
+        self._client, self._address = client, address
+        self._executor: Executor = client.get_executor(pure=False)
+
+    @staticmethod
+    def connect(address: str, patience: float = 10.0) -> Cluster:
+        """The cluster at an address such as tcp://host:8786, once it has workers."""
+        try:
+            from distributed import Client
+        except ImportError:
+            raise InputError("a cluster needs Dask: pip install 'odinfer[cluster]'") from None
+        try:
+            client = Client(address, timeout=patience, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(f"no Dask scheduler answers at '{address}' ({reason}); give its address") from None
+        try:
+            client.wait_for_workers(1, timeout=patience)
+        except TimeoutError:
+            client.close()
+            raise InputError(f"the Dask scheduler at '{address}' has no workers; start some: dask worker") from None
+        return Cluster(client, address)
+
+    @property
+    def size(self) -> int:
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return max(1, sum(int(w["nthreads"]) for w in workers))
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        if self._client.status != "running":
+            raise InputError(
+                f"the Dask scheduler at '{self._address}' is gone; start it and run the same command again"
+            )
+        return self._executor.submit(_on_cluster, function, *args)
+
+    def drop(self, future: Future[Any]) -> None:
+        future.cancel()  # a thread cannot be stopped: if it hangs for good, its worker is lost to us
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False)
+        self._client.close()
+
+
+def _on_cluster(function: Callable[..., Any], *args: Any) -> Any:
+    if "jax" not in sys.modules:
+        _single_threaded()
+    return function(*args)

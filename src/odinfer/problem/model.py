@@ -1,0 +1,173 @@
+"""Model: states, parameters and the vector field f(t, x, θ[, u]), from a function or from text."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from dataclasses import field as dataclass_field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.errors import InputError
+from odinfer.problem.field import FieldDerivatives, OneEquation, TracedField
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A system of ordinary differential equations with named states and parameters.
+
+    Args:
+        field: f(t, x, theta) or, with inputs, f(t, x, theta, u): scalar t, x (K,), theta (P,), u (U,) → K values.
+            Ordinary arithmetic or `jax.numpy`; it is traced by JAX, so no branches on values.
+        states: K names.
+        parameters: P names.
+        inputs: names of known inputs u(t), columns of the data.
+        name: shown in results.
+        bounds, fixed, start, scale, prior: what the model's author says about parameters (bounds also of
+            states); a Problem may override each.
+        text: the equations as the user wrote them, where there are any.
+        evaluator: what evaluates f and its derivatives at many points, if it is not to be traced by JAX.
+    """
+
+    field: Callable[..., Any]
+    states: tuple[str, ...]
+    parameters: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    name: str = "model"
+    bounds: Mapping[str, tuple[float, float]] = dataclass_field(default_factory=dict)
+    fixed: Mapping[str, float] = dataclass_field(default_factory=dict)
+    start: Mapping[str, float] = dataclass_field(default_factory=dict)
+    scale: Mapping[str, str] = dataclass_field(default_factory=dict)
+    prior: Mapping[str, Any] = dataclass_field(default_factory=dict)
+    text: str | None = None
+    evaluator: FieldDerivatives | None = dataclass_field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for group in ("states", "parameters", "inputs"):
+            names = getattr(self, group)
+            if isinstance(names, str):
+                raise InputError(f"{group} must be a list of names, not the text '{names}'")
+            object.__setattr__(self, group, tuple(names))
+        if not callable(self.field):
+            raise InputError("the field of a Model must be a function field(t, x, theta); for text use Model.from_text")
+        if not self.states:
+            raise InputError("a model needs at least one state")
+        seen: set[str] = set()
+        for name in (*self.states, *self.parameters, *self.inputs):
+            if not isinstance(name, str) or not name.strip():
+                raise InputError(f"names of states, parameters and inputs must be text, not {name!r}")
+            if name in seen:
+                raise InputError(f"the name '{name}' is used twice in the model")
+            if name in ("t", "time") or keyword.iskeyword(name):
+                raise InputError(f"'{name}' is reserved and cannot name a state, parameter or input")
+            seen.add(name)
+
+    @staticmethod
+    def from_text(text: str, name: str = "model", inputs: Sequence[str] = (), spare: bool = False) -> Model:
+        """A model from equations such as "x' = -k*x"; see docs/equations.md for the whole language.
+
+        Args:
+            text: equations and declarations.
+            name: shown in results.
+            inputs: names to take as known inputs u(t) besides those the text declares.
+            spare: leave out what is declared but not used, instead of refusing it.
+
+        Raises:
+            InputError: naming the line and what to change.
+        """
+        from odinfer.problem.equations import parse
+
+        e = parse(text, inputs, spare)
+        return Model(
+            e.field, e.states, e.parameters, e.inputs, name, e.bounds, e.fixed, e.start, e.scale, e.prior, e.text
+        )
+
+    @staticmethod
+    def from_file(path: str | Path, inputs: Sequence[str] = ()) -> Model:
+        """A model from an `.ode` file; its name is the file's."""
+        path = Path(path)
+        return Model.from_text(read_text(path), path.stem, inputs)
+
+    def f(self, t: Any, x: Any, theta: Any, u: Any) -> Any:
+        """The vector field as one JAX array (K,)."""
+        from odinfer._jax import jnp
+
+        takes_u = self.text is not None or bool(self.inputs)
+        values = self.field(t, x, theta, u) if takes_u else self.field(t, x, theta)
+        if isinstance(values, (list, tuple)):
+            values = jnp.stack([jnp.reshape(jnp.asarray(v, dtype=float), ()) for v in values])
+        values = jnp.atleast_1d(jnp.asarray(values, dtype=float))
+        if values.shape != (len(self.states),):
+            raise InputError(
+                f"the field of model '{self.name}' returns {values.size} values for {len(self.states)} states"
+            )
+        return values
+
+    @functools.cached_property
+    def derivatives(self) -> FieldDerivatives:
+        """What evaluates f and its Jacobians at many points: given, or JAX's."""
+        return self.evaluator or TracedField(self)
+
+    def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:
+        """f and its Jacobians at M points.
+
+        Args:
+            t: times (M,).
+            x: states (M, K).
+            theta: parameters (P,) or one set per point (M, P).
+            u: inputs (M, U).
+
+        Returns:
+            f (M, K), ∂f/∂x (M, K, K), ∂f/∂θ (M, K, P).
+        """
+        return self.derivatives.linearise(t, x, np.broadcast_to(theta, (len(t), len(self.parameters))), u)
+
+    def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
+        """f (M, K) at M points t (M,), x (M, K), u (M, U), for one θ (P,) or one per point (M, P)."""
+        return self.derivatives.evaluate(t, x, np.broadcast_to(theta, (len(t), len(self.parameters))), u)
+
+    def equation(self, k: int) -> Model:
+        """The equation of state k alone: a model of one state, with the other states, then the inputs, as inputs.
+
+        It is evaluated by this model, so nothing is compiled again.
+        """
+        others = (*self.states[:k], *self.states[k + 1 :])
+
+        def field(t: Any, x: Any, theta: Any, u: Any) -> Any:
+            from odinfer._jax import jnp
+
+            z = jnp.concatenate([u[:k], x, u[k : len(others)]])
+            return self.f(t, z, theta, u[len(others) :])[k : k + 1]
+
+        return Model(
+            field, (self.states[k],), self.parameters, others + self.inputs, f"{self.name}: {self.states[k]}",
+            evaluator=OneEquation(self, k),
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs: what was compiled here stays here."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __repr__(self) -> str:
+        return f"Model '{self.name}': states {', '.join(self.states)}; parameters {', '.join(self.parameters)}"
+
+
+def read_text(path: Path) -> str:
+    """The text of a model file, or an error that says why it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"model file '{path}' does not exist") from None
+    except IsADirectoryError:
+        raise InputError(f"model file '{path}' is a folder") from None
+    except UnicodeDecodeError:
+        raise InputError(f"model file '{path}' is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise InputError(f"model file '{path}' cannot be read: {error.strerror}") from None

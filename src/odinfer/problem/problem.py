@@ -1,0 +1,259 @@
+"""Problem: a model, data, and what is known beforehand. Every method takes one; every check on it is here."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.checks import number
+from odinfer.errors import InputError, nearest
+from odinfer.problem.data import Data
+from odinfer.problem.model import Model
+from odinfer.problem.prior import Prior
+
+Array = NDArray[np.float64]
+
+
+class PriorAt(NamedTuple):
+    """−log p(θ), its gradient (F,) and its curvature (F, F) on the scale of φ.
+
+    The curvature is made convex, its negative part left out, since Gauss–Newton must go downhill.
+    """
+
+    value: float
+    gradient: Array
+    curvature: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is to be inferred from what. Entries given here override the model's own declarations.
+
+    Args:
+        model: the equations.
+        data: the observations; every state of the model must be observed.
+        bounds: name of a parameter or state → (low, high), None where open.
+        fixed: parameter → value that is not estimated.
+        prior: parameter → ("normal", mean, sd), ("lognormal", median, sd of log), ("uniform", low, high), or a
+            function value ↦ −log p; or one function {parameter: value} ↦ −log p for all.
+        sigma: state → known noise standard deviation; the others are estimated.
+        start: parameter → start value.
+        scale: parameter → "log" or "linear" (default).
+        positive: every parameter is ≥ 0.
+    """
+
+    model: Model
+    data: Data
+    bounds: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    prior: Mapping[str, Any] | Callable[..., Any] = field(default_factory=dict)
+    sigma: Mapping[str, float] = field(default_factory=dict)
+    start: Mapping[str, float] = field(default_factory=dict)
+    scale: Mapping[str, str] = field(default_factory=dict)
+    positive: bool = False
+
+    def __post_init__(self) -> None:
+        m = self.model
+        if not isinstance(m, Model) or not isinstance(self.data, Data):
+            raise InputError("a Problem takes a Model and Data: Problem(model, data, ...)")
+        for option in ("bounds", "fixed", "start", "scale", "prior"):
+            given = getattr(self, option)
+            if callable(given):
+                continue
+            known = (*m.parameters, *m.states) if option == "bounds" else m.parameters
+            _check_names(option, given, known)
+            object.__setattr__(self, option, {**getattr(m, option), **given})
+        _check_names("sigma", self.sigma, m.states)
+        observed = set(self.data.states)
+        unseen = [s for s in m.states if s not in observed]
+        if unseen:
+            raise InputError(
+                f"state '{unseen[0]}' is not observed in the data{nearest(unseen[0], self.data.states)} "
+                "(states that are never observed are not supported yet)"
+            )
+        object.__setattr__(self, "data", self.data.select(m.states))
+        if all(len(e.t) < 2 for e in self.data.experiments):
+            raise InputError("every experiment has one time only, so nothing is seen to change; add later times")
+        for e in self.data.experiments:
+            for name in m.inputs:
+                if name not in e.u:
+                    raise InputError(f"input '{name}' has no values in experiment '{e.name}'; add a column '{name}'")
+        self._check_values()
+
+    def _check_values(self) -> None:
+        for name, value in {**self.fixed, **self.start}.items():
+            number(f"the value of '{name}'", value)
+        for name, scale in self.scale.items():
+            if scale not in ("log", "linear"):
+                raise InputError(f"the scale of '{name}' must be 'log' or 'linear', not '{scale}'")
+        for name, sd in self.sigma.items():
+            if number(f"sigma of '{name}'", sd) <= 0:
+                raise InputError(f"sigma of '{name}' must be positive, not {sd}")
+        for name in (*self.model.parameters, *self.model.states):
+            low, high = self.limits(name)
+            if not low < high:
+                raise InputError(f"the lower bound of '{name}' ({low:g}) must be below the upper one ({high:g})")
+            for what, values in (("start", self.start), ("fixed value", self.fixed)):
+                value = values.get(name, low)
+                if not low <= value <= high:
+                    raise InputError(f"the {what} of '{name}' ({value:g}) is outside its bounds [{low:g}, {high:g}]")
+                if name in values and value <= 0 and self.scale.get(name) == "log":
+                    raise InputError(f"the {what} of '{name}' must be positive: it is on a log scale")
+
+    def limits(self, name: str) -> tuple[float, float]:
+        """The interval in which a parameter or state lies, from bounds, scale, prior and positivity."""
+        given = self.bounds.get(name, (None, None))
+        try:
+            low, high = given
+        except (TypeError, ValueError):
+            raise InputError(f"bounds of '{name}' must be a pair (low, high), not {given!r}") from None
+        low = -np.inf if low is None else number(f"the lower bound of '{name}'", low, finite=False)
+        high = np.inf if high is None else number(f"the upper bound of '{name}'", high, finite=False)
+        if name in self.model.parameters:
+            if self.positive or self.scale.get(name) == "log":
+                low = max(low, 0.0)
+            if name in self.penalty.terms:
+                support = self.penalty.terms[name].support
+                low, high = max(low, support[0]), min(high, support[1])
+        return low, high
+
+    @functools.cached_property
+    def penalty(self) -> Prior:
+        """−log p(θ) with its derivatives."""
+        return Prior.of(self.prior, self.model.parameters)
+
+    def prior_at(self, phi: Array) -> PriorAt:
+        """What the prior says at φ (F,); zeros where there is none."""
+        if not self.penalty:
+            return self._no_prior
+        value, g, H = self.penalty.derivatives(self.theta(phi))
+        slope, index = self.slope(phi), self.free_index
+        bend = np.diag(np.where(self.is_log, g[index] * slope, 0.0))
+        own = H[np.ix_(index, index)] * np.outer(slope, slope) + bend
+        if not np.isfinite(own).all():
+            return PriorAt(value, g[index] * slope, self._no_prior.curvature)
+        w, V = np.linalg.eigh(own)
+        return PriorAt(value, g[index] * slope, (V * np.maximum(w, 0.0)) @ V.T)
+
+    @functools.cached_property
+    def _no_prior(self) -> PriorAt:
+        F = len(self.free)
+        return PriorAt(0.0, np.zeros(F), np.zeros((F, F)))
+
+    @functools.cached_property
+    def count(self) -> NDArray[np.int64]:
+        """Number of observations of every state (K,)."""
+        return np.asarray(np.sum([np.isfinite(e.y).sum(0) for e in self.data.experiments], 0))
+
+    @functools.cached_property
+    def free(self) -> tuple[str, ...]:
+        """Names of the estimated parameters."""
+        return tuple(p for p in self.model.parameters if p not in self.fixed)
+
+    @functools.cached_property
+    def free_index(self) -> NDArray[np.int64]:
+        """Their places among all parameters (F,)."""
+        return np.array([i for i, p in enumerate(self.model.parameters) if p not in self.fixed], dtype=np.int64)
+
+    @functools.cached_property
+    def is_log(self) -> NDArray[np.bool_]:
+        """Which of them are estimated on a log scale (F,)."""
+        return np.array([self.scale.get(p) == "log" for p in self.free], dtype=bool)
+
+    @functools.cached_property
+    def _template(self) -> Array:
+        return np.array([self.fixed.get(p, np.nan) for p in self.model.parameters])
+
+    def theta(self, phi: Array) -> Array:
+        """All parameters (..., P) from the free ones on their own scales (..., F)."""
+        full = np.empty((*phi.shape[:-1], len(self._template)))
+        full[...] = self._template
+        full[..., self.free_index] = self._exp_where_log(phi, phi)
+        return full
+
+    def phi(self, theta: Array) -> Array:
+        """The free parameters (..., F) on their own scales from all parameters (..., P)."""
+        free = theta[..., self.free_index]
+        return np.where(self.is_log, np.log(np.where(self.is_log, np.maximum(free, 1e-300), 1.0)), free)
+
+    def slope(self, phi: Array) -> Array:
+        """dθ/dφ of the free parameters (..., F)."""
+        return self._exp_where_log(phi, np.ones(phi.shape))
+
+    def _exp_where_log(self, phi: Array, otherwise: Array) -> Array:
+        if not self.is_log.any():
+            return otherwise
+        return np.where(self.is_log, np.exp(np.where(self.is_log, phi, 0.0)), otherwise)
+
+    @functools.cached_property
+    def phi_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds (F,) of the free parameters on their own scales."""
+        limits = np.array([self.limits(p) for p in self.free]).reshape(-1, 2)
+        with np.errstate(divide="ignore"):
+            low, high = (np.where(self.is_log, np.log(np.maximum(b, 0.0)), b) for b in limits.T)
+        return low, high
+
+    @functools.cached_property
+    def state_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds (K,) of the states in the user's units."""
+        limits = np.array([self.limits(s) for s in self.model.states])
+        return limits[:, 0], limits[:, 1]
+
+    @functools.cached_property
+    def bounded(self) -> bool:
+        """Whether any free parameter or state has a bound."""
+        return any(np.isfinite(b).any() for b in (*self.phi_bounds, *self.state_bounds))
+
+    @functools.cached_property
+    def known_sigma(self) -> Array:
+        """Noise standard deviations (K,), NaN where they are to be estimated."""
+        return np.array([self.sigma.get(s, np.nan) for s in self.model.states], dtype=float)
+
+    def inputs_at(self, experiment: int, t: Array) -> Array:
+        """Known inputs (N, U) of an experiment at times t (N,), linear between the given values."""
+        u = self.data.experiments[experiment].u
+        return (
+            np.stack([np.interp(t, *u[name]) for name in self.model.inputs], -1)
+            if self.model.inputs
+            else np.zeros((len(t), 0))
+        )
+
+    def check_field(self) -> None:
+        """Raise InputError where the equations are not finite at the data, whatever the parameters."""
+        rng = np.random.default_rng(0)
+        F = len(self.free)
+        low, high = (np.nan_to_num(b, neginf=-1e3, posinf=1e3) for b in self.phi_bounds)
+        trials = [np.clip(v, low, high) for v in (np.full(F, 1.0), np.full(F, 0.1), np.abs(rng.normal(size=F)))]
+        for i, e in enumerate(self.data.experiments):
+            x = np.stack([_filled(e.t, column) for column in e.y.T], -1)
+            x = np.clip(x, *self.state_bounds)
+            u = self.inputs_at(i, e.t)
+            bad = np.ones(x.shape, bool)
+            for phi in trials:
+                bad &= ~np.isfinite(self.model.evaluate(e.t, x, self.theta(phi), u))
+            if bad.any():
+                n, k = np.argwhere(bad)[0]
+                at = ", ".join(f"{s} = {v:g}" for s, v in zip(self.model.states, x[n], strict=True))
+                raise InputError(
+                    f"the equation for '{self.model.states[k]}' is not finite at t = {e.t[n]:g} where the data are "
+                    f"{at}; bound the states (for example {self.model.states[k]} > 0) or check the equation"
+                )
+
+
+def _check_names(option: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{option} must be a dictionary by name, not {type(given).__name__}")
+    names = set(known)
+    for name in given:
+        if name not in names:
+            raise InputError(f"{option}: the model has no '{name}'{nearest(str(name), known)}")
+
+
+def _filled(t: Array, y: Array) -> Array:
+    seen = np.isfinite(y)
+    return np.interp(t, t[seen], y[seen]) if seen.any() else np.zeros_like(y)

@@ -1,0 +1,401 @@
+"""Fit: what every method returns, as plain data, with what one does with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from odinfer.checks import choice
+from odinfer.errors import InputError, nearest
+from odinfer.problem.problem import Problem
+from odinfer.result.stages import ExperimentFit, Stage, frame
+from odinfer.uncertainty.results import (
+    CONFIDENCE,
+    KINDS,
+    Bootstrap,
+    Intervals,
+    Posterior,
+    Profile,
+    Uncertainty,
+    checked_level,
+    sample_intervals,
+)
+from odinfer.uncertainty.small_sample import quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from odinfer.matching.search import Minima, Search
+    from odinfer.uncertainty.maximum import Maximum
+    from odinfer.uncertainty.posterior import OdinEstimate
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Workings:
+    """What a fit was computed from, kept in memory so that nothing is computed twice; not saved in files.
+
+    Attributes:
+        search, minima: how the ODIN stage was run, and what it found.
+        maximum: of the likelihood, where the fit is at one.
+    """
+
+    search: Search | None = None
+    minima: Minima | None = None
+    maximum: Maximum | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The result of a fit, without the model: everything here can be saved, loaded and plotted.
+
+    Attributes:
+        model, equations: the model's name and text (None if it was a function).
+        method, options, seed: how the fit was made.
+        state_names, parameter_names: in the model's order.
+        theta: estimated (and fixed) parameters by name.
+        gamma: γ per state in standardised units, as in the paper's Table 2.
+        gamma_user: γ per state in (state/time)² of the user's units.
+        sigma: noise standard deviations per state in the user's units.
+        verdicts: state → "consistent", "contradicts the data" or "not judged".
+        experiments: name → observations and curves.
+        stages: "odin" and "refined", where they ran.
+        status, converged: how it ended, in words and as a truth value.
+        details: numbers behind it: starts agreeing, kernels, fit quality, seconds.
+        samples: parameter → posterior draws (chain, draw), for methods that sample.
+        warnings: sentences the user should read.
+        uncertainty: covariance and likelihood intervals, of fits that end at a maximum of the likelihood.
+        profiles, bootstrapped, posterior: further kinds, as far as `including` has added them.
+        problem, workings: what was fitted, and what was computed on the way, for what goes on from here; not saved.
+    """
+
+    model: str
+    equations: str | None
+    method: str
+    options: dict[str, Any]
+    seed: int
+    state_names: tuple[str, ...]
+    parameter_names: tuple[str, ...]
+    theta: dict[str, float]
+    gamma: dict[str, float]
+    gamma_user: dict[str, float]
+    sigma: dict[str, float]
+    verdicts: dict[str, str]
+    experiments: dict[str, ExperimentFit]
+    stages: dict[str, Stage]
+    status: str
+    converged: bool
+    details: dict[str, Any]
+    samples: dict[str, Array] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    uncertainty: Uncertainty | None = None
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    bootstrapped: Bootstrap | None = None
+    posterior: Posterior | None = None
+    problem: Problem | None = field(default=None, repr=False)
+    workings: Workings = field(default=Workings(), repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A model may hold functions that cannot go to another process.
+        return {**self.__dict__, "problem": None, "workings": Workings()}
+
+    @property
+    def covariance(self) -> pd.DataFrame:
+        """Covariance of the estimated parameters, each on its own scale: of log θ for parameters on a log scale.
+
+        Raises:
+            InputError: the method has none.
+        """
+        import pandas as pd
+
+        if self.uncertainty is not None:
+            names, values = self.uncertainty.names, self.uncertainty.covariance
+        elif self.samples:
+            names, draws = tuple(self.samples), np.stack([v.ravel() for v in self.samples.values()])
+            values = np.atleast_2d(np.cov(draws))
+        else:
+            raise InputError(self.without_intervals)
+        return pd.DataFrame(values, index=list(names), columns=list(names))
+
+    def interval(self, level: float = CONFIDENCE, kind: str | None = None, problem: Problem | None = None) -> Intervals:
+        """Confidence intervals of the estimated parameters.
+
+        Args:
+            level: of confidence.
+            kind: "likelihood", "profile", "bootstrap" or "sample"; the best that the fit has if not given: draws of
+                methods that sample, else likelihood intervals. The last three must have been added by `including`.
+            problem: for another level than 95 % of a loaded fit, which has no problem of its own.
+
+        Returns:
+            parameter → (low, high), infinite where the data set no limit.
+
+        Raises:
+            InputError: there are none of this kind.
+        """
+        checked_level(level)
+        if kind is not None:
+            choice("kind of interval", kind, KINDS)
+        if kind == "profile" and self.profiles:
+            return {name: p.interval(level) for name, p in self.profiles.items()}
+        if kind == "bootstrap" and self.bootstrapped is not None:
+            return self.bootstrapped.interval(level)
+        if kind == "sample" and self.posterior is not None:
+            return self.posterior.interval(level)
+        if kind in (None, "sample") and self.samples and self.uncertainty is None:
+            return sample_intervals(self.samples, level)
+        if kind in (None, "likelihood"):
+            if self.uncertainty is None:
+                raise InputError(self.without_intervals)
+            if level == self.uncertainty.level:
+                return self.uncertainty.interval()
+            return self.maximum(problem).intervals(level).interval()
+        made = {"profile": "profile('name')", "bootstrap": "bootstrap()", "sample": "sample()"}[str(kind)]
+        raise InputError(f"this fit has no {kind} intervals yet: fit.including(fit.{made}).interval(kind='{kind}')")
+
+    def profile(self, name: str, problem: Problem | None = None) -> Profile:
+        """The profile likelihood of a parameter; `.interval()` and `.plot()` are its use.
+
+        Args:
+            name: of an estimated parameter.
+            problem: what was fitted, if this fit comes from a file.
+        """
+        from odinfer.uncertainty.profile import profile
+
+        return profile(self.maximum(problem), name)
+
+    def bootstrap(
+        self, n: int = 200, seed: int = 0, workers: int = 1, problem: Problem | None = None, **options: Any
+    ) -> Bootstrap:
+        """Refit n sets of data simulated from this fit; `.interval()` and `.theta` are its use.
+
+        Args:
+            n: how many.
+            seed: of the noise; the same numbers for any number of workers.
+            workers: how many processes.
+            problem: what was fitted, if this fit comes from a file.
+            options: `until`, a time up to which to forecast; further ones of `odinfer.parallel.executor.spread`.
+        """
+        from odinfer.uncertainty.bootstrap import bootstrap
+
+        return bootstrap(self.maximum(problem), n, seed, workers, **options)
+
+    def sample(
+        self, target: str = "trajectory", chains: int = 4, draws: int = 1000, seed: int = 0,
+        problem: Problem | None = None, **options: Any,
+    ) -> Posterior:  # fmt: skip
+        """Draws from the posterior of parameters by the no-U-turn sampler; needs blackjax.
+
+        Args:
+            target: "trajectory": exact trajectories, θ, x0 and σ unknown; "odin": states and θ, at this fit's γ.
+            chains, draws: how many, after as many draws as needed to adapt.
+            seed: of the draws.
+            problem: what was fitted, if this fit comes from a file.
+            options: see `odinfer.posterior.sample`.
+        """
+        from odinfer.uncertainty.posterior import TARGETS, sample
+
+        choice("target", target, TARGETS)
+        start = self.maximum(problem) if target == "trajectory" else self._odin_estimate(problem)
+        return sample(start, chains, draws, seed, **options)
+
+    def including(self, *results: Profile | Bootstrap | Posterior) -> Fit:
+        """This fit together with profiles, a bootstrap or draws, so that they are saved, printed and shown."""
+        made = self
+        for result in results:
+            if isinstance(result, Profile):
+                made = replace(made, profiles={**made.profiles, result.name: result})
+            elif isinstance(result, Bootstrap):
+                made = replace(made, bootstrapped=result)
+            elif isinstance(result, Posterior):
+                made = replace(made, posterior=result)
+            else:
+                raise InputError(f"a fit can include profiles, a bootstrap or a posterior, not {type(result).__name__}")
+        return made
+
+    @property
+    def states(self) -> pd.DataFrame:
+        """Estimated states of the first experiment at its observation times: index time, a column per state."""
+        return self.states_of(next(iter(self.experiments)))
+
+    def states_of(self, experiment: str) -> pd.DataFrame:
+        """Estimated states of an experiment at its observation times."""
+        e = self._experiment(experiment)
+        return frame(e.t, e.x, self.state_names)
+
+    def predict(
+        self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False
+    ) -> pd.DataFrame:
+        """States and their bands at any times inside the data.
+
+        Args:
+            t: times (N,).
+            experiment: its name; the first by default.
+            level: of the bands.
+            observed: bands for new observations, noise included, instead of states.
+
+        Returns:
+            Index time; for every state x the columns x, x_low, x_high.
+        """
+        times = self._inside(t, experiment)
+        x, _, sd = self._experiment(experiment).curve.at(times)
+        half = quantile(np.inf, checked_level(level)) * sd
+        return self._banded(times, x, x - half, x + half, level, observed)
+
+    def forecast(
+        self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False,
+        problem: Problem | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """The same beyond the data, of fits at a maximum of the likelihood; inputs keep their last value there.
+
+        Args:
+            t, experiment, level, observed: as in `predict`; NaN where the trajectory has ended before.
+            problem: what was fitted, if this fit comes from a file.
+        """
+        from odinfer.uncertainty.forecast import forecast
+
+        times = np.atleast_1d(np.asarray(t, float))
+        start = self._experiment(experiment).curve.t[0]
+        if not np.isfinite(times).all() or (times < start).any():
+            raise InputError(f"times of a forecast must be finite and not before the data, which start at {start:g}")
+        checked_level(level)
+        maximum = self.maximum(problem, "a forecast")
+        e = 0 if experiment is None else list(self.experiments).index(experiment)
+        order, back = np.unique(times, return_inverse=True)
+        x, low, high = (v[back] for v in forecast(maximum, e, order, level))
+        return self._banded(times, x, low, high, level, observed)
+
+    def _banded(self, t: Array, x: Array, low: Array, high: Array, level: float, observed: bool) -> pd.DataFrame:
+        if observed:
+            noise = quantile(np.inf, level) * np.array([self.sigma[s] for s in self.state_names])
+            low, high = x - np.hypot(x - low, noise), x + np.hypot(high - x, noise)
+        table = np.stack([x, low, high], -1).reshape(len(t), -1)
+        return frame(t, table, [f"{s}{end}" for s in self.state_names for end in ("", "_low", "_high")])
+
+    def derivative(self, t: ArrayLike, experiment: str | None = None) -> pd.DataFrame:
+        """Time derivatives of the estimated states at any times inside the data: index time, a column per state."""
+        times = self._inside(t, experiment)
+        return frame(times, self._experiment(experiment).curve.at(times)[1], self.state_names)
+
+    def residuals(self, experiment: str | None = None) -> pd.DataFrame:
+        """Observed minus estimated states at the observation times."""
+        e = self._experiment(experiment)
+        return frame(e.t, e.y - e.x, self.state_names)
+
+    def summary(self) -> str:
+        """The result as text: parameters of both stages, γ with its verdict, noise, quality, status."""
+        from odinfer.result.summary import summary
+
+        return summary(self)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Data and estimated states with bands as a matplotlib figure; written to `path` if given."""
+        from odinfer.result.figures import states_figure
+
+        figure = states_figure(self)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+    def to_xarray(self) -> xr.Dataset:
+        """Everything numeric as an xarray Dataset."""
+        from odinfer.result.store.netcdf_format import to_xarray
+
+        return to_xarray(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write to a `.json` or a `.nc` (netCDF) file; `odinfer.load` reads the JSON back."""
+        from odinfer.result.store import write
+
+        write(self, Path(path))
+
+    def _problem(self, given: Problem | None, what: str = "this") -> Problem:
+        problem = self.problem if given is None else given
+        if problem is None:
+            raise InputError(f"a fit from a file has no model and data with it: {what} needs problem=od.Problem(...)")
+        return problem
+
+    def maximum(self, problem: Problem | None = None, what: str = "this") -> Maximum:
+        """The maximum of the likelihood that this fit reports, with everything that goes on from there.
+
+        It is kept from the fit; of a fit from a file it is found again, next to the estimate.
+
+        Args:
+            problem: what was fitted, if this fit comes from a file.
+            what: needs it, for the message.
+
+        Raises:
+            InputError: the fit is not at such a maximum, or belongs to another problem.
+        """
+        from odinfer.uncertainty.maximum import Maximum
+
+        posed = self._problem(problem, what)
+        if self.uncertainty is None:
+            raise InputError(self.without_intervals)
+        if posed is self.problem and self.workings.maximum is not None:
+            return self.workings.maximum
+        names = (posed.model.states, posed.model.parameters, tuple(e.name for e in posed.data.experiments))
+        if names != (self.state_names, self.parameter_names, tuple(self.experiments)):
+            raise InputError("this fit was made from another problem: its states, parameters or experiments differ")
+        theta = np.array([self.theta[p] for p in self.parameter_names])
+        found = Maximum.near(posed, theta, [e.curve for e in self.experiments.values()])
+        if found is None:
+            raise InputError("no trajectory of the model could be followed from this fit's estimate")
+        return found
+
+    def _odin_estimate(self, problem: Problem | None) -> OdinEstimate:
+        """ODIN's states and parameters at this fit's γ, to sample from."""
+        from odinfer.uncertainty.posterior import OdinEstimate
+
+        posed = self._problem(problem)
+        if self.method != "odin" or not all(np.isfinite(g) for g in self.gamma.values()):
+            raise InputError("target='odin' needs a fit by odin with its gamma")
+        return OdinEstimate.of(posed, self.options, self.stages["odin"].theta, self.gamma)
+
+    @property
+    def draws(self) -> dict[str, Array]:
+        """Posterior draws (chain, draw) by parameter: of the posterior that was added, or of the method itself."""
+        return self.posterior.theta if self.posterior is not None else self.samples
+
+    def intervals_by_kind(self) -> dict[str, Intervals]:
+        """95 % intervals by kind, as far as this fit has them without computing."""
+        there = {
+            "likelihood": self.uncertainty is not None,
+            "profile": bool(self.profiles),
+            "bootstrap": self.bootstrapped is not None,
+            "sample": bool(self.draws),
+        }
+        return {kind: self.interval(CONFIDENCE, kind) for kind, yes in there.items() if yes}
+
+    @property
+    def without_intervals(self) -> str:
+        """Why this fit has no intervals, in a sentence."""
+        if self.details.get("stage_used", self.method) == "odin":
+            return (
+                "ODIN's own estimate has no interval that is known to cover: it needs the refined stage "
+                "(refine=True, and a trajectory that follows the data)"
+            )
+        return f"the method '{self.method}' gives no intervals; fit with odin, trajectory or a sampler (fgpgm, agm)"
+
+    def _experiment(self, name: str | None) -> ExperimentFit:
+        name = next(iter(self.experiments)) if name is None else name
+        if name not in self.experiments:
+            raise InputError(f"there is no experiment '{name}'{nearest(str(name), self.experiments)}")
+        return self.experiments[name]
+
+    def _inside(self, t: ArrayLike, experiment: str | None) -> Array:
+        times = np.atleast_1d(np.asarray(t, float))
+        span = self._experiment(experiment).curve.t
+        outside = ~((times >= span[0]) & (times <= span[-1]))
+        if outside.any():
+            raise InputError(
+                f"time {times[outside][0]:g} is outside the data [{span[0]:g}, {span[-1]:g}]; "
+                "use fit.forecast or odinfer.simulate to go beyond them"
+            )
+        return times

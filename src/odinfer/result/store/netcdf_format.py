@@ -1,0 +1,134 @@
+"""Fits as xarray datasets: one with everything, and the groups that ArviZ reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.result.store.json_format import BY_NAME, CURVE, FORMAT, GRADIENTS, STAGE
+from odinfer.result.store.json_values import packed
+from odinfer.version import __version__
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from odinfer.result.fit import Fit
+
+Array = NDArray[np.float64]
+
+
+def write(fit: Fit, path: Path) -> None:
+    parts: list[tuple[str | None, xr.Dataset]] = [(None, to_xarray(fit)), *groups(fit).items()]
+    for group, data in parts:
+        # NaN is NaN: to declare it as the filler of each variable takes time.
+        encoding = {v: {"_FillValue": None} for v in data.variables}
+        mode: Any = "a" if group else "w"
+        data.to_netcdf(path, mode=mode, engine="h5netcdf", group=group, encoding=encoding)
+
+
+def to_xarray(fit: Fit) -> xr.Dataset:
+    """Everything of a fit as a Dataset.
+
+    Dimensions are parameter, state, stage, experiment, and time, curve_time and gradient_time with the variables
+    y, x, sd, stage_x, curve_x, curve_sd, curve_slope, gradient_f, gradient_gp and gradient_sd on them. If there are
+    several experiments, these times and variables end in _0, _1 …, in the order of the coordinate `experiment`.
+    """
+    import xarray as xr
+
+    states, parameters = fit.state_names, fit.parameter_names
+
+    def along(values: Mapping[str, float], names: tuple[str, ...]) -> list[float]:
+        return [float(values.get(name, np.nan)) for name in names]
+
+    coords: dict[str, Any] = {"parameter": list(parameters), "state": list(states), "experiment": [*fit.experiments]}
+    variables: dict[str, Any] = {
+        "theta": ("parameter", along(fit.theta, parameters)),
+        "gamma": ("state", along(fit.gamma, states), {"units": "standardised"}),
+        "gamma_user": ("state", along(fit.gamma_user, states), {"units": "(state / time)^2"}),
+        "sigma": ("state", along(fit.sigma, states), {"long_name": "noise standard deviation"}),
+        "verdict": ("state", [fit.verdicts.get(name, "") for name in states]),
+    }
+    if fit.stages:
+        stages = fit.stages.values()
+        coords["stage"] = [*fit.stages]
+        variables["stage_theta"] = ("stage", "parameter"), [along(s.theta, parameters) for s in stages]
+        for key in BY_NAME[1:]:
+            variables[f"stage_{key}"] = ("stage", "state"), [along(s[key], states) for s in stages]
+        for key in (*STAGE, "note"):
+            variables[f"stage_{key}"] = "stage", [s[key] for s in stages]
+    for i, (name, e) in enumerate(fit.experiments.items()):
+        end, note = f"_{i}" if len(fit.experiments) > 1 else "", {"experiment": name}
+        x, sd = e.estimate()
+        tables = {"time": (e.t, {"y": e.y, "x": x, "sd": sd})}
+        tables["curve_time"] = e.curve.t, {f"curve_{key}": getattr(e.curve, key) for key in CURVE[1:]}
+        if e.gradients:
+            tables["gradient_time"] = e.gradients.t, {f"gradient_{k}": getattr(e.gradients, k) for k in GRADIENTS[1:]}
+        for time, (t, columns) in tables.items():
+            coords[time + end] = (time + end, t)
+            variables |= {key + end: ((time + end, "state"), values, note) for key, values in columns.items()}
+        if fit.stages:
+            x_stages = np.stack([s.x[i] for s in fit.stages.values()])
+            variables[f"stage_x{end}"] = ("stage", f"time{end}", "state"), x_stages, note
+    if fit.uncertainty is not None:
+        u = fit.uncertainty
+        coords["free"] = coords["free_"] = list(u.names)
+        variables["covariance"] = ("free", "free_"), u.covariance, {"long_name": "of log θ for log-scaled parameters"}
+        ends = np.stack([u.low, u.high], -1)
+        variables["interval"] = ("free", "end"), ends, {"level": u.level, "kind": "likelihood"}
+    variables |= {f"posterior_{name}": (("chain", "draw"), draws) for name, draws in fit.draws.items()}
+    attrs = {
+        "format": FORMAT,
+        "version": fit.details.get("version", __version__),
+        **{key: getattr(fit, key) for key in ("model", "method", "status")},
+        "equations": fit.equations or "",
+        "seed": fit.seed if fit.seed < 2**63 else str(fit.seed),
+        "converged": int(fit.converged),
+        "warnings": "\n".join(fit.warnings),
+        **{key: json.dumps(packed(getattr(fit, key))) for key in ("options", "details")},
+    }
+    return xr.Dataset(variables, coords, attrs)
+
+
+def groups(fit: Fit) -> dict[str, xr.Dataset]:
+    """Further groups of the netCDF file: posterior, sample_stats and observed_data as ArviZ reads them; profile and
+    bootstrap."""
+    import xarray as xr
+
+    found: dict[str, xr.Dataset] = {}
+
+    def of_draws(values: Mapping[str, Array]) -> xr.Dataset:
+        return xr.Dataset({_safe(name): (("chain", "draw"), np.asarray(draws)) for name, draws in values.items()})
+
+    draws = fit.draws
+    if draws:
+        C, N = next(iter(draws.values())).shape
+        more: dict[str, Array] = {}
+        if fit.posterior is not None:
+            more |= {f"x0_{name}": v for name, v in fit.posterior.x0.items()}
+            more |= {f"sigma_{name}": v for name, v in fit.posterior.sigma.items()}
+            if fit.posterior.stats:
+                found["sample_stats"] = of_draws(fit.posterior.stats)
+        found["posterior"] = of_draws({**draws, **more}).assign_coords(chain=np.arange(C), draw=np.arange(N))
+        observed: dict[str, Any] = {}
+        for i, e in enumerate(fit.experiments.values()):
+            end = f"_{i}" if len(fit.experiments) > 1 else ""
+            observed |= {f"time{end}": (f"time{end}", e.t), f"y{end}": ((f"time{end}", "state"), e.y)}
+        found["observed_data"] = xr.Dataset(observed, {"state": list(fit.state_names)})
+    if fit.profiles:
+        found["profile"] = xr.Dataset(
+            {f"{part}_{_safe(name)}": (f"point_{_safe(name)}", getattr(p, part))
+             for name, p in fit.profiles.items() for part in ("values", "likelihoods")}
+        )  # fmt: skip
+    if fit.bootstrapped is not None:
+        found["bootstrap"] = xr.Dataset({_safe(n): ("refit", v) for n, v in fit.bootstrapped.theta.items()})
+    return found
+
+
+def _safe(name: str) -> str:
+    """A name for a variable of netCDF, which takes a slash for a folder."""
+    return name.replace("/", "_") or "_"

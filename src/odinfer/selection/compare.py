@@ -1,0 +1,266 @@
+"""Which model? Candidates fitted to the same data, judged equation by equation and ranked as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odinfer.checks import whole
+from odinfer.errors import InputError
+from odinfer.methods import fit
+from odinfer.methods.odin import Odin
+from odinfer.parallel.executor import spread
+from odinfer.problem.data import Data
+from odinfer.problem.model import Model
+from odinfer.problem.problem import Problem
+from odinfer.problem.unknowns import Unknowns
+from odinfer.progress import Progress, part_of
+from odinfer.result.fit import Fit
+from odinfer.selection.equation_test import DRAWS, FALSE_ALARMS, Judgement, judge
+from odinfer.selection.held_out import HOLDOUTS, heldout
+from odinfer.selection.missing_terms import Hint, hints
+from odinfer.selection.model_test import ModelTest, judge_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+ACQUITTED, ACCUSED = "consistent", "contradicts"  # an equation, in the table of verdicts
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One model's part of a comparison.
+
+    Attributes:
+        fit: its fit, as `odinfer.fit` returns it.
+        judgements: per equation, in the order of the states.
+        whole: of all equations together.
+        loglik: at the maximum of the likelihood over trajectories; NaN if no trajectory could be followed.
+        parameters: number of estimated quantities: θ, initial values, and noise levels.
+        observations: number of observed values.
+        risk: ODIN's.
+        heldout: scores on observations that were left out, where asked for.
+        hints: state → terms that its gap looks like, for equations that contradict the data.
+    """
+
+    fit: Fit
+    judgements: tuple[Judgement, ...]
+    whole: ModelTest
+    loglik: float
+    parameters: int
+    observations: int
+    risk: float
+    heldout: dict[str, float]
+    hints: dict[str, tuple[Hint, ...]]
+
+    @property
+    def bic(self) -> float:
+        return -2.0 * self.loglik + self.parameters * math.log(self.observations)
+
+    @property
+    def aicc(self) -> float:
+        """Akaike's criterion corrected for few data; infinite where the data are too few for it."""
+        k, spare = self.parameters, self.observations - self.parameters - 1
+        return -2.0 * self.loglik + 2.0 * k + (2.0 * k * (k + 1) / spare if spare > 0 else math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Candidates and what the data say about them.
+
+    Attributes:
+        candidates: model name → its part.
+        level: the stated probability of accusing any equation of a right model.
+    """
+
+    candidates: dict[str, Candidate]
+    level: float = FALSE_ALARMS
+
+    @property
+    def fits(self) -> dict[str, Fit]:
+        """Model name → its fit."""
+        return {name: c.fit for name, c in self.candidates.items()}
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per model, the best first.
+
+        `weight` and `weight_aicc` are the criteria's model weights; `p` is the probability that a right model leaves as
+        much signal in the residuals.
+        """
+        import pandas as pd
+
+        rows = {
+            name: {
+                "loglik": c.loglik,
+                "parameters": c.parameters,
+                "aicc": c.aicc,
+                "bic": c.bic,
+                "risk": c.risk,
+                "p": c.whole.p,
+                **c.heldout,
+                "status": c.fit.status,
+            }
+            for name, c in self.candidates.items()
+        }
+        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
+        table.insert(4, "weight", _weights(table["bic"].to_numpy(float)))
+        table.insert(5, "weight_aicc", _weights(table["aicc"].to_numpy(float)))
+        return table.sort_values("bic", kind="stable", na_position="last")
+
+    @property
+    def best(self) -> str:
+        """The model with the lowest BIC."""
+        return str(self.table.index[0])
+
+    @property
+    def gamma(self) -> pd.DataFrame:
+        """γ in standardised units, model × state."""
+        import pandas as pd
+
+        return pd.DataFrame({n: {j.state: j.gamma for j in c.judgements} for n, c in self.candidates.items()}).T
+
+    @property
+    def verdicts(self) -> dict[str, dict[str, str]]:
+        """Model → state → "consistent" or "contradicts"."""
+        return {
+            name: {j.state: ACCUSED if j.contradicts else ACQUITTED for j in c.judgements}
+            for name, c in self.candidates.items()
+        }
+
+    def summary(self) -> str:
+        """The comparison as text: sentences to act on, then the table."""
+        from odinfer.selection.report import summary
+
+        return summary(self)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """γ of every equation with the range expected of a right one; written to `path` if given."""
+        from odinfer.selection.figures import gamma_figure
+
+        figure = gamma_figure(self)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+    def save(self, path: str | Path) -> None:
+        """Write to a `.json` file, a `.html` report, or a folder with tables, pictures and report."""
+        from odinfer.selection.report import save
+
+        save(self, Path(path))
+
+
+def compare(
+    models: Sequence[Model | Problem] | Mapping[str, Model | Problem],
+    data: Data | None = None,
+    *,
+    method: Odin | None = None,
+    level: float = FALSE_ALARMS,
+    draws: int = DRAWS,
+    holdout: str | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Fit candidate models to the same data and compare them.
+
+    Args:
+        models: Models (with `data`) or Problems; or by name, where their own names do not tell them apart.
+        data: the observations, if models are given.
+        method: ODIN with its options.
+        level: probability at most of accusing any equation of a right model.
+        draws: simulated data sets per suspicious equation, and per model.
+        holdout: also score predictions of a fifth of the times that is left out: the "last" or random "gaps".
+        seed: of everything random.
+        workers: processes over which the candidates are spread.
+        cluster: address of a Dask scheduler instead.
+        progress: called with (what, share done).
+    """
+    problems = _problems(models, data)
+    method = method or Odin()
+    if not isinstance(method, Odin):
+        raise InputError(f"compare judges by ODIN's gamma; method must be od.Odin(...), not {type(method).__name__}")
+    if holdout is not None and holdout not in HOLDOUTS:
+        raise InputError(f"holdout must be {' or '.join(map(repr, HOLDOUTS))}, not {holdout!r}")
+    if not 0 < level < 1:
+        raise InputError(f"level must lie between 0 and 1, not {level:g}")
+    whole("draws", draws, 19)
+    tasks = [(name, p, method, seed, level, draws, holdout) for name, p in problems.items()]
+    found = spread(_candidate, tasks, workers=workers, cluster=cluster, progress=progress, telling=True)
+    return Comparison(dict(zip(problems, found, strict=True)), level)
+
+
+def _candidate(
+    name: str, problem: Problem, method: Odin, seed: int, level: float, draws: int, holdout: str | None,
+    progress: Progress | None = None,
+) -> Candidate:  # fmt: skip
+    """All about one candidate; what the fit has computed is not computed again."""
+
+    def step(start: float, stop: float) -> Progress:
+        own = part_of(progress, start, stop)
+        return lambda what, share: own(f"{name}: {what}", share)
+
+    result = fit(problem, method=method, seed=seed, progress=step(0.0, 0.2))
+    judgements = judge(problem, method, seed, level, draws, step(0.2, 0.8), known=result)
+    refined = result.stages.get("refined")
+    return Candidate(
+        fit=result,
+        judgements=tuple(judgements),
+        whole=judge_model(result, problem, seed, draws, step(0.8, 0.95)),
+        loglik=refined.loglik if refined else math.nan,
+        parameters=Unknowns(problem, noise=True).size,
+        observations=int(problem.count.sum()),
+        risk=result.stages["odin"].objective,
+        heldout=heldout(problem, method, seed, holdout) if holdout else {},
+        hints={j.state: tuple(hints(problem, result, j.state)) for j in judgements if j.contradicts},
+    )
+
+
+def _problems(models: Any, data: Data | None) -> dict[str, Problem]:
+    """Problems by a name that is theirs alone, all of the same data."""
+    if isinstance(models, Model | Problem):
+        raise InputError("compare takes a list of models, such as compare([a, b], data)")
+    given = list(models.items()) if isinstance(models, Mapping) else [(None, m) for m in models]
+    if len(given) < 2:
+        raise InputError(f"compare needs at least two candidates, not {len(given)}")
+    problems: dict[str, Problem] = {}
+    for name, model in given:
+        if isinstance(model, Model):
+            if not isinstance(data, Data):
+                raise InputError("compare needs data: compare([model_a, model_b], data)")
+            model = Problem(model, data)
+        elif not isinstance(model, Problem):
+            raise InputError(f"compare takes Models or Problems, not {type(model).__name__}")
+        name = own = str(name or model.model.name)
+        number = 2
+        while name in problems:
+            name, number = f"{own} {number}", number + 1
+        problems[name] = model
+    first = next(iter(problems.values()))
+    for name, p in problems.items():
+        if _observed(p) != _observed(first):
+            raise InputError(f"the data of '{name}' are not those of the other candidates; all need the same ones")
+    return problems
+
+
+def _observed(problem: Problem) -> tuple[Any, ...]:
+    """What makes likelihoods comparable: the observed values, whatever the order of the states."""
+    order = sorted(range(len(problem.model.states)), key=lambda k: problem.model.states[k])
+    names = tuple(problem.model.states[k] for k in order)
+    return names, tuple((e.t.tobytes(), e.y[:, order].tobytes()) for e in problem.data.experiments)
+
+
+def _weights(criterion: Any) -> Any:
+    """Relative likelihoods of models from a criterion such as BIC; 0 where there is none."""
+    known = np.isfinite(criterion)
+    if not known.any():
+        return np.zeros(len(criterion))
+    odds = np.where(known, np.exp(-0.5 * (np.where(known, criterion, 0.0) - criterion[known].min())), 0.0)
+    return odds / odds.sum()

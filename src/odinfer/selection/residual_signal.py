@@ -1,0 +1,76 @@
+"""How much smooth signal residuals still hold: what a right equation, or a right model, does not leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.smoothing.evidence import Hyperparameters
+from odinfer.smoothing.kernels import kernel
+
+Array = NDArray[np.float64]
+
+# Signal-to-noise ratios of variances that are tried, from hardly visible to hardly any noise.
+_RATIOS = 10.0 ** np.arange(-2.0, 4.1, 0.25)
+# Lengthscales of a signal of which nothing is known, in spans of the data.
+_LENGTHSCALES = (0.05, 0.1, 0.2, 0.4)
+
+
+def signal(t: Sequence[Array], residuals: Sequence[Array], hyper: Hyperparameters) -> tuple[float, float]:
+    """Evidence in nats for a smooth signal in residuals, against white noise (0 where there is none); and the noise.
+
+    The signal is a Gaussian process with the smoother's kernel and lengthscale, the noise level is profiled out on both
+    sides, so the value does not depend on units.
+
+    Args:
+        t: times of each experiment in the smoother's units.
+        residuals: observed minus estimated, NaN where nothing was observed.
+        hyper: of the smoother of this state.
+
+    Returns:
+        The evidence, and the standard deviation of the noise beside the signal, if there is one.
+    """
+    gain, variance, white = _gains(t, [r[None] for r in residuals], hyper.kernel, hyper.shape)
+    best = int(gain[0].argmax())
+    if gain[0, best] <= 0:
+        return 0.0, float(np.sqrt(white[0]))
+    return float(gain[0, best]), float(np.sqrt(variance[0, best]))
+
+
+def evidence(t: Sequence[Array], residuals: Sequence[Array]) -> Array:
+    """The same in nats (B,) for B sets of residuals, each (B, n) per experiment, and a signal of unknown smoothness.
+
+    The mean over lengthscales and signal-to-noise ratios; below 0 where white noise is the better explanation.
+    """
+    from scipy.special import logsumexp
+
+    span = max(float(times[-1] - times[0]) for times in t)
+    gains = [_gains(t, residuals, "rbf", (share * span,))[0] for share in _LENGTHSCALES if span > 0]
+    if not gains:
+        return np.zeros(len(residuals[0]))
+    grid = np.concatenate(gains, 1)
+    return np.asarray(logsumexp(grid, axis=1) - np.log(grid.shape[1]))
+
+
+def _gains(
+    t: Sequence[Array], residuals: Sequence[Array], name: str, shape: tuple[float, ...]
+) -> tuple[Array, Array, Array]:
+    """Nats gained and noise variances (B, R) by a signal at each ratio, and the variance without one (B,).
+
+    Values are missing in all of the B sets or in none.
+    """
+    eigenvalues, rotated = [], []
+    for times, r in zip(t, residuals, strict=True):
+        seen = np.isfinite(r).all(0)
+        C = kernel(name).gram(times[seen], times[seen], np.array(shape)).C
+        w, V = np.linalg.eigh(C)
+        eigenvalues.append(np.maximum(w, 0.0))
+        rotated.append(r[:, seen] @ V)
+    w, q = np.concatenate(eigenvalues), np.concatenate(rotated, 1) ** 2
+    total = 1.0 + _RATIOS[:, None] * w
+    variance = np.maximum(q @ (1.0 / total).T / q.shape[1], 1e-300)
+    white = np.maximum(q.mean(1), 1e-300)
+    gain = -0.5 * q.shape[1] * np.log(variance / white[:, None]) - 0.5 * np.log(total).sum(1)
+    return gain, variance, white

@@ -1,0 +1,45 @@
+"""Words and numbers for people: tables of text, numbers without padding, nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Cells of text: the first column names things, the others are numbers or words about them."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def lines(self) -> list[str]:
+        """As lines of text, names and words to the left, numbers to the right."""
+        cells = [[plain(cell, 24) for cell in row] for row in (self.header, *self.rows)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
+        left = [i == 0 or title == "verdict" for i, title in enumerate(self.header)]
+        lines = [
+            "  ".join(
+                c.ljust(w) if to_left else c.rjust(w) for c, w, to_left in zip(row, widths, left, strict=True)
+            ).rstrip()
+            for row in cells
+        ]
+        return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def number(value: float, digits: int = 5) -> str:
+    """A number for people: so many digits, exponents without padding, a dash where there is none."""
+    mantissa, e, exponent = f"{value + 0.0:.{digits}g}".partition("e")
+    return "-" if np.isnan(value) else mantissa + e + str(int(exponent)) if e else mantissa
+
+
+def plain(text: str, most: int = 0) -> str:
+    """Without line breaks and control characters, which a terminal would obey, and cut to `most` characters."""
+    text = "".join(c if c.isprintable() else " " for c in text)
+    return text[: most - 3] + "..." if most and len(text) > most else text
+
+
+def few(names: Sequence[str]) -> Sequence[str]:
+    return [*names[:5], f"{len(names) - 5} more"] if len(names) > 5 else names

@@ -1,0 +1,220 @@
+"""Many trajectories of one problem side by side: what profiles and bootstraps are made of.
+
+All start from one refined trajectory and share its meshes. Each is carried to its own maximum of the likelihood,
+under its own observations (a bootstrap) or with one quantity held at a value of its own (a profile).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt
+from odinfer.trajectory.collocation import Condensed, condense
+from odinfer.trajectory.likelihood import Likelihood
+from odinfer.trajectory.refine import Refined
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# At this violation of the collocation equations one more Newton correction, already known, leaves about its square.
+_FEASIBLE = 1e-4
+
+
+def nodes(x0: Array, Z: Array) -> Array:
+    """States (B, n+1, K) at the points of a mesh, from initial values and states at the stages of an experiment."""
+    return np.concatenate([x0[:, None], Z[:, :, -1]], 1)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B trajectories.
+
+    Attributes:
+        phi: free parameters (B, F).
+        x0, Z: per experiment, initial values (B, K) and states at the stages (B, n, s, K).
+        lins: per experiment, sensitivities.
+        rss: residual sums of squares (B, K).
+        value: the objective, −log-likelihood − log p(θ) at the best noise (B,); infinite where there is no trajectory.
+    """
+
+    phi: Array
+    x0: tuple[Array, ...]
+    Z: tuple[Array, ...]
+    lins: tuple[Condensed, ...]
+    rss: Array
+    value: Array
+
+    def take(self, index: Index) -> Batch:
+        """Those at `index`."""
+        return Batch(
+            self.phi[index], tuple(v[index] for v in self.x0), tuple(v[index] for v in self.Z),
+            tuple(Condensed(*(v[index] for v in lin)) for lin in self.lins), self.rss[index], self.value[index],
+        )  # fmt: skip
+
+    def put(self, index: Index, other: Batch) -> Batch:
+        """With those at `index` replaced by all of `other`."""
+
+        def merged(old: Array, new: Array) -> Array:
+            old = old.copy()
+            old[index] = new
+            return old
+
+        def each(old: Sequence[Array], new: Sequence[Array]) -> tuple[Array, ...]:
+            return tuple(merged(o, n) for o, n in zip(old, new, strict=True))
+
+        return Batch(
+            merged(self.phi, other.phi), each(self.x0, other.x0), each(self.Z, other.Z),
+            tuple(Condensed(*each(o, n)) for o, n in zip(self.lins, other.lins, strict=True)),
+            merged(self.rss, other.rss), merged(self.value, other.value),
+        )  # fmt: skip
+
+
+class _Some(NamedTuple):
+    """What became of some of a batch: their places, themselves, and the objective of all (B,)."""
+
+    places: Index
+    batch: Batch
+    value: Array
+
+
+class Held(Protocol):
+    """A quantity of each trajectory that is held at a value of its own."""
+
+    def take(self, index: Index) -> Held: ...
+
+    def value(self, batch: Batch) -> Array:
+        """(B,)"""
+        ...
+
+    def gradient(self, batch: Batch) -> Array:
+        """By the unknowns, (B, P)."""
+        ...
+
+
+@dataclass(frozen=True)
+class OnMeshes:
+    """What the trajectories of a batch share: the likelihood, and a mesh per experiment."""
+
+    like: Likelihood
+    meshes: tuple[Array, ...]
+
+    @staticmethod
+    def of(like: Likelihood, refined: Refined) -> OnMeshes:
+        """On the meshes of a refined trajectory."""
+        return OnMeshes(like, tuple(p.mesh for p in refined.paths))
+
+    def take(self, index: Index) -> OnMeshes:
+        return replace(self, like=self.like.take(index))
+
+    def start(self, refined: Refined, size: int) -> Batch:
+        """`size` copies of a refined trajectory."""
+
+        def copies(v: Array) -> Array:
+            return np.repeat(v[None], size, 0)
+
+        x0, Z = (tuple(copies(getattr(p, name)) for p in refined.paths) for name in ("x0", "Z"))
+        lins = tuple(Condensed(copies(c.stages), copies(c.nodes), np.zeros(size)) for c in refined.condensed)
+        return self.judged(copies(refined.phi), x0, Z, lins)
+
+    def states_at(self, batch: Batch, times: Sequence[Array]) -> list[Array]:
+        """States (B, N, K) at points of the meshes, per experiment."""
+        return [nodes(x0, Z)[:, np.searchsorted(mesh, t)] for x0, Z, mesh, t in
+                zip(batch.x0, batch.Z, self.meshes, times, strict=True)]  # fmt: skip
+
+    def judged(self, phi: Array, x0: tuple[Array, ...], Z: tuple[Array, ...], lins: tuple[Condensed, ...]) -> Batch:
+        """A batch with its objective; infinite where the equations are not solved."""
+        nothing = np.empty(0)
+        found = Batch(phi, x0, Z, lins, nothing, nothing)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rss = self.like.squares(self.states_at(found, self.like.t))
+            value = self.like.objective(rss, phi)
+        solved = np.max([lin.violation for lin in lins], 0) <= _FEASIBLE
+        return replace(found, rss=rss, value=np.where(solved, value, np.inf))
+
+    def moved(self, batch: Batch, move: Array, most: int = 8) -> Batch:
+        """The trajectories after a step (B, P) of the unknowns, by Newton from a first-order guess."""
+        like, u = self.like, self.like.unknowns
+        B, F = batch.phi.shape
+        K = len(like.scale)
+        phi = batch.phi + u.phi(move)
+        x0, Z, lins = [], [], []
+        for e, mesh in enumerate(self.meshes):
+            direction = np.concatenate([move[:, u.own(e)], np.zeros((B, 1))], 1)
+            at = batch.Z[e] + (batch.lins[e].stages @ direction[:, None, None, :, None])[..., 0]
+            first = batch.x0[e] + u.x0(move, e)
+            kept = Condensed(np.empty((B, *at.shape[1:], K + F + 1)), np.empty((B, len(mesh), K, K + F + 1)),
+                             np.full(B, np.inf))  # fmt: skip
+            left, worst = np.arange(B), np.full(B, np.inf)
+            for _ in range(most):
+                lin = condense(like.problem, e, mesh, first[left], at[left], phi[left], like.scale)
+                for old, new in zip(kept, lin, strict=True):
+                    old[left] = new
+                usable = np.isfinite(lin.violation) & (lin.violation < 100.0 * worst[left])
+                kept.violation[left[~usable]] = np.inf
+                worst[left] = lin.violation
+                at[left[usable]] += lin.stages[usable][..., -1]
+                left = left[usable & (lin.violation > _FEASIBLE)]
+                if not len(left):
+                    break
+            x0.append(first)
+            Z.append(at)
+            lins.append(kept)
+        return self.judged(phi, tuple(x0), tuple(Z), tuple(lins))
+
+    def normal(self, batch: Batch) -> tuple[Array, Array]:
+        """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""
+        at = [np.searchsorted(mesh, t) for mesh, t in zip(self.meshes, self.like.t, strict=True)]
+        S = [lin.nodes[:, rows][..., :-1] for lin, rows in zip(batch.lins, at, strict=True)]
+        return self.like.normal(self.states_at(batch, self.like.t), S, batch.rss, batch.phi)
+
+    def step(
+        self, batch: Batch, H: Array, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
+    ) -> tuple[Array, Array]:
+        """As `Likelihood.step`, from the unknowns of a batch."""
+        return self.like.step(self.like.unknowns.join(batch.x0, batch.phi), H, g, damping, a, gap)
+
+    def maximise(
+        self, batch: Batch, held: Held | None = None, target: Array | None = None,
+        most: int = 30, tolerance: float = 1e-6,
+    ) -> Batch:  # fmt: skip
+        """Carry each to its maximum of the likelihood, the held quantity at its target (B,), by Levenberg–Marquardt."""
+        done = ~np.isfinite(batch.value)
+        if done.all():
+            return batch
+
+        def propose(now: Batch, damping: Array) -> tuple[Any, Mask]:
+            active = np.flatnonzero(np.isfinite(damping) & np.isfinite(now.value))
+            part, own = self.take(active), now.take(active)
+            H, g = part.normal(own)
+            a = gap = None
+            if held is not None and target is not None:
+                quantity = held.take(active)
+                a, gap = quantity.gradient(own), target[active] - quantity.value(own)
+            move, fall = part.step(own, H, g, damping[active], a, gap)
+            trial = part.moved(own, move)
+            # Where the held quantity is still on its way the objective may rise.
+            open_ = np.zeros(len(active), bool) if gap is None or a is None else _far(gap, a, H)
+            better = (trial.value <= own.value) | (open_ & np.isfinite(trial.value))
+            gain = np.where(better, own.value - trial.value, 0.0)
+            done[active] = ~open_ & ((better & (gain < tolerance)) | (fall < 0.1 * tolerance))
+            value, taken = now.value.copy(), np.zeros(len(now.value), bool)
+            value[active], taken[active] = trial.value, better
+            return _Some(active, trial, value), taken
+
+        def merge(now: Batch, some: Any, better: Mask) -> Batch:
+            taken = better[some.places]
+            return now.put(some.places[taken], some.batch.take(np.flatnonzero(taken)))
+
+        rule = Rule(damping=1e-4, most=1e8, tries=most, leave=True)
+        return levenberg_marquardt(batch, propose, lambda *_: done, rule, merge).point
+
+
+def _far(gap: Array, a: Array, H: Array) -> Mask:
+    """Whether a held quantity is further from its target than a thousandth of its own standard deviation or so."""
+    size = np.sqrt((a * a / np.maximum(np.einsum("bii->bi", H), 1e-300)).sum(1))
+    return np.asarray(np.abs(gap) > 1e-3 * size)

@@ -1,0 +1,231 @@
+"""Trajectories as solutions of collocation equations (Radau IIA), linearised about any guess.
+
+A path need not solve the equations yet: `CollocationPath.condense` gives the Newton correction together with the
+sensitivities to initial values and parameters, from one batched call of the vector field. This is what carries
+an ODIN estimate, which nearly solves the equations, to a trajectory that does, without a forward solve that
+could blow up on the way; and the scheme is stable for stiff equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import polynomial as P
+from numpy.typing import NDArray
+from scipy.special import roots_jacobi
+
+from odinfer.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+STAGES = 4
+
+
+def _radau(s: int) -> tuple[Array, Array, Array]:
+    """Nodes c (s,), integration matrix A (s, s), and Lagrange coefficients (s+1, s+1) on {0} ∪ c."""
+    inner = 0.5 * (roots_jacobi(s - 1, 1.0, 0.0)[0] + 1.0)
+    c = np.append(inner, 1.0)
+    lagrange = np.linalg.inv(np.vander(c, increasing=True))  # column j: coefficients of the j-th basis polynomial
+    powers = c[:, None] ** np.arange(1, s + 1) / np.arange(1, s + 1)
+    full = np.linalg.inv(np.vander(np.append(0.0, c), increasing=True))
+    return c, powers @ lagrange, full
+
+
+C, A, _BASIS = _radau(STAGES)
+_BASIS_SLOPE = np.stack([P.polyder(col) for col in _BASIS.T], -1)
+# Between the last two stages the polynomial is free to disagree with f: there the defect is measured.
+_PROBE = np.array([0.5 * C[0], 0.5 * (C[0] + C[1]), 0.5 * (C[1] + C[2]), 0.5 * (C[2] + C[3])])
+
+
+def _basis(at: Array, slope: bool = False) -> Array:
+    """Values (..., s+1) of the Lagrange basis on {0} ∪ c (or its derivatives) at fractions of an interval."""
+    coefficients = _BASIS_SLOPE if slope else _BASIS
+    return np.asarray(at)[..., None] ** np.arange(len(coefficients)) @ coefficients
+
+
+class Condensed(NamedTuple):
+    """First-order dependence on (δx0 (K), δφ (F), 1): at stages (n, s, K, K+F+1) and nodes (n+1, K, K+F+1).
+
+    Of B paths at once all of it has a leading axis B, and the violation is (B,).
+    """
+
+    stages: Array
+    nodes: Array
+    violation: Any
+
+
+def condense(
+    problem: Problem, experiment: int, mesh: Array, x0: Array, Z: Array, phi: Array, scale: Array
+) -> Condensed:
+    """Linearise the collocation equations of B paths on one mesh and eliminate everything but x0 and φ.
+
+    On an interval of length h from the node x the stages Z_a (a = 1 … s) shall solve Z_a = x + h Σ_b A_ab f(Z_b, θ).
+    With the residual r of the present path, a change obeys (I − hA⊗f_x) δZ = δx + hA f_φ δφ − r. Solved for the three
+    right-hand sides, W gives δZ as a linear function of (δx, δφ, 1); since the last stage is the next node, a recursion
+    over the intervals replaces δx of each by δx0. The column of 1 is the Newton correction.
+
+    Args:
+        x0, Z, phi: initial values (B, K), states at the stages (B, n, s, K), parameters (B, F).
+        scale: of the states (K,), in which the violation of the equations is measured.
+
+    Returns:
+        The violation is infinite, and the rest of it not to be used, where a path cannot be linearised.
+    """
+    B, n, s, K = Z.shape
+    F = phi.shape[1]
+    h = np.diff(mesh)
+    t = np.tile((mesh[:-1, None] + h[:, None] * C).ravel(), B)
+    theta = np.repeat(problem.theta(phi), n * s, 0)
+    f, fx, ft = problem.model.linearise(t, Z.reshape(-1, K), theta, problem.inputs_at(experiment, t))
+    f = f.reshape(B, n, s, K)
+    fx = fx.reshape(B, n, s, K, K)
+    ft = ft[..., problem.free_index].reshape(B, n, s, K, F) * problem.slope(phi)[:, None, None, None]
+    hA = h[:, None, None] * A
+    before = np.concatenate([x0[:, None], Z[:, :-1, -1]], 1)
+    with np.errstate(over="ignore", invalid="ignore"):  # a path may leave the finite numbers on its way
+        residual = Z - before[:, :, None] - hA @ f
+        violation = np.abs(residual / scale).max((1, 2, 3))
+    good = np.isfinite(violation) & np.isfinite(fx).all((1, 2, 3, 4)) & np.isfinite(ft).all((1, 2, 3, 4))
+    nodes = np.full((B, n + 1, K, K + F + 1), np.nan)
+    stages = np.full((B, n, s, K, K + F + 1), np.nan)
+    violation = np.where(good, violation, np.inf)
+    if not good.any():
+        return Condensed(stages, nodes, violation)
+    fx, ft, residual = fx[good], ft[good], residual[good]
+    G = len(fx)
+    L = -(hA[:, :, None, :, None] * fx.transpose(0, 1, 3, 2, 4)[:, :, None])  # (G, n, a, k, b, l)
+    L = L.reshape(G, n, s * K, s * K)
+    L[..., np.arange(s * K), np.arange(s * K)] += 1.0
+    right = np.zeros((G, n, s, K, K + F + 1))
+    right[..., :K] = np.eye(K)
+    right[..., K : K + F] = (hA @ ft.reshape(G, n, s, K * F)).reshape(G, n, s, K, F)
+    right[..., -1] = -residual
+    try:
+        W = np.linalg.solve(L, right.reshape(G, n, s * K, K + F + 1))
+    except np.linalg.LinAlgError:
+        return Condensed(stages, nodes, np.full(B, np.inf))
+    own_nodes = np.zeros((n + 1, G, K, K + F + 1))  # time first: each step of the recursion is one block
+    own_nodes[0, :, :, :K] = np.eye(K)
+    last = np.moveaxis(W[:, :, -K:], 1, 0)
+    through, own = np.ascontiguousarray(last[..., :K]), np.ascontiguousarray(last[..., K:])
+    with np.errstate(over="ignore", invalid="ignore"):  # sensitivities may overflow along a long unstable path
+        for i in range(n):
+            np.matmul(through[i], own_nodes[i], out=own_nodes[i + 1])
+            own_nodes[i + 1, ..., K:] += own[i]
+        found = np.moveaxis(own_nodes, 0, 1)
+        inner = W[..., :K] @ found[:, :-1]
+    inner[..., K:] += W[..., K:]
+    nodes[good], stages[good] = found, inner.reshape(G, n, s, K, K + F + 1)
+    finite = np.isfinite(nodes).all((1, 2, 3)) & np.isfinite(stages).all((1, 2, 3, 4))
+    return Condensed(stages, nodes, np.where(finite, violation, np.inf))
+
+
+@dataclass(frozen=True)
+class CollocationPath:
+    """Stage values of one experiment on a mesh.
+
+    Attributes:
+        problem, experiment: whose field and inputs to use.
+        mesh: (n+1,) increasing times.
+        x0: initial values (K,).
+        Z: states at the stages (n, s, K); the last stage is the next node.
+    """
+
+    problem: Problem
+    experiment: int
+    mesh: Array
+    x0: Array
+    Z: Array
+
+    @staticmethod
+    def through(problem: Problem, experiment: int, mesh: Array, curve: Callable[[Array], Array]) -> CollocationPath:
+        """The path whose states are those of a curve, t (N,) ↦ x (N, K)."""
+        blank = CollocationPath(problem, experiment, mesh, np.empty(0), np.empty(0))
+        Z = curve(blank.stage_times.ravel()).reshape(*blank.stage_times.shape, -1)
+        return CollocationPath(problem, experiment, mesh, curve(mesh[:1])[0], Z)
+
+    @property
+    def nodes(self) -> Array:
+        """States at the mesh points (n+1, K)."""
+        return np.concatenate([self.x0[None], self.Z[:, -1]])
+
+    @property
+    def stage_times(self) -> Array:
+        return self.mesh[:-1, None] + np.diff(self.mesh)[:, None] * C
+
+    def _interval_values(self) -> Array:
+        """Node and stage values (n, s+1, K) of each interval."""
+        return np.concatenate([self.nodes[:-1, None], self.Z], 1)
+
+    def condense(self, phi: Array, scale: Array) -> Condensed:
+        """Linearise the collocation equations and eliminate everything but x0 and φ."""
+        p, e = self.problem, self.experiment
+        many = condense(p, e, self.mesh, self.x0[None], self.Z[None], phi[None], scale)
+        violation = float(many.violation[0])
+        if not np.isfinite(violation):
+            return Condensed(np.empty(0), np.empty(0), np.inf)
+        return Condensed(many.stages[0], many.nodes[0], violation)
+
+    def moved(self, lin: Condensed, dx0: Array, dphi: Array) -> CollocationPath:
+        """The path after a first-order step, which also applies the Newton correction."""
+        direction = np.concatenate([dx0, dphi, [1.0]])
+        return CollocationPath(self.problem, self.experiment, self.mesh, self.x0 + dx0, self.Z + lin.stages @ direction)
+
+    def towards(self, other: CollocationPath, share: float) -> CollocationPath:
+        """A share of the way to another path on the same mesh."""
+        x0, Z = self.x0 + share * (other.x0 - self.x0), self.Z + share * (other.Z - self.Z)
+        return CollocationPath(self.problem, self.experiment, self.mesh, x0, Z)
+
+    def at(self, t: Array) -> tuple[Array, Array]:
+        """States and their slopes (N, K) at times inside the mesh, by the collocation polynomials."""
+        i = np.clip(np.searchsorted(self.mesh, t, side="right") - 1, 0, len(self.mesh) - 2)
+        h = np.diff(self.mesh)[i]
+        c = (t - self.mesh[i]) / h
+        values = self._interval_values()[i]
+        x = np.einsum("na,nak->nk", _basis(c), values)
+        return x, np.einsum("na,nak->nk", _basis(c, slope=True), values) / h[:, None]
+
+    def sensitivity_at(self, lin: Condensed, t: Array) -> Array:
+        """Sensitivities (N, K, K+F) to (x0, φ) at times inside the mesh."""
+        i = np.clip(np.searchsorted(self.mesh, t, side="right") - 1, 0, len(self.mesh) - 2)
+        c = (t - self.mesh[i]) / np.diff(self.mesh)[i]
+        maps = np.concatenate([lin.nodes[:-1, None], lin.stages], 1)[i]
+        return np.asarray(np.einsum("na,nakp->nkp", _basis(c), maps)[..., :-1])
+
+    def defects(self, phi: Array, scale: Array) -> Array:
+        """Largest h·|dx/dt − f|/scale between the stages of each interval (n,)."""
+        K = self.Z.shape[-1]
+        h = np.diff(self.mesh)
+        values = self._interval_values()
+        x = np.einsum("qa,nak->nqk", _basis(_PROBE), values)
+        slope = np.einsum("qa,nak->nqk", _basis(_PROBE, slope=True), values) / h[:, None, None]
+        t = (self.mesh[:-1, None] + h[:, None] * _PROBE).ravel()
+        p = self.problem
+        f = p.model.linearise(t, x.reshape(-1, K), p.theta(phi), p.inputs_at(self.experiment, t))[0].reshape(x.shape)
+        return np.asarray(np.abs((slope - f) * h[:, None, None] / scale).max((1, 2)))
+
+    def at_mesh(self, t: Array) -> Array:
+        """States (N, K) at times that are points of the mesh."""
+        return np.asarray(self.nodes[np.searchsorted(self.mesh, t)])
+
+    def on_mesh(self, mesh: Array) -> CollocationPath:
+        """The same curve on another mesh."""
+        moved = CollocationPath.through(self.problem, self.experiment, mesh, lambda t: self.at(t)[0])
+        return replace(moved, x0=self.x0)
+
+    def refined(self, phi: Array, scale: Array, tolerance: float, most: int = 2000) -> CollocationPath | None:
+        """The path on a mesh split where the defect is too large, or None if it is small everywhere."""
+        defect = self.defects(phi, scale)
+        if not np.isfinite(defect).all():
+            return None
+        parts = np.ceil((np.maximum(defect, 1e-300) / tolerance) ** (1.0 / (STAGES + 1)) * 1.1).astype(int)
+        parts = np.where(defect <= tolerance, 1, np.clip(parts, 2, 8))
+        if (parts == 1).all() or parts.sum() > most:
+            return None
+        mesh = [
+            np.linspace(a, b, k, endpoint=False) for a, b, k in zip(self.mesh[:-1], self.mesh[1:], parts, strict=True)
+        ]
+        return self.on_mesh(np.append(np.concatenate(mesh), self.mesh[-1]))

@@ -1,0 +1,140 @@
+"""The likelihood of trajectories, for one or many side by side: a single one is a batch of one.
+
+It is given states at the observation times and their derivatives by each experiment's own x0 and φ, wherever these come
+from, and gives values, Gauss–Newton equations over the vector of unknowns (problem/unknowns.py), and steps within its
+bounds. Noise that is not known is at its maximum (noise/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.matching.levenberg import pushed_out
+from odinfer.noise.normal import Normal, squares
+from odinfer.problem.problem import Problem
+from odinfer.problem.unknowns import Unknowns
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_NOISE_FLOOR = 1e-9  # smallest noise in units of the states' scales: exact data must not give an infinite likelihood
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """Observations against trajectories of one problem.
+
+    Attributes:
+        scale: of the states (K,), in which accuracies are measured.
+        y: per experiment (B, N, K), each trajectory with observations of its own, or (1, N, K) for the data themselves.
+    """
+
+    problem: Problem
+    scale: Array
+    y: tuple[Array, ...] = ()
+    unknowns: Unknowns = field(init=False)
+    noise: Normal = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.y:
+            object.__setattr__(self, "y", tuple(e.y[None] for e in self.problem.data.experiments))
+        object.__setattr__(self, "unknowns", Unknowns(self.problem))
+        object.__setattr__(self, "noise", Normal.of(self.problem, (_NOISE_FLOOR * self.scale) ** 2))
+
+    @property
+    def t(self) -> list[Array]:
+        """Observation times (N,) of every experiment."""
+        return [e.t for e in self.problem.data.experiments]
+
+    def observing(self, y: Sequence[Array]) -> Likelihood:
+        """The same with other observations (B, N, K) per experiment."""
+        return Likelihood(self.problem, self.scale, tuple(y))
+
+    def take(self, index: Index) -> Likelihood:
+        """Of the trajectories at `index`."""
+        return self if all(len(v) == 1 for v in self.y) else self.observing([v[index] for v in self.y])
+
+    def squares(self, x: Sequence[Array]) -> Array:
+        """Residual sums of squares (B, K) of states x (B, N, K) per experiment."""
+        return squares(x, self.y)
+
+    def objective(self, rss: Array, phi: Array) -> Array:
+        """−log-likelihood − log p(θ) (B,) at sums of squares (B, K) and φ (B, F); infinite where it is not finite."""
+        value = -self.noise.loglik(rss)
+        if self.problem.penalty:
+            value = value + np.array([self.problem.prior_at(p).value for p in phi])
+        return np.where(np.isfinite(value), value, np.inf)
+
+    def normal(self, x: Sequence[Array], S: Sequence[Array], rss: Array, phi: Array) -> tuple[Array, Array]:
+        """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective.
+
+        Args:
+            x, S: per experiment, states (B, N, K) and their derivatives by its x0 and φ (B, N, K, K+F).
+            rss: sums of squares (B, K), which say how noisy each state is.
+            phi: (B, F).
+        """
+        B, P = len(phi), self.unknowns.size
+        H, g = np.zeros((B, P, P)), np.zeros((B, P))
+        root = np.sqrt(1.0 / self.noise.variance(rss))[:, None]
+        for e, (states, derivatives) in enumerate(zip(x, S, strict=True)):
+            r = states - self.y[e]
+            weight = np.where(np.isfinite(r), root, 0.0)
+            J = (derivatives * weight[..., None]).reshape(B, -1, derivatives.shape[-1])
+            r, JT, own = (np.nan_to_num(r) * weight).reshape(B, -1, 1), np.swapaxes(J, 1, 2), self.unknowns.own(e)
+            H[:, own[:, None], own] += JT @ J
+            g[:, own] += (JT @ r)[..., 0]
+        if self.problem.penalty:
+            of_phi = self.unknowns.of_phi
+            for b, p in enumerate(phi):
+                prior = self.problem.prior_at(p)
+                g[b, of_phi] += prior.gradient
+                H[b, of_phi, of_phi] += prior.curvature
+        return H, g
+
+    def step(
+        self, at: Array, H: Array, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Damped steps (B, P) from v (B, P) within the bounds, and how much the objective should still fall (B,).
+
+        Where a quantity with gradient a (B, P) is held, the steps change it by `gap` (B,) in first order. They solve
+
+            [ H + damping·diag H   a ] [ δ ]   [ −g  ]
+            [ aᵀ                   0 ] [ λ ] = [ gap ]
+
+        in unknowns scaled by √diag H, in which the damping is the same for all. The multiplier λ takes its part of the
+        gradient, so that an unknown at a bound is held by what is left of it.
+        """
+        B, P = g.shape
+        low, high = self.unknowns.low, self.unknowns.high
+        if a is None or gap is None:
+            push, border = g, np.zeros((B, P))
+        else:
+            push, border = g - ((g * a).sum(1) / np.maximum((a * a).sum(1), 1e-300))[:, None] * a, a
+        held = pushed_out(at, push, low, high)
+        if a is not None:
+            held &= a == 0.0
+        d = np.sqrt(np.maximum(np.einsum("bii->bi", H), 1e-300))
+        S = np.zeros((B, P + 1, P + 1))
+        S[:, :P, :P] = H / (d[:, :, None] * d[:, None, :])
+        S[:, np.arange(P), np.arange(P)] += damping[:, None]
+        S[:, :P, :P] *= ~held[:, :, None] & ~held[:, None, :]
+        S[:, np.arange(P), np.arange(P)] += held
+        edge = np.where(held, 0.0, border) / d
+        size = np.maximum(np.abs(edge).max(1), 1e-300)
+        S[:, :P, P] = S[:, P, :P] = edge / size[:, None]
+        S[:, P, P] = np.where(np.abs(edge).max(1) > 0, 0.0, 1.0)
+        right = np.zeros((B, P + 1, 2))
+        right[:, :P, 0] = right[:, :P, 1] = np.where(held, 0.0, -g / d)
+        if gap is not None:
+            right[:, P, 0] = gap / size
+        try:
+            found = np.linalg.solve(S, right)
+        except np.linalg.LinAlgError:
+            found = np.stack([np.linalg.pinv(s) @ r for s, r in zip(S, right, strict=True)])
+        move, still = found[:, :P, 0] / d, found[:, :P, 1] / d
+        fall = -0.5 * (g * still).sum(1)  # of a Gauss–Newton step that keeps the held quantity where it is
+        return np.clip(at + move, low, high) - at, np.maximum(fall, 0.0)

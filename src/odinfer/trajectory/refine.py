@@ -1,0 +1,240 @@
+"""From an ODIN solution to the maximum likelihood: trajectory matching by constrained Gauss–Newton.
+
+Unknowns are θ and the initial values of every experiment; the trajectory between them is a collocation path
+(collocation.py). A first phase moves path and unknowns together, so that the estimate of the states is used and
+no simulation from a poor θ is needed; the second stays on solutions of the equations and accepts a step only if
+the likelihood improves. Noise levels that are not given are profiled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.matching.levenberg import Rule, levenberg_marquardt
+from odinfer.problem.problem import Problem
+from odinfer.smoothing.units import Units
+from odinfer.trajectory.collocation import CollocationPath, Condensed
+from odinfer.trajectory.likelihood import Likelihood
+
+Array = NDArray[np.float64]
+
+_FEASIBLE = 1e-9  # violation of the collocation equations, in units of the states' scales
+ACCURATE = 1e-6  # defect between stages, same units
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A trajectory at a maximum of the likelihood.
+
+    Attributes:
+        phi: free parameters (F,).
+        paths: the trajectory of each experiment.
+        condensed: its sensitivities.
+        sigma: noise standard deviations (K,).
+        loglik: log-likelihood at the maximum over the noise.
+        objective: −loglik − log p(θ).
+        information: Gauss–Newton information of (all x0, φ), (E·K+F)².
+        iterations, converged: of the second phase.
+    """
+
+    phi: Array
+    paths: tuple[CollocationPath, ...]
+    condensed: tuple[Condensed, ...]
+    sigma: Array
+    loglik: float
+    objective: float
+    information: Array
+    iterations: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A feasible trajectory with everything the next step needs; `value` is its objective."""
+
+    phi: Array
+    paths: tuple[CollocationPath, ...]
+    condensed: tuple[Condensed, ...]
+    rss: Array  # (1, K)
+    value: float
+
+
+def paths_through(
+    problem: Problem, curves: Sequence[tuple[Array, Array, Array]], parts: int = 1
+) -> tuple[CollocationPath, ...]:
+    """First guesses from states and slopes: per experiment times (N,), x (N, K), dx/dt (N, K)."""
+    from scipy.interpolate import CubicHermiteSpline
+
+    paths = []
+    for e, (t, x, slope) in enumerate(curves):
+        seen = problem.data.experiments[e].t
+        if len(seen) == 1:  # an experiment of one time has an initial value and no path
+            seen = t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
+            x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
+        spline = CubicHermiteSpline(t, x, slope)
+        mesh = np.append(np.linspace(seen[:-1], seen[1:], parts, endpoint=False, axis=1).ravel(), seen[-1])
+        paths.append(CollocationPath.through(problem, e, mesh, spline))
+    return tuple(paths)
+
+
+def refine(
+    problem: Problem,
+    scale: Array,
+    paths: Sequence[CollocationPath],
+    phi: Array,
+    max_iterations: int = 60,
+    accuracy: float = ACCURATE,
+) -> Refined | None:
+    """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached.
+
+    The mesh is made finer until the trajectory is accurate, in units of the states' scales.
+    """
+    like = Likelihood(problem, scale)
+    point = _approach(like, tuple(paths), phi)
+    if point is None:
+        return None
+    for _ in range(4):  # the mesh is judged where the optimisation ends
+        point, iterations, converged = _maximise(like, point, max_iterations)
+        finer = [path.refined(point.phi, scale, accuracy) for path in point.paths]
+        if all(f is None for f in finer):
+            break
+        better = _restored(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+        if better is None:
+            break
+        point = better
+    H, _ = _normal(like, point.paths, point.condensed, point.phi)
+    sigma = np.sqrt(like.noise.variance(point.rss))[0]
+    loglik = float(like.noise.loglik(point.rss)[0])
+    return Refined(point.phi, point.paths, point.condensed, sigma, loglik, point.value, H, iterations, converged)
+
+
+def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]) -> Refined | None:
+    """Maximise the likelihood from parameters (P,) and states: per experiment times (N,) and x (N, K)."""
+    curves = [
+        (t, x, problem.model.linearise(t, x, theta, problem.inputs_at(e, t))[0]) for e, (t, x) in enumerate(states)
+    ]
+    return refine(problem, Units.of(problem).scale, paths_through(problem, curves, 2), problem.phi(theta))
+
+
+def explore(problem: Problem, scale: Array, best: Refined, directions: int = 2, reach: float = 2.5) -> Refined:
+    """Look on both sides along the least determined directions, where a neighbouring optimum may lie."""
+    like = Likelihood(problem, scale)
+    d = np.sqrt(np.maximum(np.diag(best.information), 1e-300))
+    w, V = np.linalg.eigh(best.information / np.outer(d, d))
+    at, found, unknowns = _packed(like, best.paths, best.phi), best, like.unknowns
+    for i in range(min(directions, len(w))):
+        for side in (reach, -reach):
+            there = np.clip(at + side * V[:, i] / d / np.sqrt(max(w[i], 1e-4)), unknowns.low, unknowns.high)
+            paths = _moved(like, best.paths, best.condensed, there - at)
+            other = refine(problem, scale, paths, best.phi + unknowns.phi(there - at))
+            if other is not None and other.objective < found.objective - 1e-6:
+                found = other
+    return found
+
+
+def _condense(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> tuple[tuple[Condensed, ...], float]:
+    lins = tuple(p.condense(phi, like.scale) for p in paths)
+    return lins, max(lin.violation for lin in lins)
+
+
+def _packed(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Array:
+    return like.unknowns.join([p.x0 for p in paths], phi)
+
+
+def _moved(
+    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], move: Array
+) -> tuple[CollocationPath, ...]:
+    """The paths after a first-order step (P,) of the unknowns, Newton correction included."""
+    u = like.unknowns
+    pairs = enumerate(zip(paths, lins, strict=True))
+    return tuple(p.moved(lin, u.x0(move, e), u.phi(move)) for e, (p, lin) in pairs)
+
+
+def _squares(like: Likelihood, paths: Sequence[CollocationPath]) -> Array:
+    return like.squares([p.at_mesh(t)[None] for p, t in zip(paths, like.t, strict=True)])
+
+
+def _normal(
+    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array
+) -> tuple[Array, Array]:
+    """Gauss–Newton Hessian (P, P) and gradient (P,), about the paths with their Newton correction."""
+    x, S = [], []
+    for path, lin, t in zip(paths, lins, like.t, strict=True):
+        maps = lin.nodes[np.searchsorted(path.mesh, t)]
+        x.append((path.at_mesh(t) + maps[..., -1])[None])
+        S.append(maps[None, ..., :-1])
+    H, g = like.normal(x, S, _squares(like, paths), phi[None])
+    return H[0], g[0]
+
+
+def _step(like: Likelihood, at: Array, H: Array, g: Array, damping: float) -> Array:
+    return np.asarray(like.step(at[None], H[None], g[None], np.array([damping]))[0][0])
+
+
+def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
+    """Newton on the collocation equations at fixed x0 and φ: from a nearby path to a trajectory."""
+    previous, still = np.inf, np.zeros(like.unknowns.size)
+    for _ in range(most):
+        lins, violation = _condense(like, paths, phi)
+        if violation <= _FEASIBLE:
+            rss = _squares(like, paths)
+            value = float(like.objective(rss, phi[None])[0])
+            return _Point(phi, paths, lins, rss, value) if np.isfinite(value) else None
+        if not np.isfinite(violation) or violation > 1e6 or violation > 100.0 * previous:
+            return None
+        previous = violation
+        paths = _moved(like, paths, lins, still)
+    return None
+
+
+def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 15) -> _Point | None:
+    """Move path, initial values and parameters together until the path is a trajectory."""
+    start = (paths, phi)
+    lins, violation = _condense(like, paths, phi)
+    for _ in range(most):
+        if not np.isfinite(violation):
+            break
+        if violation <= 1e-4:
+            point = _restored(like, paths, phi)
+            if point is not None:
+                return point
+            break
+        move = _step(like, _packed(like, paths, phi), *_normal(like, paths, lins, phi), 1e-4)
+        full = _moved(like, paths, lins, move)
+        for share in (1.0, 0.5, 0.25, 0.1):  # of the whole step, Newton correction included
+            trial = tuple(p.towards(q, share) for p, q in zip(paths, full, strict=True))
+            phi_new = phi + share * like.unknowns.phi(move)
+            lins_new, violation_new = _condense(like, trial, phi_new)
+            if violation_new <= (1.0 - 0.3 * share) * violation:
+                break
+        if not np.isfinite(violation_new):
+            break
+        paths, phi, lins, violation = trial, phi_new, lins_new, violation_new
+    return _restored(like, *start)
+
+
+def _maximise(like: Likelihood, start: _Point, max_iterations: int) -> tuple[_Point, int, bool]:
+    """Levenberg–Marquardt over trajectories, accepted on the objective."""
+    at, equations, quiet = None, None, 0
+
+    def propose(point: _Point, damping: float) -> tuple[_Point, bool]:
+        nonlocal at, equations
+        if at is not point:
+            at, equations = point, _normal(like, point.paths, point.condensed, point.phi)
+        move = _step(like, _packed(like, point.paths, point.phi), *equations, damping)
+        moved = _moved(like, point.paths, point.condensed, move)
+        trial = _restored(like, moved, point.phi + like.unknowns.phi(move))
+        return (point, False) if trial is None else (trial, trial.value <= point.value)
+
+    def settles(better: bool, gain: float, point: _Point, damping: float) -> bool:
+        nonlocal quiet
+        if better:
+            quiet = quiet + 1 if gain < 1e-8 * (1.0 + abs(point.value)) else 0
+        return bool(better) and quiet >= 2
+
+    ended = levenberg_marquardt(start, propose, settles, Rule(up=6.0, most=1e9, steps=max_iterations))
+    return ended.point, ended.steps + int(ended.stuck), bool(ended.settled)

@@ -1,0 +1,149 @@
+"""Integrate a model's equations forward in time."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from odinfer.errors import InputError, nearest
+from odinfer.problem.model import Model
+
+Array = NDArray[np.float64]
+
+_DENSE_UP_TO = 500  # states for which LSODA may hold and factor a full Jacobian
+_MOST_EVALUATIONS = 20_000  # of the right-hand side, between two times at which it is restarted
+
+
+class _Stopped(Exception):
+    """The right-hand side left the finite numbers, or the solver will not get through."""
+
+
+def simulate(
+    model: Model,
+    theta: Mapping[str, float] | ArrayLike,
+    x0: Mapping[str, float] | ArrayLike,
+    t: ArrayLike,
+    inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    rtol: float = 1e-9,
+    atol: float = 1e-11,
+) -> Array:
+    """The solution of the equations at times t.
+
+    Args:
+        model: the equations.
+        theta: parameters, by name or in the model's order.
+        x0: states at t[0], by name or in the model's order.
+        t: increasing times (N,).
+        inputs: known inputs: name → (times, values), linear in between.
+
+    Returns:
+        States (N, K). Rows after a blow-up are NaN: a trajectory that ends is bad luck, not bad input.
+    """
+    from odinfer._jax import jax
+
+    t = np.asarray(t, float)
+    if t.ndim != 1 or len(t) < 1 or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
+        raise InputError("the times of a simulation must be finite and increasing")
+    th = _vector("theta", theta, model.parameters)
+    x = _vector("x0", x0, model.states)
+    series = _inputs(model, inputs or {})
+    field = model.__dict__.setdefault("_compiled_field", jax.jit(model.f))
+
+    def rhs(now: float, state: Array) -> Array:
+        u = np.array([np.interp(now, *s) for s in series])
+        out = np.asarray(field(now, state, th, u))
+        if not np.isfinite(out).all():  # LSODA would never return
+            raise _Stopped
+        return out
+
+    corners = np.unique(np.concatenate([c for c, _ in series])) if series else np.empty(0)
+    # Restarted at the corners of the inputs, where a solver of high order loses its footing.
+    stops = np.unique(np.concatenate([t[[0, -1]], corners[(corners > t[0]) & (corners < t[-1])]]))
+    result = np.full((len(t), len(x)), np.nan)
+    result[0] = x
+    for a, b in itertools.pairwise(stops):
+        inside = (t > a) & (t <= b)
+        where = np.unique(np.append(t[inside], b))
+        found = _integrate(rhs, a, x, where, rtol, atol)
+        result[np.flatnonzero(inside)] = found[: inside.sum()]
+        x = found[-1]
+        if not np.isfinite(x).all():
+            break
+    return result
+
+
+def _integrate(
+    rhs: Callable[[float, Array], Array], start: float, x: Array, where: Array, rtol: float, atol: float
+) -> Array:
+    """States (n, K) at times `where` from x at `start`; after a blow-up, NaN."""
+    from scipy.integrate import solve_ivp
+
+    def run(a: float, x: Array, times: Array) -> Array:
+        found = np.full((len(times), len(x)), np.nan)
+        left = itertools.count(_MOST_EVALUATIONS, -1)
+
+        def limited(now: float, state: Array) -> Array:
+            if next(left) < 0:
+                raise _Stopped
+            return rhs(now, state)
+
+        solver = "LSODA" if len(x) <= _DENSE_UP_TO else "DOP853"
+        with warnings.catch_warnings(), contextlib.suppress(_Stopped):
+            warnings.simplefilter("ignore")  # LSODA's remarks on a solution that blows up
+            y = solve_ivp(limited, (a, times[-1]), x, solver, t_eval=times, rtol=rtol, atol=atol).y.T
+            found[: len(y)] = y
+        return found
+
+    found = run(start, x, where)
+    if not np.isfinite(found[0]).all():  # stopped on the way: time by time, to keep what comes before
+        for i in range(len(where)):
+            found[i] = run(start if i == 0 else where[i - 1], x if i == 0 else found[i - 1], where[i : i + 1])[0]
+            if not np.isfinite(found[i]).all():
+                break
+    return found
+
+
+def _inputs(model: Model, given: Mapping[str, Any]) -> list[tuple[Array, Array]]:
+    series = []
+    for name in model.inputs:
+        if name not in given:
+            raise InputError(
+                f"input '{name}' of model '{model.name}' has no values: give inputs={{'{name}': (times, values)}}"
+            )
+        try:
+            times, values = (np.asarray(a, float) for a in given[name])
+        except (TypeError, ValueError):
+            raise InputError(f"input '{name}' must be a pair (times, values) of numbers") from None
+        if times.ndim != 1 or times.shape != values.shape or not len(times):
+            raise InputError(f"input '{name}' needs as many values as times, and at least one")
+        if not (np.isfinite(times).all() and np.isfinite(values).all()) or (np.diff(times) <= 0).any():
+            raise InputError(f"input '{name}' must have increasing times and finite values")
+        series.append((times, values))
+    return series
+
+
+def _vector(what: str, given: Any, names: Sequence[str]) -> Array:
+    """Values in the order of names, from a mapping or a sequence."""
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in names:
+                raise InputError(f"{what}: the model has no '{name}'{nearest(str(name), names)}")
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise InputError(f"{what}: no value for {', '.join(missing)}")
+        given = [given[name] for name in names]
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers") from None
+    if values.shape != (len(names),):
+        raise InputError(f"{what} needs {len(names)} values ({', '.join(names)}), not shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise InputError(f"{what} must be finite")
+    return values

@@ -1,0 +1,181 @@
+"""The ends of likelihood intervals: how far a quantity can go until the best likelihood has fallen by so much.
+
+Let w(q) be twice the fall of the log-likelihood, maximised over everything else while a quantity is held at q. Near
+the maximum w(q) ≈ ((q − q̂)/sd)², so the root of w grows linearly with the distance: where it is a share r of the root
+of what is wanted, the end is about 1/r times as far. Each round therefore
+  1. goes along the ridge of the likelihood to a distance `reach`: one Gauss–Newton step with the quantity held,
+  2. subtracts from the fall what another such step would still gain back (`rough` if that is too much to trust),
+  3. takes distance/r as the next reach, kept inside the bracket of what is known to be inside and outside.
+Many quantities, each with a trajectory of its own, are followed side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.matching.levenberg import Mask
+from odinfer.problem.unknowns import Unknowns
+from odinfer.trajectory.batch import Batch, Held, Index, OnMeshes, nodes
+
+Array = NDArray[np.float64]
+
+_DAMPING = 1e-6  # of the steps along the ridge
+_STILL = 1e-10  # and of those that only ask what is left to gain
+
+
+@dataclass(frozen=True)
+class HeldParameter:
+    """The free parameters `index` (B,), one of each trajectory, on their own scales."""
+
+    unknowns: Unknowns
+    index: Index
+
+    def take(self, index: Index) -> HeldParameter:
+        return replace(self, index=self.index[index])
+
+    def value(self, batch: Batch) -> Array:
+        return np.asarray(batch.phi[np.arange(len(self.index)), self.index])
+
+    def gradient(self, batch: Batch) -> Array:
+        return self.unknowns.unit(self.unknowns.phi_index[self.index])
+
+
+@dataclass(frozen=True)
+class HeldState:
+    """State `k` (B,) of an experiment at the point `node` (B,) of its mesh, one of each trajectory.
+
+    On a log scale (of its size) if `log`: the right one for what dies out and cannot change its sign.
+    """
+
+    unknowns: Unknowns
+    experiment: int
+    node: Index
+    k: Index
+    log: bool = False
+
+    def take(self, index: Index) -> HeldState:
+        return replace(self, node=self.node[index], k=self.k[index])
+
+    def value(self, batch: Batch) -> Array:
+        x = self._plain(batch)
+        return np.log(np.maximum(np.abs(x), 1e-300)) if self.log else x
+
+    def gradient(self, batch: Batch) -> Array:
+        S = batch.lins[self.experiment].nodes[np.arange(len(self.node)), self.node, self.k, :-1]
+        if self.log:
+            x = self._plain(batch)
+            S = S / np.where(x == 0, 1e-300, x)[:, None]
+        return self.unknowns.lift(self.experiment, S)
+
+    def _plain(self, batch: Batch) -> Array:
+        x = nodes(batch.x0[self.experiment], batch.Z[self.experiment])
+        return np.asarray(x[np.arange(len(self.node)), self.node, self.k])
+
+
+class Wanted(NamedTuple):
+    """What is looked for, each (B,).
+
+    Attributes:
+        side: −1 or 1.
+        fall: of twice the log-likelihood at the end.
+        sd: standard deviation of the quantity, which gives the first step.
+        limit: where to stop: a bound, or as far as makes no difference.
+    """
+
+    side: Array
+    fall: Array
+    sd: Array
+    limit: Array
+
+
+class Ends(NamedTuple):
+    """Values (B,), infinite where the likelihood does not fall so far on the way to an infinite limit; the trajectories
+    there; and those that did not settle."""
+
+    values: Array
+    batch: Batch
+    lost: Index
+
+
+class _Round(NamedTuple):
+    """What one round found: trajectories at distances (A,) from the maximum, whether they are solutions on the right
+    side, whether the fall cannot be trusted yet, and the root of the fall as a share of what is wanted."""
+
+    batch: Batch
+    at: Array
+    good: Mask
+    rough: Mask
+    ratio: Array
+
+
+def find_ends(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25, tolerance: float = 0.05) -> Ends:
+    """Where the profile likelihood of a held quantity has fallen by half of `wanted.fall`.
+
+    Args:
+        best: B copies of the maximum.
+        held: the quantity of each.
+        most: rounds.
+        tolerance: of the fall, relative to what is wanted.
+    """
+    start, side = held.value(best), wanted.side
+    room = np.abs(wanted.limit - start)
+    with np.errstate(invalid="ignore"):
+        known = np.isfinite(wanted.sd) & (wanted.sd > 0)
+        first = np.where(known, wanted.sd * np.sqrt(wanted.fall), 0.1 * (1.0 + np.abs(start)))
+    reach = np.minimum(first, room)  # how far from the maximum the next trial is
+    inner, inner_ratio = np.zeros(len(side)), np.zeros(len(side))  # the furthest that is known to be inside
+    outer = np.full(len(side), np.inf)
+    found = np.where(room > 0, side * np.inf, start)
+    now, active = best, np.flatnonzero(room > 0)
+    for _ in range(most):
+        if not len(active):
+            break
+        goal = start[active] + side[active] * reach[active]
+        some = Wanted(*(v[active] for v in wanted))
+        r = _along_the_ridge(on.take(active), now.take(active), held.take(active), some, start[active], goal, best)
+        now = now.put(active[r.good], r.batch.take(np.flatnonzero(r.good)))
+        sure = r.good & ~r.rough
+        inside, over = sure & (r.ratio < 1.0), sure & (r.ratio >= 1.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            straight = r.at / r.ratio  # where a root that grows linearly arrives
+        close = sure & (np.abs(r.ratio**2 - 1.0) <= tolerance)
+        found[active[close]] = (start[active] + some.side * straight)[close]
+        at_limit = inside & (r.at >= room[active] * (1.0 - 1e-9))
+        found[active[at_limit]] = np.where(np.isfinite(some.limit), some.limit, some.side * np.inf)[at_limit]
+        inner[active[inside]], inner_ratio[active[inside]] = r.at[inside], r.ratio[inside]
+        outer[active[over]] = np.minimum(outer[active], r.at)[over]
+        back = 0.5 * (reach[active] + inner[active])  # from where no solution was found
+        step = np.where(r.good, np.clip(straight, 0.3 * r.at, 3.0 * r.at + 1e-300), back)
+        step = np.where(r.rough, r.at, step)  # correct again first
+        outside = (step >= outer[active]) | (step <= inner[active])
+        middle = 0.5 * (inner[active] + outer[active])
+        step = np.where(outside & np.isfinite(middle) & ~r.rough, middle, step)
+        reach[active] = np.minimum(step, room[active])
+        active = active[~close & ~at_limit]
+    # Not settled: the last point inside, continued at its pace, or the first outside, whichever is nearer.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        guess = np.where(inner_ratio > 0, inner / inner_ratio, np.inf)
+    found[active] = (start + side * np.minimum(np.minimum(guess, outer), room))[active]
+    return Ends(found, now, active)
+
+
+def _along_the_ridge(
+    on: OnMeshes, now: Batch, held: Held, wanted: Wanted, start: Array, goal: Array, best: Batch
+) -> _Round:
+    """One step of each trajectory that carries its held quantity to a goal, and how far the likelihood has fallen."""
+    size = len(goal)
+    H, g = on.normal(now)
+    move, _ = on.step(now, H, g, np.full(size, _DAMPING), held.gradient(now), goal - held.value(now))
+    trial = on.moved(now, move)
+    at = wanted.side * (held.value(trial) - start)
+    good = np.isfinite(trial.value) & (at > 0)  # a step that is far too long can end on the other side
+    H, g = on.normal(trial)
+    _, gain = on.step(trial, H, g, np.full(size, _STILL), held.gradient(trial), np.zeros(size))
+    fall = np.where(good, 2.0 * (trial.value - gain - best.value[0]), np.inf)
+    # A gain as large as the fall itself says that the quadratic picture does not hold yet.
+    rough = good & (2.0 * gain > 0.25 * np.maximum(fall, 0.1 * wanted.fall))
+    return _Round(trial, at, good, rough, np.sqrt(np.maximum(fall, 1e-12) / wanted.fall))

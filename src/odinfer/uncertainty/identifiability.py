@@ -1,0 +1,176 @@
+"""What the data cannot determine, in words: directions in which the likelihood hardly changes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.errors import listed
+from odinfer.problem.problem import Problem
+from odinfer.problem.unknowns import Unknowns
+from odinfer.uncertainty.information import Information
+from odinfer.uncertainty.results import CONFIDENCE
+from odinfer.uncertainty.small_sample import quantile
+
+Array = NDArray[np.float64]
+
+# A parameter is poorly determined if its interval is open, or wider on one side than so many times its value.
+_POOR = 1.0
+# A combination is determined, in contrast, if it is so many times better known than its parameters.
+_CONTRAST = 5.0
+# Two parameters go together if both change by this factor on a log scale on the way to an open end.
+_ALONG = float(np.log(10.0))
+
+
+def notes(u: Unknowns, phi: Array, info: Information, low: Array, high: Array, there: Array) -> tuple[str, ...]:
+    """Sentences on the free parameters that are not, or poorly, determined; and on what is determined instead.
+
+    Args:
+        phi: estimate (F,), on the parameters' own scales.
+        low, high: ends (F,) of their likelihood intervals in their units: an open end is what the profile says,
+            not only the curvature at the estimate.
+        there: φ (2F, F) at the lower and then the upper ends, or where the way to them was given up.
+    """
+    problem = u.problem
+    theta = problem.theta(phi)[problem.free_index]
+    with np.errstate(invalid="ignore"):
+        wide = np.maximum(high - theta, theta - low) > _POOR * np.abs(theta)
+    limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
+    # An end at a bound counts as open: there the bound, and not the data, sets the limit.
+    open_ = np.isinf(low) | np.isinf(high) | ((low <= limits[:, 0]) & (high >= limits[:, 1]))
+    poor = [j for j in range(len(theta)) if (open_[j] or wide[j]) and theta[j] != 0]
+    said, told = _flat(u, phi, info)
+    for i, j in combinations([j for j in poor if j not in told], 2):
+        found = _combination(u, phi, info, i, j)
+        if found is None:
+            continue
+        a, b = problem.free[i], problem.free[j]
+        name, error = found
+        if open_[i] or open_[j]:
+            said.append(f"only {name} is determined by these data (within {error:.2g} %), not {a} and {b} themselves")
+        else:
+            said.append(f"{a} and {b} are poorly determined by these data, but {name} is known within {error:.2g} %")
+        told |= {i, j}
+    for i, j in combinations([j for j in range(len(theta)) if open_[j] and j not in told], 2):
+        both = _together(problem, theta, there, i, j)
+        if both is not None:
+            a, b = problem.free[i], problem.free[j]
+            said.append(f"only {both} is determined by these data, not {a} and {b}, which can go far together")
+            told |= {i, j}
+    for j in range(len(theta)):
+        name = problem.free[j]
+        if open_[j] and j not in told:
+            said.append(f"{name} is not determined by these data: {_limits(low[j], high[j], *limits[j])}")
+    return tuple(said)
+
+
+def _flat(u: Unknowns, phi: Array, info: Information) -> tuple[list[str], set[int]]:
+    """Sentences on directions in which nothing changes at all, and the free parameters that they speak of.
+
+    What is determined is what does not change along any of them: products of powers if directions are taken on a log
+    scale, sums on the plain one. It has a name where whole numbers will do as exponents or factors.
+    """
+    problem = u.problem
+    initial = np.delete(info.flat, u.phi_index, 0)
+    flat = info.flat[u.of_phi, np.abs(initial).max(0, initial=0.0) < 1e-6]
+    theta = problem.theta(phi)[problem.free_index]
+    moving = np.flatnonzero(np.abs(flat).max(1, initial=0.0) > 1e-6)
+    if len(moving):
+        # Without those that may move all alone: they are in no combination.
+        Q = np.linalg.svd(flat[moving], full_matrices=False)[0]
+        moving = moving[(Q**2).sum(1) < 1.0 - 1e-6]
+    if not len(moving) or (theta[moving] == 0).any():
+        return [], set()
+    names, theta, slope = [problem.free[j] for j in moving], theta[moving], problem.slope(phi)[moving]
+    for rate, named in ((slope / theta, _product), (slope, _sum)):
+        powers = _unchanged(flat[moving] * rate[:, None])
+        if powers is None or not len(powers):
+            continue
+        gradient = (powers * rate) @ u.unit(u.phi_index[moving])
+        sd, freedom = info.spread(gradient)
+        size = 1.0 if named is _product else np.abs(powers @ theta)
+        errors = 100.0 * quantile(freedom, CONFIDENCE) * sd / size
+        told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
+        verb = "is" if len(told) == 1 else "are"
+        said = f"only {listed(told)} {verb} determined by these data, not {listed(names)} themselves"
+        return [said], set(moving.tolist())
+    return [], set()
+
+
+def _unchanged(along: Array) -> Array | None:
+    """Whole numbers (·, S), reduced, whose combinations do not change along directions (S, m); None if none do."""
+    # What does not change along any direction spans the null space of their transpose. Gauss–Jordan elimination turns a
+    # basis of it into rows with a one at their pivots; if some small factor makes these whole, they are the exponents.
+    from scipy.linalg import null_space
+
+    rows = null_space(along.T, rcond=1e-6).T
+    for i in range(len(rows)):
+        pivot = int(np.argmax(np.abs(rows[i]) > 0.1 * np.abs(rows[i]).max()))
+        rows[i] /= rows[i, pivot]
+        others = np.arange(len(rows)) != i
+        rows[others] -= np.outer(rows[others, pivot], rows[i])
+    for factor in (1.0, 2.0, 3.0):
+        whole = np.round(factor * rows)
+        if np.allclose(whole, factor * rows, atol=1e-3) and np.abs(whole).max(initial=0.0) <= 4:
+            return whole if (whole != 0).any(0).all() else None
+    return None
+
+
+def _product(powers: Array, names: list[str]) -> str:
+    """a^2·b/c from exponents."""
+    above, below = (
+        [n if q == 1 else f"{n}^{q:g}" for n, q in zip(names, sign * powers, strict=True) if q > 0]
+        for sign in (1.0, -1.0)
+    )
+    if not above:
+        above, below = below, above
+    under = "·".join(below)
+    return "·".join(above) + (f"/({under})" if len(below) > 1 else f"/{under}" if below else "")
+
+
+def _sum(factors: Array, names: list[str]) -> str:
+    """a + 2·b − c from factors."""
+    terms = [(q, n if abs(q) == 1 else f"{abs(q):g}·{n}") for q, n in zip(factors, names, strict=True) if q]
+    first = ("−" if terms[0][0] < 0 else "") + terms[0][1]
+    return first + "".join(f" {'+' if q > 0 else '−'} {term}" for q, term in terms[1:])
+
+
+def _combination(u: Unknowns, phi: Array, info: Information, i: int, j: int) -> tuple[str, float] | None:
+    """The ratio or product of two parameters if it is known much better than they are, with its error in percent."""
+    problem = u.problem
+    theta = problem.theta(phi)[problem.free_index]
+    # d log|θ| by the unknowns
+    with np.errstate(divide="ignore"):  # parameters at zero are in no combination
+        rate = problem.slope(phi) / theta
+    best: tuple[str, float] | None = None
+    for sign, symbol in ((-1.0, "/"), (1.0, "·")):
+        each = rate[[i, j], None] * u.unit(u.phi_index[[i, j]])
+        a = np.stack([*each, each[0] + sign * each[1]])
+        sd, freedom = info.spread(a)
+        if not np.isfinite(sd[2]):
+            continue
+        if min(sd[0], sd[1]) > _CONTRAST * sd[2]:
+            error = 100.0 * float(quantile(freedom[2], CONFIDENCE) * sd[2])
+            if error < 50.0 and (best is None or error < best[1]):
+                best = f"{problem.free[i]}{symbol}{problem.free[j]}", error
+    return best
+
+
+def _together(problem: Problem, theta: Array, there: Array, i: int, j: int) -> str | None:
+    """The ratio or product that stays when following one of two open ends takes the other parameter along as far."""
+    for end in there[[i, i + len(theta), j, j + len(theta)]]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grown = np.log(problem.theta(end)[problem.free_index] / theta)[[i, j]]
+        if np.isfinite(grown).all() and (np.abs(grown) > _ALONG).all() and 0.5 < abs(grown[0] / grown[1]) < 2.0:
+            return f"{problem.free[i]}{'/' if grown[0] * grown[1] > 0 else '·'}{problem.free[j]}"
+    return None
+
+
+def _limits(low: float, high: float, lowest: float, highest: float) -> str:
+    below = np.isinf(low) or low <= lowest
+    above = np.isinf(high) or high >= highest
+    if below and above:
+        return "any value within its bounds fits" if np.isfinite(highest - lowest) else "any value fits"
+    return f"anything {'below' if below else 'above'} {high if below else low:.3g} fits"

@@ -1,0 +1,74 @@
+"""What the data say around a maximum of the likelihood: covariances of the unknowns, corrected for few observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.trajectory.likelihood import Likelihood
+from odinfer.trajectory.refine import ACCURATE, Refined
+from odinfer.uncertainty.small_sample import corrected, threshold
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """The inverse of the information on the unknowns u = (x0 of every experiment, φ), P of them.
+
+    Noise variances that are not known are estimated by their residuals, with as many degrees of freedom as the
+    trajectory leaves. That they are estimates costs twice: intervals are Student's with Satterthwaite's degrees of
+    freedom, and the covariance grows, since the weights of the states are estimates too (Kenward and Roger).
+
+    Attributes:
+        covariance: (P, P), without the directions that are flat.
+        plain: the same as if the noise were known.
+        parts: (K, P, P), the share of each state's noise in `plain`.
+        freedom: degrees of freedom (K,) of the noise variances, infinite where they are known.
+        sigma: noise standard deviations (K,), corrected for the fitted unknowns.
+        flat: directions (P, ·) in which the data say nothing.
+        count: observations per degree of freedom.
+        accuracy: to which trajectories are computed (K,), which no band should be narrower than.
+    """
+
+    covariance: Array
+    plain: Array
+    parts: Array
+    freedom: Array
+    sigma: Array
+    flat: Array
+    count: float
+    accuracy: Array
+
+    def spread(self, a: Array) -> tuple[Array, Array]:
+        """Standard deviation and degrees of freedom (...) of quantities with gradients a (..., P) by the unknowns."""
+        variance, plain = (np.einsum("...p,pq,...q->...", a, m, a) for m in (self.covariance, self.plain))
+        parts = np.einsum("...p,kpq,...q->...k", a, self.parts, a)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            doubt = np.where(np.isinf(self.freedom), 0.0, parts**2 / self.freedom).sum(-1)
+            freedom = np.where(doubt > 0, plain**2 / doubt, np.inf)
+        blind = np.abs(a @ self.flat).max(-1, initial=0.0) > 1e-6 * np.abs(a).max(-1, initial=0.0)
+        return np.where(blind, np.inf, np.sqrt(np.maximum(variance, 0.0))), np.maximum(freedom, 1.0)
+
+    def fall(self, a: Array, level: float) -> Array:
+        """Twice the fall of the log-likelihood (...) at the ends of intervals of such quantities."""
+        variance, plain = (np.einsum("...p,pq,...q->...", a, m, a) for m in (self.covariance, self.plain))
+        grown = np.where(plain > 0, variance / np.where(plain > 0, plain, 1.0), 1.0)
+        return threshold(self.spread(a)[1], self.count, level) * grown
+
+
+def information(like: Likelihood, refined: Refined) -> Information:
+    """The information at a refined trajectory."""
+    u, K = like.unknowns, len(like.scale)
+    M = np.zeros((K, u.size, u.size))
+    for e, (path, lin) in enumerate(zip(refined.paths, refined.condensed, strict=True)):
+        seen = np.isfinite(like.y[e][0])
+        J = lin.nodes[np.searchsorted(path.mesh, like.t[e])][..., :-1] * seen[..., None]
+        own = u.own(e)
+        M[:, own[:, None], own] += np.einsum("nkp,nkq->kpq", J, J)
+    prior = np.zeros((u.size, u.size))
+    prior[u.of_phi, u.of_phi] = like.problem.prior_at(refined.phi).curvature
+    found = corrected(M, refined.sigma**2, like.noise.is_known, like.noise.count, prior)
+    return Information(*found, ACCURATE * like.scale)

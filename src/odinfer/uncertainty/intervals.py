@@ -1,0 +1,98 @@
+"""Likelihood intervals of parameters and states at a maximum of the likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.trajectory.batch import OnMeshes
+from odinfer.uncertainty.ends import HeldParameter, HeldState, Wanted, find_ends
+from odinfer.uncertainty.identifiability import notes
+from odinfer.uncertainty.results import Uncertainty
+from odinfer.uncertainty.small_sample import quantile
+
+if TYPE_CHECKING:
+    from odinfer.uncertainty.maximum import Maximum
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
+
+
+def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
+    """Of the free parameters, with their covariance and what the data cannot determine."""
+    problem, info, phi = maximum.problem, maximum.info, maximum.phi
+    u = maximum.like.unknowns
+    low, high, there = parameter_ends(maximum, level)
+    sd, freedom = info.spread(u.unit(u.phi_index))
+    C = info.covariance[u.of_phi, u.of_phi].copy()
+    C[np.isinf(sd), np.isinf(sd)] = np.inf
+    with np.errstate(over="ignore"):
+        ends = [np.where(problem.is_log, np.exp(np.where(problem.is_log, v, 0.0)), v) for v in (low, high)]
+    limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
+    low, high = (np.clip(v, limits[:, 0], limits[:, 1]) for v in ends)
+    log = tuple(n for n, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
+    said = notes(u, phi, info, low, high, there)
+    return Uncertainty(problem.free, log, C, freedom, level, low, high, said)
+
+
+def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
+    """How far to go in φ (B,) from the estimate, and the bound (B,) on that side."""
+    problem = maximum.problem
+    low, high = problem.phi_bounds
+    phi = maximum.phi[index]
+    far = np.where(problem.is_log[index], np.log(_FAR), _FAR * np.maximum(np.abs(phi), 1e-3))
+    bound, away = np.where(side < 0, low[index], high[index]), phi + side * far
+    return np.where(side < 0, np.maximum(bound, away), np.minimum(bound, away)), bound
+
+
+def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array]:
+    """Lower and upper ends (F,) of the free parameters' likelihood intervals, and all of φ at each (2F, F)."""
+    like, refined, info = maximum.like, maximum.refined, maximum.info
+    F = len(refined.phi)
+    both, side = np.tile(np.arange(F), 2), np.repeat([-1.0, 1.0], F)
+    on, held = OnMeshes.of(like, refined), HeldParameter(like.unknowns, both)
+    best = on.start(refined, 2 * F)
+    a = held.gradient(best)
+    sd = info.spread(a)[0]
+    limit, bound = far_from(maximum, both, side)
+    # Where the likelihood does not change at all there is no way to follow: any value will do.
+    blind = np.isinf(sd)
+    limit = np.where(blind, refined.phi[both], limit)
+    found, there, _ = find_ends(on, best, held, Wanted(side, info.fall(a, level), sd, limit))
+    open_ = ((found == limit) & (limit != bound)) | blind
+    found = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found)
+    return found[:F], found[F:], there.phi
+
+
+def state_ends(maximum: Maximum, level: float, e: int, node: Index) -> tuple[Array, Array]:
+    """Lower and upper ends (N, K) of the likelihood intervals of an experiment's states at points of its mesh."""
+    like, refined, info = maximum.like, maximum.refined, maximum.info
+    on, K = OnMeshes.of(like, refined), len(like.scale)
+    B = 2 * len(node) * K
+    side = np.repeat([-1.0, 1.0], B // 2)
+    held = HeldState(like.unknowns, e, np.tile(np.repeat(node, K), 2), np.tile(np.arange(K), 2 * len(node)))
+    best = on.start(refined, B)
+    x, a = held.value(best), held.gradient(best)
+    sd, fall = info.spread(a)[0], info.fall(a, level)
+    low, high = like.problem.state_bounds
+    bound = np.where(side < 0, low[held.k], high[held.k])
+    blind = np.isinf(sd)
+    found, _, lost = find_ends(on, best, held, Wanted(side, fall, sd, np.where(blind, x, bound)), tolerance=0.01)
+    if len(lost):  # once more on the log scale
+        log, up = replace(held.take(lost), log=True), side[lost] * np.sign(x[lost])
+        far = np.log(np.maximum(np.abs(x[lost]), 1e-300)) + up * np.log(_FAR)
+        wanted = Wanted(up, fall[lost], sd[lost] / np.abs(x[lost]), far)
+        value = find_ends(on, best.take(lost), log, wanted).values
+        gone = np.where(up < 0, 0.0, side[lost] * np.inf)
+        found[lost] = np.where(value == far, gone, np.sign(x[lost]) * np.exp(np.minimum(value, 700.0)))
+    found = np.where(blind, bound, np.where(side < 0, np.maximum(found, bound), np.minimum(found, bound)))
+    # No narrower than trajectories are computed to.
+    slack = info.accuracy[held.k] * quantile(np.inf, level)
+    found = side * np.maximum(side * found, side * x + slack)
+    ends = found.reshape(2, -1, K)
+    return ends[0], ends[1]

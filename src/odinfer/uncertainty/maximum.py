@@ -1,0 +1,128 @@
+"""A maximum of the likelihood with all that goes on from there: bands, intervals, profiles, bootstraps, forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.problem.problem import Problem
+from odinfer.smoothing.curves import Curve
+from odinfer.smoothing.grids import dense_times
+from odinfer.smoothing.units import Units
+from odinfer.trajectory.likelihood import Likelihood
+from odinfer.trajectory.refine import Refined, paths_through, refine
+from odinfer.uncertainty.information import Information, information
+from odinfer.uncertainty.results import CONFIDENCE, Uncertainty
+from odinfer.uncertainty.small_sample import quantile
+
+Array = NDArray[np.float64]
+
+
+class Reached(Protocol):
+    """Where the second stage of a fit ends, whatever the engine.
+
+    Attributes:
+        phi: free parameters (F,).
+        sigma, left: noise standard deviations (K,), at their maximum likelihood and corrected for the fitted unknowns.
+        loglik, objective: log-likelihood, and −loglik − log p(θ).
+        iterations, converged: how it ended.
+    """
+
+    @property
+    def phi(self) -> Array: ...
+    @property
+    def sigma(self) -> Array: ...
+    @property
+    def left(self) -> Array: ...
+    @property
+    def loglik(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def converged(self) -> bool: ...
+    def curves(self) -> list[Curve]: ...
+    def intervals(self) -> Uncertainty | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """A trajectory at a maximum of the likelihood, and what the data say around it."""
+
+    like: Likelihood
+    refined: Refined
+    info: Information
+
+    @staticmethod
+    def of(problem: Problem, scale: Array, refined: Refined) -> Maximum:
+        like = Likelihood(problem, scale)
+        return Maximum(like, refined, information(like, refined))
+
+    @staticmethod
+    def near(problem: Problem, theta: Array, curves: Sequence[Curve]) -> Maximum | None:
+        """The maximum next to parameters (P,) and curves, such as those of a fit from a file; None if there is none."""
+        scale = Units.of(problem).scale
+        phi = np.clip(problem.phi(theta), *problem.phi_bounds)
+        found = refine(problem, scale, paths_through(problem, [(c.t, c.x, c.slope) for c in curves]), phi)
+        return None if found is None else Maximum.of(problem, scale, found)
+
+    @property
+    def problem(self) -> Problem:
+        return self.like.problem
+
+    @property
+    def phi(self) -> Array:
+        return self.refined.phi
+
+    @property
+    def sigma(self) -> Array:
+        return self.refined.sigma
+
+    @property
+    def left(self) -> Array:
+        return self.info.sigma
+
+    @property
+    def loglik(self) -> float:
+        return self.refined.loglik
+
+    @property
+    def objective(self) -> float:
+        return self.refined.objective
+
+    @property
+    def iterations(self) -> int:
+        return self.refined.iterations
+
+    @property
+    def converged(self) -> bool:
+        return self.refined.converged
+
+    def curves(self) -> list[Curve]:
+        """The trajectory of every experiment with its band."""
+        found = []
+        for e, path in enumerate(self.refined.paths):
+            t = dense_times(self.problem.data.experiments[e].t)
+            found.append(Curve(t, *path.at(t), self.band_sd(self.refined, e, t)))
+        return found
+
+    def band_sd(self, refined: Refined, e: int, t: Array) -> Array:
+        """Standard deviations (N, K) of the states, widened so that the normal 95 % band is Student's.
+
+        Args:
+            refined: this maximum's trajectory, or the same carried on beyond the data.
+        """
+        S = refined.paths[e].sensitivity_at(refined.condensed[e], t)
+        sd, freedom = self.info.spread(self.like.unknowns.lift(e, S))
+        return np.hypot(sd * quantile(freedom, CONFIDENCE) / quantile(np.inf, CONFIDENCE), self.info.accuracy)
+
+    def intervals(self, level: float = CONFIDENCE) -> Uncertainty:
+        """Likelihood intervals of the free parameters, their covariance, and what the data cannot determine."""
+        from odinfer.uncertainty.intervals import likelihood_intervals
+
+        return likelihood_intervals(self, level)

@@ -1,0 +1,63 @@
+"""Optional terms make candidates; brackets that make no sense are refused."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import odinfer as od
+from odinfer.problem.optional_terms import candidates
+
+TEXT = """prey' = a*prey [- e*prey^2] - b*prey*predator   # [not this]
+predator' = -c*predator + [d*prey*predator | d*prey^h*predator]
+0 < e < 1; log a, e
+h ~ normal(1, 0.5)"""
+
+
+def test_every_combination_is_a_model_with_just_its_own_parameters():
+    models = candidates(TEXT, "lv")
+    assert [m.parameters for m in models] == [
+        ("a", "b", "c", "d"),
+        ("a", "b", "c", "d", "h"),
+        ("a", "e", "b", "c", "d"),
+        ("a", "e", "b", "c", "d", "h"),
+    ]
+    assert models[0].name == "lv [d*prey*predator]"
+    assert models[3].name == "lv [- e*prey^2; d*prey^h*predator]"
+    assert [dict(m.prior) for m in models[:2]] == [{}, {"h": ("normal", 1.0, 0.5)}]
+    assert "e" in models[2].bounds
+    assert "e" not in models[0].bounds
+    assert dict(models[0].scale) == {"a": "log"}
+
+
+def test_a_text_without_brackets_is_one_model():
+    (model,) = candidates("x' = -k*x", "decay")
+    assert (model.name, model.parameters) == ("decay", ("k",))
+
+
+def test_a_declaration_that_no_model_uses_is_still_an_error_without_brackets():
+    with pytest.raises(od.InputError, match="'z'"):
+        candidates("x' = -k*x\nfixed z = 1")
+
+
+@pytest.mark.parametrize("text", ["x' = -k*x [+ a", "x' = -k*x + a]", "x' = -k*x [+ a [+ b]]"])
+def test_brackets_that_do_not_match_are_refused(text):
+    with pytest.raises(od.InputError, match="pairs"):
+        candidates(text)
+
+
+def test_too_many_combinations_are_refused_with_their_number():
+    text = "x' = -k*x" + "".join(f" [+ a{i}]" for i in range(7))
+    with pytest.raises(od.InputError, match="128 candidates; at most 64"):
+        candidates(text)
+
+
+@pytest.mark.filterwarnings("ignore::odinfer.errors.InputWarning")  # such as a definition that is never used
+@example("a=k")
+@given(st.text(alphabet="[]|x'=k*+-a \n#", max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_any_text_gives_models_or_an_input_error(text):
+    try:
+        found = candidates("y' = -y\n" + text)
+    except od.InputError:
+        return
+    assert all(isinstance(m, od.Model) for m in found)

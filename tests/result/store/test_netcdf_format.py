@@ -1,0 +1,56 @@
+"""Fits as xarray datasets and netCDF files: the same numbers under names that every reader takes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from fits import ODD, make_fit
+from odinfer.result.store import write
+from odinfer.result.store.load import load
+from odinfer.result.store.netcdf_format import to_xarray
+
+
+@pytest.fixture(params=list(ODD))
+def fit(request):
+    return ODD[request.param]
+
+
+def test_netcdf_opens_in_xarray_with_the_same_numbers(fit, tmp_path: Path):
+    path = tmp_path / "fit.nc"
+    write(fit, path)
+    with xr.open_dataset(path) as opened:
+        xr.testing.assert_identical(opened.load(), xr.decode_cf(to_xarray(fit)))
+        several = len(fit.experiments) > 1
+        assert opened.experiment.values.tolist() == list(fit.experiments)
+        for i, e in enumerate(fit.experiments.values()):
+            end = f"_{i}" if several else ""
+            np.testing.assert_array_equal(opened[f"y{end}"], e.y)
+            np.testing.assert_array_equal(opened[f"curve_sd{end}"], e.curve.sd)
+            np.testing.assert_array_equal(opened[f"time{end}"], e.t)
+        for name, value in fit.theta.items():
+            np.testing.assert_array_equal(opened.theta.sel(parameter=name), value)
+        for key in ("gamma", "gamma_user", "sigma"):
+            for name, value in getattr(fit, key).items():
+                np.testing.assert_array_equal(opened[key].sel(state=name), value)
+        for name, stage in fit.stages.items():
+            found = opened.stage_x_0 if several else opened.stage_x
+            np.testing.assert_array_equal(found.sel(stage=name), stage.x[0])
+            assert opened.stage_note.sel(stage=name) == stage.note
+        assert opened.attrs["model"] == fit.model
+        assert opened.attrs["status"] == fit.status
+        assert opened.attrs["equations"] == (fit.equations or "")
+        assert opened.attrs["seed"] == fit.seed
+
+
+def test_variable_names_are_safe_whatever_the_user_named(fit):
+    assert all(str(name).isidentifier() and str(name).isascii() for name in to_xarray(fit).variables)
+
+
+def test_a_seed_beyond_64_bits_is_kept(tmp_path: Path):
+    write(make_fit(seed=2**80), tmp_path / "fit.nc")
+    write(make_fit(seed=2**80), tmp_path / "fit.json")
+    assert load(tmp_path / "fit.json").seed == 2**80
+    with xr.open_dataset(tmp_path / "fit.nc") as opened:
+        assert opened.attrs["seed"] == str(2**80)

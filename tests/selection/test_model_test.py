@@ -1,0 +1,69 @@
+"""A model that is wrong where its parameters can hide it is found out as a whole; a right one is not."""
+
+import numpy as np
+import pytest
+
+import odinfer as od
+from odinfer.selection.model_test import judge_model
+from odinfer.systems import System, lotka_volterra
+
+PREDATOR = "predator' = -c*predator + d*prey*predator"
+LIMITED = System(
+    od.Model.from_text(f"prey' = a*prey - e*prey^2 - b*prey*predator\n{PREDATOR}"),
+    {"a": 2.0, "e": 0.3, "b": 1.0, "c": 4.0, "d": 1.0},
+    lotka_volterra.x0,
+    lotka_volterra.t,
+)
+
+
+def outcome(model, data, draws=99):
+    problem = od.Problem(model, data)
+    return judge_model(od.fit(problem), problem, 0, draws)
+
+
+def test_a_missing_limit_to_growth_is_seen_and_its_presence_is_enough():
+    data = LIMITED.sample(0.1, 5)
+    assert outcome(lotka_volterra.model, data).contradicts(0.05)
+    assert not outcome(LIMITED.model, data).contradicts(0.05)
+
+
+def test_the_comparison_says_so_where_no_single_equation_is_accused():
+    data = LIMITED.sample(0.1, 5)
+    other = od.Model.from_text(f"prey' = a*prey - b*prey*predator\n{PREDATOR} + 0*prey", name="the same again")
+    found = od.compare([lotka_volterra.model, other], data, draws=99)
+    assert found.table["p"].max() <= 0.05
+    assert "contradicts" not in found.verdicts[found.best].values()
+    assert "contradicts the data as a whole" in found.summary()
+    assert "all together do" in found.summary()
+
+
+def test_the_same_seed_gives_the_same_p_value():
+    data = lotka_volterra.sample(0.1, 1)
+    assert outcome(lotka_volterra.model, data) == outcome(lotka_volterra.model, data)
+
+
+def test_missing_values_and_several_experiments_are_allowed():
+    y = lotka_volterra.sample(0.1, 2).y.copy()
+    y[3:6, 0] = np.nan
+    t = lotka_volterra.t
+    data = od.Data.join(
+        {"one": od.Data(t, y, states=lotka_volterra.model.states), "two": lotka_volterra.sample(0.1, 3)}
+    )
+    found = outcome(lotka_volterra.model, data, 39)
+    assert 0.0 < found.p <= 1.0
+    assert found.draws == 39
+
+
+def test_without_a_trajectory_there_is_no_p_value():
+    data = lotka_volterra.sample(0.1, 0)
+    problem = od.Problem(lotka_volterra.model, data)
+    found = judge_model(od.fit(problem, method=od.Odin(refine=False)), problem, 0, 19)
+    assert np.isnan(found.p)
+    assert not found.contradicts(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_right_models_are_rejected_in_about_5_percent():
+    p = [outcome(lotka_volterra.model, lotka_volterra.sample(0.1, seed), 199).p for seed in range(300_000, 300_200)]
+    assert 1 <= np.sum(np.array(p) <= 0.05) <= 20

@@ -1,0 +1,240 @@
+"""Gaussian process regression: operators against joint conditioning, evidence against the plain formula."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odinfer.smoothing.evidence import Hyperparameters, Series, empirical_bayes, log_evidence
+from odinfer.smoothing.kernels import KERNELS
+from odinfer.smoothing.operators import smooth
+
+FEW = settings(max_examples=20, derandomize=True, deadline=None)
+
+
+def hyper(name="rbf", shape=(1.0,), variance=1.0, noise=0.01) -> Hyperparameters:
+    return Hyperparameters(name, tuple(shape), variance, noise, 0.0)
+
+
+def wave(n=20, sd=0.1, seed=0, last=6.0) -> Series:
+    t = np.linspace(0.0, last, n)
+    y = np.sin(t) + sd * np.random.default_rng(seed).normal(size=n)
+    return Series(t, y)
+
+
+def evidence(kernel, shape, variance, noise, series):
+    """log N(y; 0, vC + σ²I) by numpy's own determinant and solver."""
+    total = 0.0
+    for s in series:
+        S = variance * KERNELS[kernel].gram(s.t, s.t, np.asarray(shape)).C + noise * np.eye(len(s.t))
+        total -= 0.5 * (s.y @ np.linalg.solve(S, s.y) + np.linalg.slogdet(2 * np.pi * S)[1])
+    return total
+
+
+# --- operators
+
+
+@FEW
+@given(length=st.floats(0.8, 2.0))
+def test_the_derivative_operator_turns_sine_into_cosine(length):
+    t = np.linspace(0.0, 3.0, 20)
+    s = smooth([hyper(shape=(length,))], t, np.sin(t)[None], jitter=1e-8)
+    np.testing.assert_allclose(s.D[0] @ np.sin(t), np.cos(t), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("rbf", (0.8,)), ("matern52", (1.1,)), ("matern32", (0.6,)), ("sigmoid", (0.5, 2.0))]
+)
+def test_derivative_operators_are_joint_gaussian_conditioning_in_high_precision(name, shape):
+    t, variance, jitter = np.array([0.0, 0.3, 0.7, 1.5, 1.9, 3.0]), 1.7, 1e-6
+    got = smooth([hyper(name, shape, variance)], t, np.zeros((1, 6)), jitter)
+
+    def k(a, b):
+        p = [mp.mpf(v) for v in shape]
+        if name == "sigmoid":
+            return mp.asin((p[0] + p[1] * a * b) / mp.sqrt((p[0] + p[1] * a**2 + 1) * (p[0] + p[1] * b**2 + 1)))
+        d = abs(a - b) / p[0]
+        return {
+            "rbf": lambda: mp.exp(-(d**2) / 2),
+            "matern32": lambda: (1 + mp.sqrt(3) * d) * mp.exp(-mp.sqrt(3) * d),
+            "matern52": lambda: (1 + mp.sqrt(5) * d + 5 * d**2 / 3) * mp.exp(-mp.sqrt(5) * d),
+        }[name]()
+
+    with mp.workdps(40):
+        # (x, ẋ) are jointly Gaussian with the blocks C, C', 'C, C''; condition ẋ on x.
+        def block(i, j):
+            return mp.matrix([[variance * mp.diff(k, (mp.mpf(a), mp.mpf(b)), (i, j)) for b in t] for a in t])
+
+        inverse = mp.inverse(block(0, 0) + jitter * mp.eye(6))
+        D = block(1, 0) * inverse
+        A = block(1, 1) - D * block(0, 1) + jitter * mp.eye(6)
+        D, A, inverse = (np.array(m.tolist(), dtype=float) for m in (D, A, inverse))
+    np.testing.assert_allclose(got.D[0], D, atol=1e-8 * np.abs(D).max())
+    np.testing.assert_allclose((got.Q[0] * got.w[0]) @ got.Q[0].T, A, atol=1e-8 * np.abs(A).max())
+    np.testing.assert_allclose(got.C_inv[0], inverse, atol=1e-8 * np.abs(inverse).max())
+
+
+@FEW
+@given(
+    name=st.sampled_from(["rbf", "matern32", "matern52", "matern72", "warped-matern52", "sigmoid"]),
+    length=st.floats(0.2, 3.0),
+    n=st.integers(3, 25),
+    jitter=st.sampled_from([1e-8, 1e-6, 1e-4]),
+)
+def test_the_derivative_covariance_is_positive_semidefinite_up_to_rounding(name, length, n, jitter):
+    t = np.linspace(0.0, 3.0, n)
+    shape = np.array([length, 1.0][: len(KERNELS[name].shape_names)])
+    g = KERNELS[name].gram(t, t, shape)
+    A = g.dCd - g.dC @ np.linalg.solve(g.C + jitter * np.eye(n), g.Cd)
+    w = np.linalg.eigvalsh(0.5 * (A + A.T))
+    assert w.min() >= -1e-15 / jitter * n * np.abs(g.dCd).max()
+    got = smooth([hyper(name, shape)], t, np.zeros((1, n)), jitter)
+    np.testing.assert_allclose(got.w[0], w + jitter, atol=1e-15 / jitter * n * np.abs(g.dCd).max())
+    assert (got.w >= 0).all()
+
+
+def test_the_posterior_mean_uses_the_observed_times_only():
+    t = np.linspace(0.0, 3.0, 9)
+    y = np.stack([np.sin(t), np.cos(t)])
+    y[0, [1, 4]] = np.nan
+    y[1, 6:] = np.nan
+    hypers = [hyper("rbf", (0.9,), 1.3, 0.02), hyper("matern52", (1.5,), 0.8, 0.05)]
+    got = smooth(hypers, t, y, jitter=1e-9)
+    for k, h in enumerate(hypers):
+        seen = np.isfinite(y[k])
+        g = KERNELS[h.kernel]
+        S = h.variance * g.gram(t[seen], t[seen], np.array(h.shape)).C + h.noise * np.eye(seen.sum())
+        mean = h.variance * g.gram(t, t[seen], np.array(h.shape)).C @ np.linalg.solve(S, y[k, seen])
+        np.testing.assert_allclose(got.mean[k], mean, atol=1e-6)
+
+
+def test_tempering_divides_the_weight_of_the_prior():
+    t = np.linspace(0.0, 3.0, 6)
+    s = smooth([hyper()], t, np.sin(t)[None], 1e-6)
+    assert s.tempered(1.0) is s
+    np.testing.assert_allclose(s.tempered(4.0).C_inv, s.C_inv / 4)
+    np.testing.assert_allclose(s.tempered(4.0).w, 4 * s.w)
+    np.testing.assert_array_equal(s.tempered(4.0).D, s.D)
+
+
+# --- evidence
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_the_search_reports_the_evidence_that_cholesky_gives(name):
+    series = [wave()]
+    (found,) = empirical_bayes([series], [name], [None])
+    assert found.evidence == pytest.approx(evidence(name, found.shape, found.variance, found.noise, series), abs=2e-3)
+    assert log_evidence(found, series) == pytest.approx(
+        evidence(name, found.shape, found.variance, found.noise, series), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("sd", [0.02, 0.3])
+@pytest.mark.parametrize("name", ["rbf", "matern32", "matern52", "rational-quadratic", "warped-matern52", "sigmoid"])
+def test_the_search_beats_a_random_search_over_hyperparameters(name, sd):
+    series = [wave(sd=sd)]
+    (found,) = empirical_bayes([series], [name], [None], thorough=True)
+    rng = np.random.default_rng(3)
+    d = len(KERNELS[name].shape_names)
+    best = -np.inf
+    for _ in range(400):
+        shape, v, noise = 10 ** rng.uniform(-1, 1.5, d), 10 ** rng.uniform(-1.5, 2), 10 ** rng.uniform(-5, 1)
+        best = max(best, evidence(name, shape, v, noise, series))
+    assert log_evidence(found, series) >= best
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern52"])
+def test_no_nearby_hyperparameters_have_a_higher_evidence(name):
+    series = [wave(sd=0.2, seed=4)]
+    (found,) = empirical_bayes([series], [name], [None], thorough=True)
+    top = log_evidence(found, series)
+    for step in (0.9, 1.1):
+        for shape, v, noise in ((step, 1, 1), (1, step, 1), (1, 1, step)):
+            moved = hyper(name, [shape * s for s in found.shape], v * found.variance, noise * found.noise)
+            assert log_evidence(moved, series) <= top + 1e-4
+
+
+@FEW
+@given(sd=st.floats(0.01, 1.0), name=st.sampled_from(["rbf", "matern52", "warped-matern52"]))
+def test_a_known_noise_is_honoured(sd, name):
+    (found,) = empirical_bayes([[wave()]], [name], [sd**2])
+    assert found.noise == pytest.approx(sd**2, rel=1e-9)
+
+
+def test_noise_known_for_one_state_only_is_estimated_for_the_other():
+    a, b = wave(seed=1), wave(seed=2)
+    known, free = empirical_bayes([[a], [b]], ["rbf"], [0.25, None])
+    assert known.noise == pytest.approx(0.25)
+    (alone,) = empirical_bayes([[b]], ["rbf"], [None])
+    assert free.noise == pytest.approx(alone.noise, rel=1e-6)
+
+
+def test_the_noise_of_data_is_recovered():
+    found = [empirical_bayes([[wave(n=60, sd=0.2, seed=s)]], ["rbf"], [None])[0].noise for s in range(8)]
+    assert np.sqrt(np.median(found)) == pytest.approx(0.2, rel=0.15)
+
+
+def test_experiments_pool_their_evidence():
+    a, b = wave(seed=1), wave(n=12, seed=2, last=4.0)
+    (both,) = empirical_bayes([[a, b]], ["rbf"], [None], thorough=True)
+    assert both.evidence == pytest.approx(log_evidence(both, [a, b]), abs=2e-3)
+    alone = [log_evidence(both, [s]) for s in (a, b)]
+    assert sum(alone) == pytest.approx(log_evidence(both, [a, b]))
+    for single in (a, b):
+        (own,) = empirical_bayes([[single]], ["rbf"], [None], thorough=True)
+        assert log_evidence(own, [a, b]) <= log_evidence(both, [a, b]) + 1e-3
+    (twice,) = empirical_bayes([[a, a]], ["rbf"], [None], thorough=True)
+    (once,) = empirical_bayes([[a]], ["rbf"], [None], thorough=True)
+    assert twice.shape[0] == pytest.approx(once.shape[0], rel=1e-3)
+    assert twice.evidence == pytest.approx(2 * once.evidence, abs=1e-3)
+
+
+def test_states_observed_at_different_times_are_fitted_each_on_its_own():
+    a, b, c = wave(seed=1), wave(n=13, seed=2), wave(seed=3)
+    together = empirical_bayes([[a], [b], [c]], ["rbf", "matern52"], [None] * 3)
+    for s, h in zip((a, b, c), together, strict=True):
+        (alone,) = empirical_bayes([[s]], ["rbf", "matern52"], [None])
+        assert h.kernel == alone.kernel
+        np.testing.assert_allclose(
+            (*h.shape, h.variance, h.noise), (*alone.shape, alone.variance, alone.noise), rtol=1e-6
+        )
+
+
+@FEW
+@given(scale=st.floats(0.1, 10.0))
+def test_rescaled_values_rescale_variances_and_keep_the_shape(scale):
+    s = wave()
+    (plain,) = empirical_bayes([[s]], ["matern52"], [None])
+    (scaled,) = empirical_bayes([[Series(s.t, scale * s.y)]], ["matern52"], [None])
+    assert scaled.shape[0] == pytest.approx(plain.shape[0], rel=1e-6)
+    assert scaled.variance == pytest.approx(scale**2 * plain.variance, rel=1e-6)
+    assert scaled.noise == pytest.approx(scale**2 * plain.noise, rel=1e-6)
+
+
+def test_a_later_kernel_needs_the_margin():
+    s = [wave(sd=0.02)]
+    rbf, rough = (empirical_bayes([s], [name], [None])[0].evidence for name in ("rbf", "matern32"))
+    assert rbf > rough + 1.0
+    assert empirical_bayes([s], ["matern32", "rbf"], [None])[0].kernel == "rbf"
+    assert empirical_bayes([s], ["matern32", "rbf"], [None], margin=1e3)[0].kernel == "matern32"
+
+
+def test_hyperparameters_stay_within_their_bounds():
+    low, high = 0.3, 2.0
+    for sd in (0.0, 1.0):
+        (h,) = empirical_bayes([[wave(sd=sd)]], ["rbf"], [None], bounds=(low, high))
+        for value in (*h.shape, h.variance, h.noise):
+            assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
+    (free,) = empirical_bayes([[wave(sd=0.0)]], ["rbf"], [None])
+    assert free.noise < low
+
+
+def test_the_weak_prior_moves_the_noise_ratio_towards_its_mean_but_not_far():
+    s = [wave(sd=0.1)]
+    (plain,) = empirical_bayes([s], ["rbf"], [None])
+    (weak,) = empirical_bayes([s], ["rbf"], [None], weak_prior=True)
+    assert weak.noise != plain.noise
+    assert weak.noise == pytest.approx(plain.noise, rel=0.1)
+    assert weak.evidence <= plain.evidence + 1e-4

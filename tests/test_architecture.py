@@ -1,0 +1,234 @@
+"""Folders follow the way of the data, imports point back along it, and importing the package is cheap."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import odinfer as od
+
+SOURCE = Path(od.__file__).parent
+TESTS = Path(__file__).parent
+ROOT = "__init__"
+
+# A module may import, when it is loaded or later, only from its own folder and those before it.
+FOLDERS = (
+    "", "parallel", "style", "problem", "noise", "smoothing", "matching", "trajectory", "systems", "sampling",
+    "uncertainty", "result", "methods", "selection", "bench", "command", ROOT,
+)  # fmt: skip
+MOST_ENTRIES = 13  # in a folder; a longer list is no longer read
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == ROOT and len(parts) > 1 else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def folder(module: str) -> str:
+    """The first part of a module's name, or its own name if it stands on top and has a place of its own."""
+    first, _, rest = module.partition(".")
+    return first if rest or first in FOLDERS else ""
+
+
+def imported(tree: ast.AST, lazily: bool = True, types: bool = True) -> set[str]:
+    """The modules of the package that a module imports: wherever in its code, or only when loaded; for types, too."""
+    found: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not lazily:
+            return
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not types:
+            return
+        if isinstance(node, ast.Import):
+            found.update(a.name.removeprefix("odinfer").strip(".") or ROOT for a in node.names if is_own(a.name))
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            if is_own(str(node.module)):
+                base = str(node.module).removeprefix("odinfer").strip(".")
+                for a in node.names:
+                    full = f"{base}.{a.name}".strip(".")
+                    found.add(full if full in MODULES else base or ROOT)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(tree)
+    return found
+
+
+def is_own(name: str) -> bool:
+    return name == "odinfer" or name.startswith("odinfer.")
+
+
+TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_come_from_the_own_folder_or_from_folders_before_it(module):
+    for other in imported(TREES[module]):
+        assert other in MODULES, f"{module} imports {other}, which is no module"
+        assert FOLDERS.index(folder(other)) <= FOLDERS.index(folder(module)), f"{module} imports {other}"
+
+
+def test_every_folder_has_its_place():
+    assert {folder(module) for module in MODULES} == set(FOLDERS)
+
+
+def cycles(graph: dict[str, set[str]]) -> list[str]:
+    done: set[str] = set()
+    found: list[str] = []
+
+    def visit(module: str, above: tuple[str, ...]) -> None:
+        if module in above:
+            found.append(" → ".join([*above[above.index(module) :], module]))
+        elif module not in done:
+            for other in graph[module]:
+                visit(other, (*above, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+    return found
+
+
+def test_no_modules_import_each_other_not_even_lazily():
+    graph = {name: imported(tree, types=False) - {name} for name, tree in TREES.items()}
+    assert cycles(graph) == []
+    assert len(graph) > 100
+
+
+def test_the_reader_of_imports_sees_lazy_ones_and_the_search_finds_cycles():
+    code = "import odinfer.errors\nif TYPE_CHECKING:\n    from odinfer import systems\n"
+    code += "def f():\n    from odinfer.problem import model\n    from odinfer.checks import whole\n"
+    assert imported(ast.parse(code)) == {"errors", "systems", "problem.model", "checks"}
+    assert imported(ast.parse(code), lazily=False) == {"errors", "systems"}
+    assert imported(ast.parse(code), types=False) == {"errors", "problem.model", "checks"}
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a → b → c → a"]
+
+
+def test_a_folder_can_be_read_at_a_glance_and_says_what_lives_in_it():
+    for path in SOURCE.rglob("*/__init__.py"):
+        entries = [p for p in path.parent.iterdir() if p.suffix == ".py" or (p / ROOT).with_suffix(".py").exists()]
+        assert len(entries) <= MOST_ENTRIES, f"{path.parent.name} has {len(entries)} entries"
+        words = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        assert len(words) > 100, f"{path.parent.name} does not say what lives there"
+        assert "mport" in words, f"{path.parent.name} does not say what it may import"
+
+
+def test_every_module_says_what_it_is_for():
+    for name, tree in TREES.items():
+        assert ast.get_docstring(tree), name
+
+
+def test_every_module_has_a_test_file_of_its_name():
+    # Pure declarations and words for people are tested where they are used; the file that does is named here.
+    elsewhere = {
+        "_jax": "problem/test_model", "version": "test_architecture", "result.verdicts": "result/test_fit",
+        ROOT: "test_architecture",
+    }  # fmt: skip
+    for name in MODULES:
+        own = Path(*name.split("."))
+        if MODULES[name].name == "__init__.py" and name != ROOT:
+            continue  # folders: their text is checked above, what they hold by tests of its own
+        place = elsewhere.get(name, str(own.with_name(f"test_{own.name}")))
+        file = (TESTS / place).with_suffix(".py")
+        assert file.exists(), f"{name} has no tests in {place}.py"
+        if name not in elsewhere:
+            text = file.read_text("utf-8")
+            assert f"odinfer.{name}" in text or _from_folder(name) in text, f"{place}.py does not test {name}"
+
+
+def _from_folder(name: str) -> str:
+    base, _, leaf = name.rpartition(".")
+    return f"from odinfer{'.' * bool(base)}{base} import {leaf}"
+
+
+def fresh(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+HEAVY = ("jax", "pandas", "scipy", "matplotlib", "xarray")
+LOADED = f"print([m for m in {HEAVY} if m in sys.modules])"
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert fresh(f"import sys, odinfer; odinfer.Data; odinfer.Model; {LOADED}") == "[]"
+    # The same question does find what is loaded.
+    assert "'scipy'" in fresh(f"import sys, odinfer, odinfer.matching.minimise; {LOADED}")
+
+
+def test_every_module_can_be_imported_first():
+    code = "import importlib, sys; importlib.import_module(sys.argv[1])"
+    for name in (
+        "result.store.load",
+        "result.figures",
+        "result.report",
+        "trajectory.refine",
+        "systems",
+        "methods.odin",
+    ):
+        run = subprocess.run([sys.executable, "-c", code, f"odinfer.{name}"], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+
+
+# The whole public API: every name of `odinfer`, and every member of its classes.
+METHOD = {"name", "fit", "paper"}
+PUBLIC: dict[str, set[str]] = {
+    "Data": {"join", "of_experiments", "select", "observing", "keeping", "driven_by", "n_observed", "t", "y", "inputs"},
+    "Experiment": set(),
+    "Fit": {
+        "states", "states_of", "predict", "forecast", "derivative", "residuals", "interval", "intervals_by_kind",
+        "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws", "maximum", "including", "summary",
+        "plot", "to_xarray", "save",
+    },
+    "InputError": set(),
+    "InputWarning": set(),
+    "Model": {"from_text", "from_file", "f", "derivatives", "linearise", "evaluate", "equation"},
+    "Problem": {
+        "limits", "penalty", "prior_at", "count", "free", "free_index", "is_log", "theta", "phi", "slope", "phi_bounds",
+        "state_bounds", "bounded", "known_sigma", "inputs_at", "check_field",
+    },
+    "Comparison": {"fits", "table", "best", "gamma", "verdicts", "summary", "plot", "save"},
+    "Odin": METHOD | {"search", "rule", "solve", "risk", "minimise", "follow"},
+    "Gpr": METHOD | {"smooth"},
+    "TwoStep": METHOD | {"smooth"},
+    "Trajectory": METHOD | {"quick"},
+    "Fgpgm": METHOD | {"quick", "decided", "lengths", "search", "begin"},
+    "Agm": METHOD | {"quick", "search", "begin"},
+    "Rkg": METHOD | {"quick"},
+    "Vgm": METHOD | {"quick"},
+    "candidates": set(), "compare": set(), "fit": set(), "load": set(), "read_csv": set(), "simulate": set(),
+    "systems": set(),
+}  # fmt: skip
+
+
+def test_what_is_public_is_listed_here_and_nothing_else():
+    private = {*FOLDERS, "METHODS", "TYPE_CHECKING", "Any", "importlib", "class_name"} - {"systems"}
+    tops = {name for name in MODULES if "." not in name} - {"systems"}
+    assert {name for name in dir(od) if not name.startswith("_")} - private - tops == set(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_is_public_exists_and_is_documented(name):
+    thing = getattr(od, name)
+    assert (inspect.getdoc(thing) or "").strip()
+    if not inspect.isclass(thing) or issubclass(thing, Exception):
+        return
+    fields = set(getattr(thing, "__dataclass_fields__", ()))
+    members = {m for m in dir(thing) if not m.startswith("_")} - fields
+    assert members == PUBLIC[name]
+    for member in members - {"name"}:
+        attribute = inspect.getattr_static(thing, member)
+        attribute = getattr(attribute, "__func__", attribute)
+        assert (inspect.getdoc(attribute) or "").strip(), f"{name}.{member}"
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = od.nothing
+    assert od.__version__
