@@ -6,18 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.matching.dense import Dense
+from matching.risks import risk_of
 from odinfer.matching.starts import distinct, draw, match, pulled_back
-from odinfer.smoothing.smooth import smooth_states
-from odinfer.smoothing.units import Units
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 LIMIT = st.one_of(st.none(), st.floats(-1e6, 1e6))
 
 
-def risk_of(problem):
-    units = Units.of(problem)
-    return Dense.of(problem, units, smooth_states(problem, units, "matern52"), 1e-4)
 
 
 @FEW

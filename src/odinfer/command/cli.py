@@ -18,6 +18,7 @@ from odinfer.command.bench import app as bench
 from odinfer.command.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
 from odinfer.command.terminal import DONE, INTERRUPTED, noticed, progress, say, staged
 from odinfer.errors import InputError
+from odinfer.methods import METHODS
 
 if TYPE_CHECKING:
     from odinfer.methods import Method
@@ -86,9 +87,7 @@ def fit(
     positive: Positive = False,
     input: Input = None,
     replicates: Replicates = "error",
-    method: Annotated[
-        str, _option("--method", "NAME", "odin, gpr, two-step, trajectory, fgpgm, agm, rkg or vgm.", HOW)
-    ] = "odin",
+    method: Annotated[str, _option("--method", "NAME", f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.", HOW)] = "odin",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
     gamma: Annotated[str | None, _option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
     grid: Annotated[int | None, _option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,

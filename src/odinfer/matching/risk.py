@@ -8,9 +8,10 @@ is diagonalised once, so the γ terms are sums over e²/(w+γ) and log(w+γ).
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,25 +61,60 @@ class Normal(NamedTuple):
     g_phi: Array
 
 
-def mismatch_terms(w: Array, e: Array, gamma: Array) -> float:
-    """The mismatch e (K, M) of gradients against spreads w + γ, with the log-determinant; infinite where f is."""
-    spread = w + gamma[:, None]
-    if not np.isfinite(e).all():
-        return np.inf
-    total = float(np.vdot(e, e / spread) + np.log(spread).sum())
-    return total if np.isfinite(total) else np.inf
-
-
 @dataclass(frozen=True)
-class Risk:
-    """The risk of one problem with given hyperparameters."""
+class AnyRisk(ABC):
+    """What all forms of the risk have in common: the problem on its grids, and the terms with γ.
+
+    Attributes:
+        hypers: of the Gaussian processes, one per state.
+        blocks: the experiments on their grids.
+        t, u: user times (M,) and inputs (M, U) of all grid points.
+    """
 
     problem: Problem
     units: Units
     hypers: tuple[Hyperparameters, ...]
+    blocks: tuple[Any, ...]
+    t: Array
+    u: Array
+
+    @property
+    @abstractmethod
+    def w(self) -> Array:
+        """Variances of the mismatches (K, E), without γ."""
+
+    @abstractmethod
+    def state_terms(self, z: Array, phi: Array) -> float:
+        """The terms of R without γ: the prior of the states, the data, and −2 log p(θ)."""
+
+    @functools.cached_property
+    def z_bounds(self) -> tuple[Array, Array]:
+        low, high = self.problem.state_bounds
+        return self.units.standard(low), self.units.standard(high)
+
+    def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float:
+        """R at a point, given its mismatch e (K, E); γ is (K,). The paper's formula, without a factor ½."""
+        return self.state_terms(z, phi) + self.gamma_terms(e, gamma)
+
+    def gamma_terms(self, e: Array, gamma: Array) -> float:
+        """The terms of R with γ: the mismatch of gradients and the log-determinant; infinite where f is."""
+        spread = self.w + gamma[:, None]
+        if not np.isfinite(e).all():
+            return np.inf
+        total = float(np.vdot(e, e / spread) + np.log(spread).sum())
+        return total if np.isfinite(total) else np.inf
+
+    def gamma_gradient(self, e: Array, gamma: Array) -> Array:
+        """½ dR/dlog γ (K,)."""
+        spread = self.w + gamma[:, None]
+        return np.asarray(0.5 * gamma * (1.0 / spread - (e / spread) ** 2).sum(1))
+
+
+@dataclass(frozen=True)
+class Risk(AnyRisk):
+    """The risk of one problem with given hyperparameters, by dense matrices."""
+
     blocks: tuple[Block, ...]
-    t: Array  # (M,) user times of all grid points
-    u: Array  # (M, U)
 
     @classmethod
     def build(
@@ -108,11 +144,6 @@ class Risk:
         """Eigenvalues of A over all blocks (K, M)."""
         return np.concatenate([b.smoother.w for b in self.blocks], 1)
 
-    @functools.cached_property
-    def z_bounds(self) -> tuple[Array, Array]:
-        low, high = self.problem.state_bounds
-        return self.units.standard(low), self.units.standard(high)
-
     def linearise(self, z: Array, phi: Array) -> Linear:
         """The standardised field and its Jacobians at z (M, K), φ (F,)."""
         p = self.problem
@@ -128,10 +159,6 @@ class Risk:
                 parts.append((np.swapaxes(b.smoother.Q, 1, 2) @ fb - b.QtD @ zb)[..., 0])
         return np.concatenate(parts, 1)
 
-    def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float:
-        """R at a point, given its mismatch e (K, M); γ is (K,). The paper's formula, without a factor ½."""
-        return self.state_terms(z, phi) + self.gamma_terms(e, gamma)
-
     def state_terms(self, z: Array, phi: Array) -> float:
         """The terms of R without γ: the GP prior, the data, and −2 log p(θ)."""
         total = 0.0
@@ -141,10 +168,6 @@ class Risk:
             total += float(np.vdot(zb, (b.smoother.C_inv @ zb[..., None])[..., 0]) + np.vdot(b.weight * miss, miss))
         total += 2.0 * self.problem.prior_at(phi).value
         return total if np.isfinite(total) else np.inf
-
-    def gamma_terms(self, e: Array, gamma: Array) -> float:
-        """The terms of R with γ: the mismatch of gradients and the log-determinant."""
-        return mismatch_terms(self.w, e, gamma)
 
     def gradient(self, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]:
         """½ dR/dz (M, K), ½ dR/dφ (F,) and ½ dR/dlog γ (K,)."""
@@ -160,8 +183,7 @@ class Risk:
         gz += np.einsum("mk,mkj->mj", a, lin.fz)
         g_phi = np.einsum("mk,mkp->p", a, lin.fphi)
         g_phi = g_phi + self.problem.prior_at(phi).gradient
-        g_gamma = 0.5 * gamma * (1.0 / spread - (e / spread) ** 2).sum(1)
-        return gz, g_phi, g_gamma
+        return gz, g_phi, self.gamma_gradient(e, gamma)
 
     def normal(self, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> Normal:
         """Gauss–Newton normal equations for (z, φ) at fixed γ; unknowns of a block are state-major (K·N).

@@ -240,7 +240,7 @@ def _assembled(
         verdicts=verdicts,
         warnings=engine.notes,
         uncertainty=known,
-        workings=Workings(method.search, minima, reached if isinstance(reached, Maximum) else None),
+        workings=_kept(method, minima, reached),
         details={
             "starts": method.starts,
             "starts_agreeing": minima.agreeing,
@@ -260,6 +260,13 @@ def _misses(problem: Problem, x: Sequence[Array], ratio: Array) -> bool:
             total[k] += (r**2).sum()
     durbin_watson = steps / np.maximum(total, 1e-300)
     return bool(((ratio > _MISFIT) & (durbin_watson < _SMOOTH)).any())
+
+
+def _kept(method: Odin, minima: Minima, reached: Reached | None) -> Workings:
+    """What later steps can use, without the large operators of many states."""
+    if not isinstance(minima.engine, Dense):
+        return Workings()
+    return Workings(method.search, minima, reached if isinstance(reached, Maximum) else None)
 
 
 def _smoothed_only(engine: Engine) -> Solution:

@@ -39,6 +39,17 @@ class Normal:
     def is_known(self) -> NDArray[np.bool_]:
         return ~np.isnan(self.known)
 
+    def best(self, x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
+        """Variances (..., K) and the log-likelihood (...) of states x against observations y; see `Noise`."""
+        rss = squares(x, y)
+        return self.variance(rss), self.loglik(rss)
+
+    def whitened(self, x: Array, y: Array, variance: Array) -> tuple[Array, Array]:
+        """(x − y)/σ and 1/σ, zero where nothing was observed; see `Noise`."""
+        r = x - y
+        weight = np.where(np.isfinite(r), np.sqrt(1.0 / variance)[..., None, :], 0.0)
+        return np.nan_to_num(r) * weight, weight
+
     def variance(self, squares: Array) -> Array:
         """Variances (..., K): known, or those that make residuals with these sums of squares most likely."""
         return np.where(self.is_known, self.known**2, np.maximum(squares / self.count, self.floor))
@@ -48,8 +59,7 @@ class Normal:
         v = self.variance(squares) if variance is None else variance
         return np.asarray(-0.5 * (self.count * np.log(2 * np.pi * v) + squares / v).sum(-1))
 
-    @staticmethod
-    def draw(rng: np.random.Generator, x: Array, y: Array, sigma: Array, size: int) -> Array:
+    def draw(self, rng: np.random.Generator, x: Array, y: Array, sigma: Array, size: int) -> Array:
         """`size` sets of observations (size, N, K) of states x (..., N, K); missing where those in y (N, K) are."""
         return np.where(np.isfinite(y), x + sigma * rng.normal(size=(size, *y.shape)), np.nan)
 

@@ -38,7 +38,7 @@ class Batch:
         phi: free parameters (B, F).
         x0, Z: per experiment, initial values (B, K) and states at the stages (B, n, s, K).
         lins: per experiment, sensitivities.
-        rss: residual sums of squares (B, K).
+        noise: parameters of the noise (B, K), at their best where they are not known.
         value: the objective, −log-likelihood − log p(θ) at the best noise (B,); infinite where there is no trajectory.
     """
 
@@ -46,14 +46,14 @@ class Batch:
     x0: tuple[Array, ...]
     Z: tuple[Array, ...]
     lins: tuple[Condensed, ...]
-    rss: Array
+    noise: Array
     value: Array
 
     def take(self, index: Index) -> Batch:
         """Those at `index`."""
         return Batch(
             self.phi[index], tuple(v[index] for v in self.x0), tuple(v[index] for v in self.Z),
-            tuple(Condensed(*(v[index] for v in lin)) for lin in self.lins), self.rss[index], self.value[index],
+            tuple(Condensed(*(v[index] for v in lin)) for lin in self.lins), self.noise[index], self.value[index],
         )  # fmt: skip
 
     def put(self, index: Index, other: Batch) -> Batch:
@@ -70,7 +70,7 @@ class Batch:
         return Batch(
             merged(self.phi, other.phi), each(self.x0, other.x0), each(self.Z, other.Z),
             tuple(Condensed(*each(o, n)) for o, n in zip(self.lins, other.lins, strict=True)),
-            merged(self.rss, other.rss), merged(self.value, other.value),
+            merged(self.noise, other.noise), merged(self.value, other.value),
         )  # fmt: skip
 
 
@@ -131,10 +131,9 @@ class OnMeshes:
         nothing = np.empty(0)
         found = Batch(phi, x0, Z, lins, nothing, nothing)
         with np.errstate(over="ignore", invalid="ignore"):
-            rss = self.like.squares(self.states_at(found, self.like.t))
-            value = self.like.objective(rss, phi)
+            worth = self.like.judged(self.states_at(found, self.like.t), phi)
         solved = np.max([lin.violation for lin in lins], 0) <= _FEASIBLE
-        return replace(found, rss=rss, value=np.where(solved, value, np.inf))
+        return replace(found, noise=worth.noise, value=np.where(solved, worth.value, np.inf))
 
     def moved(self, batch: Batch, move: Array, most: int = 8) -> Batch:
         """The trajectories after a step (B, P) of the unknowns, by Newton from a first-order guess."""
@@ -170,7 +169,7 @@ class OnMeshes:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""
         at = [np.searchsorted(mesh, t) for mesh, t in zip(self.meshes, self.like.t, strict=True)]
         S = [lin.nodes[:, rows][..., :-1] for lin, rows in zip(batch.lins, at, strict=True)]
-        return self.like.normal(self.states_at(batch, self.like.t), S, batch.rss, batch.phi)
+        return self.like.normal(self.states_at(batch, self.like.t), S, batch.noise, batch.phi)
 
     def step(
         self, batch: Batch, H: Array, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None

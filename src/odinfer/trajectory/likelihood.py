@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import pushed_out
-from odinfer.noise.normal import Normal, squares
+from odinfer.noise import Noise, noise_of
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 
@@ -22,6 +23,20 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _NOISE_FLOOR = 1e-9  # smallest noise in units of the states' scales: exact data must not give an infinite likelihood
+
+
+class Judged(NamedTuple):
+    """What B trajectories are worth.
+
+    Attributes:
+        noise: parameters of the noise (B, K), at their best where they are not known.
+        loglik: log-likelihood (B,).
+        value: the objective −loglik − log p(θ) (B,); infinite where it is not finite.
+    """
+
+    noise: Array
+    loglik: Array
+    value: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +52,13 @@ class Likelihood:
     scale: Array
     y: tuple[Array, ...] = ()
     unknowns: Unknowns = field(init=False)
-    noise: Normal = field(init=False)
+    noise: Noise = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.y:
             object.__setattr__(self, "y", tuple(e.y[None] for e in self.problem.data.experiments))
         object.__setattr__(self, "unknowns", Unknowns(self.problem))
-        object.__setattr__(self, "noise", Normal.of(self.problem, (_NOISE_FLOOR * self.scale) ** 2))
+        object.__setattr__(self, "noise", noise_of(self.problem, (_NOISE_FLOOR * self.scale) ** 2))
 
     @property
     def t(self) -> list[Array]:
@@ -58,35 +73,30 @@ class Likelihood:
         """Of the trajectories at `index`."""
         return self if all(len(v) == 1 for v in self.y) else self.observing([v[index] for v in self.y])
 
-    def squares(self, x: Sequence[Array]) -> Array:
-        """Residual sums of squares (B, K) of states x (B, N, K) per experiment."""
-        return squares(x, self.y)
-
-    def objective(self, rss: Array, phi: Array) -> Array:
-        """−log-likelihood − log p(θ) (B,) at sums of squares (B, K) and φ (B, F); infinite where it is not finite."""
-        value = -self.noise.loglik(rss)
+    def judged(self, x: Sequence[Array], phi: Array) -> Judged:
+        """What states x (B, N, K) per experiment and φ (B, F) are worth."""
+        noise, loglik = self.noise.best(x, self.y)
+        value = -loglik
         if self.problem.penalty:
             value = value + np.array([self.problem.prior_at(p).value for p in phi])
-        return np.where(np.isfinite(value), value, np.inf)
+        return Judged(noise, loglik, np.where(np.isfinite(value), value, np.inf))
 
-    def normal(self, x: Sequence[Array], S: Sequence[Array], rss: Array, phi: Array) -> tuple[Array, Array]:
+    def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective.
 
         Args:
             x, S: per experiment, states (B, N, K) and their derivatives by its x0 and φ (B, N, K, K+F).
-            rss: sums of squares (B, K), which say how noisy each state is.
+            noise: the noise's own parameters (B, K).
             phi: (B, F).
         """
         B, P = len(phi), self.unknowns.size
         H, g = np.zeros((B, P, P)), np.zeros((B, P))
-        root = np.sqrt(1.0 / self.noise.variance(rss))[:, None]
         for e, (states, derivatives) in enumerate(zip(x, S, strict=True)):
-            r = states - self.y[e]
-            weight = np.where(np.isfinite(r), root, 0.0)
+            r, weight = self.noise.whitened(states, self.y[e], noise)
             J = (derivatives * weight[..., None]).reshape(B, -1, derivatives.shape[-1])
-            r, JT, own = (np.nan_to_num(r) * weight).reshape(B, -1, 1), np.swapaxes(J, 1, 2), self.unknowns.own(e)
+            JT, own = np.swapaxes(J, 1, 2), self.unknowns.own(e)
             H[:, own[:, None], own] += JT @ J
-            g[:, own] += (JT @ r)[..., 0]
+            g[:, own] += (JT @ r.reshape(B, -1, 1))[..., 0]
         if self.problem.penalty:
             of_phi = self.unknowns.of_phi
             for b, p in enumerate(phi):

@@ -18,7 +18,7 @@ from odinfer.matching.levenberg import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import CollocationPath, Condensed
-from odinfer.trajectory.likelihood import Likelihood
+from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,8 @@ class _Point:
     phi: Array
     paths: tuple[CollocationPath, ...]
     condensed: tuple[Condensed, ...]
-    rss: Array  # (1, K)
+    noise: Array  # (1, K)
+    loglik: float
     value: float
 
 
@@ -107,9 +108,8 @@ def refine(
             break
         point = better
     H, _ = _normal(like, point.paths, point.condensed, point.phi)
-    sigma = np.sqrt(like.noise.variance(point.rss))[0]
-    loglik = float(like.noise.loglik(point.rss)[0])
-    return Refined(point.phi, point.paths, point.condensed, sigma, loglik, point.value, H, iterations, converged)
+    sigma = np.sqrt(point.noise[0])
+    return Refined(point.phi, point.paths, point.condensed, sigma, point.loglik, point.value, H, iterations, converged)
 
 
 def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]) -> Refined | None:
@@ -154,8 +154,8 @@ def _moved(
     return tuple(p.moved(lin, u.x0(move, e), u.phi(move)) for e, (p, lin) in pairs)
 
 
-def _squares(like: Likelihood, paths: Sequence[CollocationPath]) -> Array:
-    return like.squares([p.at_mesh(t)[None] for p, t in zip(paths, like.t, strict=True)])
+def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Judged:
+    return like.judged([p.at_mesh(t)[None] for p, t in zip(paths, like.t, strict=True)], phi[None])
 
 
 def _normal(
@@ -167,7 +167,7 @@ def _normal(
         maps = lin.nodes[np.searchsorted(path.mesh, t)]
         x.append((path.at_mesh(t) + maps[..., -1])[None])
         S.append(maps[None, ..., :-1])
-    H, g = like.normal(x, S, _squares(like, paths), phi[None])
+    H, g = like.normal(x, S, _judged(like, paths, phi).noise, phi[None])
     return H[0], g[0]
 
 
@@ -181,9 +181,9 @@ def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
     for _ in range(most):
         lins, violation = _condense(like, paths, phi)
         if violation <= _FEASIBLE:
-            rss = _squares(like, paths)
-            value = float(like.objective(rss, phi[None])[0])
-            return _Point(phi, paths, lins, rss, value) if np.isfinite(value) else None
+            worth = _judged(like, paths, phi)
+            point = _Point(phi, paths, lins, worth.noise, float(worth.loglik[0]), float(worth.value[0]))
+            return point if np.isfinite(point.value) else None
         if not np.isfinite(violation) or violation > 1e6 or violation > 100.0 * previous:
             return None
         previous = violation

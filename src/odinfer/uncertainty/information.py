@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import ACCURATE, Refined
-from odinfer.uncertainty.small_sample import corrected, threshold
+from odinfer.uncertainty.small_sample import Corrected, corrected, threshold
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Information:
+class Information(Corrected):
     """The inverse of the information on the unknowns u = (x0 of every experiment, φ), P of them.
 
     Noise variances that are not known are estimated by their residuals, with as many degrees of freedom as the
@@ -23,23 +23,9 @@ class Information:
     freedom, and the covariance grows, since the weights of the states are estimates too (Kenward and Roger).
 
     Attributes:
-        covariance: (P, P), without the directions that are flat.
-        plain: the same as if the noise were known.
-        parts: (K, P, P), the share of each state's noise in `plain`.
-        freedom: degrees of freedom (K,) of the noise variances, infinite where they are known.
-        sigma: noise standard deviations (K,), corrected for the fitted unknowns.
-        flat: directions (P, ·) in which the data say nothing.
-        count: observations per degree of freedom.
         accuracy: to which trajectories are computed (K,), which no band should be narrower than.
     """
 
-    covariance: Array
-    plain: Array
-    parts: Array
-    freedom: Array
-    sigma: Array
-    flat: Array
-    count: float
     accuracy: Array
 
     def spread(self, a: Array) -> tuple[Array, Array]:
@@ -71,4 +57,4 @@ def information(like: Likelihood, refined: Refined) -> Information:
     prior = np.zeros((u.size, u.size))
     prior[u.of_phi, u.of_phi] = like.problem.prior_at(refined.phi).curvature
     found = corrected(M, refined.sigma**2, like.noise.is_known, like.noise.count, prior)
-    return Information(*found, ACCURATE * like.scale)
+    return Information(**vars(found), accuracy=ACCURATE * like.scale)

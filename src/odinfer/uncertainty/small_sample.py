@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,8 +36,19 @@ def threshold(freedom: ArrayLike, count: float, level: float) -> Array:
     return np.asarray(np.where(np.isfinite(freedom), count * safe * np.log1p(q**2 / safe), q**2))
 
 
-class Corrected(NamedTuple):
-    """What `odinfer.uncertainty.information.Information` takes from the correction, in its order; explained there."""
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """Covariances of P unknowns, corrected for noise that is estimated.
+
+    Attributes:
+        covariance: (P, P), without the directions that are flat.
+        plain: the same as if the noise were known.
+        parts: (K, P, P), the share of each state's noise in `plain`.
+        freedom: degrees of freedom (K,) of the noise variances, infinite where they are known.
+        sigma: noise standard deviations (K,), corrected for the fitted unknowns.
+        flat: directions (P, ·) in which the data say nothing.
+        count: observations per degree of freedom.
+    """
 
     covariance: Array
     plain: Array
@@ -45,7 +56,7 @@ class Corrected(NamedTuple):
     freedom: Array
     sigma: Array
     flat: Array
-    per_freedom: float
+    count: float
 
 
 def corrected(M: Array, v: Array, known: NDArray[np.bool_], n: ArrayLike, prior: Array) -> Corrected:

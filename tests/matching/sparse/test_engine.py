@@ -1,153 +1,21 @@
-"""Many states: the same risk, Hessian and minimum as the dense algebra, at a cost that grows with their number."""
+"""The sparse engine: the same minimum and starts as the dense algebra, bounds, and when it is chosen."""
 
 import numpy as np
 import pytest
 
 import odinfer as od
+from matching.sparse.many_states import dense_twin, diffusion, lorenz, sparse_risk
 from odinfer._jax import jnp
 from odinfer.matching import starts
 from odinfer.matching.gamma import GammaRule
 from odinfer.matching.lbfgsb import lbfgsb
 from odinfer.matching.minimise import gauss_newton
-from odinfer.matching.risk import Risk
-from odinfer.matching.sparse.engine import sparse_field
-from odinfer.matching.sparse.krylov import Krylov, NormalEquations, Preconditioner, solve
-from odinfer.matching.sparse.risk import SparseRisk
-from odinfer.smoothing.operators import Smoother
+from odinfer.matching.sparse.engine import NO_BANDS, sparse_field
+from odinfer.matching.sparse.krylov import Krylov
 from odinfer.smoothing.smooth import smooth_states
 from odinfer.smoothing.units import Units
 
 RULE = GammaRule((1e-6, 1e3))
-
-
-def lorenz(K, seed=11, times=26) -> od.Problem:
-    system = od.systems.lorenz96(K)
-    return od.Problem(system.model, system.sample(1.0, seed, np.linspace(0.0, 2.5, times)))
-
-
-def diffusion(K=12, gaps=False, **known) -> od.Problem:
-    """Diffusion with decay on a ring, two experiments; with gaps in the data if asked for."""
-
-    def field(t, x, theta):
-        return theta[0] * (jnp.roll(x, 1) - 2 * x + jnp.roll(x, -1)) - theta[1] * x**2
-
-    model = od.Model(field, [f"c{k}" for k in range(K)], ["D", "r"], name="ring")
-    rng, sets = np.random.default_rng(3), []
-    for n in (15, 12):
-        t = np.linspace(0.0, 2.0, n)
-        x = od.simulate(model, [0.8, 0.3], 1.0 + rng.uniform(0, 3, K), t)
-        y = x + 0.05 * rng.normal(size=x.shape)
-        if gaps:
-            y[rng.uniform(size=y.shape) < 0.1] = np.nan
-        sets.append(od.Data(t, y, states=model.states))
-    return od.Problem(model, od.Data.join(dict(zip("ab", sets, strict=True))), **known)
-
-
-def sparse_risk(problem, grid=1, temper=2.0) -> SparseRisk:
-    risk = od.Odin(kernel="matern52", grid=grid, temper=temper, algebra="sparse", jitter=1e-4).risk(problem)
-    assert isinstance(risk, SparseRisk)
-    return risk
-
-
-def dense_twin(risk: SparseRisk) -> Risk:
-    """The same operators written out state by state, for the dense algebra."""
-    grids, K = [], len(risk.v)
-    for b in risk.blocks:
-        N = len(b.y)
-        C_inv, D, Q, w = (np.empty((K, N, N)) for _ in range(4))
-        for g in b.groups:
-            for k in g.members:
-                C_inv[k], D[k], Q[k], w[k] = g.prior / risk.v[k], g.T.T @ g.S, g.T.T, g.w * risk.v[k]
-        y = np.where(b.weight > 0, b.y, np.nan)
-        grids.append((risk.t[b.rows], y.T, Smoother(b.mean.T, C_inv, D, Q, w[:, 0])))
-    return Risk.build(risk.problem, risk.units, risk.hypers, grids)
-
-
-@pytest.fixture(
-    scope="module",
-    params=[lambda: lorenz(10), diffusion, lambda: diffusion(gaps=True, prior={"D": ("normal", 1.0, 0.5)})],
-    ids=["lorenz", "diffusion", "diffusion with gaps and a prior"],
-)
-def both(request) -> tuple[SparseRisk, Risk]:
-    risk = sparse_risk(request.param(), grid=2)
-    return risk, dense_twin(risk)
-
-
-def somewhere(risk, seed=0):
-    rng = np.random.default_rng(seed)
-    z = risk.mean + 0.1 * rng.normal(size=risk.mean.shape)
-    phi = np.abs(rng.normal(size=len(risk.problem.free))) + 0.5
-    return z, phi, np.exp(rng.uniform(-8, 1, len(risk.v)))
-
-
-def test_risk_and_gradient_are_those_of_the_dense_algebra(both):
-    risk, dense = both
-    z, phi, gamma = somewhere(risk)
-    np.testing.assert_allclose(risk.mean, dense.mean)
-    parts = []
-    for r in both:
-        lin = r.linearise(z, phi)
-        e = r.mismatch(z, lin.f)
-        parts.append((r.value(z, e, gamma, phi), *r.gradient(z, lin, e, gamma, phi)))
-    for mine, right in zip(*parts, strict=True):
-        np.testing.assert_allclose(mine, right, rtol=1e-8, atol=1e-8 * np.abs(right).max())
-
-
-def test_the_hessian_is_the_dense_one_and_the_preconditioner_inverts_its_blocks(both):
-    risk, dense = both
-    z, phi, gamma = somewhere(risk)
-    lin, dense_lin = risk.linearise(z, phi), dense.linearise(z, phi)
-    right = dense.normal(z, dense_lin, dense.mismatch(z, dense_lin.f), gamma, phi)
-    normal = NormalEquations.at(risk, lin, gamma, phi)
-    rng = np.random.default_rng(1)
-    dz, dphi = rng.normal(size=z.shape), rng.normal(size=phi.shape)
-    hz, hphi = normal.times(dz, dphi)
-    total = right.H_phi @ dphi
-    for b, H, border in zip(dense.blocks, right.H, right.border, strict=True):
-        own = dz[b.rows].T.ravel()
-        expected = (H @ own + border @ dphi).reshape(b.y.shape).T
-        np.testing.assert_allclose(hz[b.rows], expected, rtol=1e-7, atol=1e-9 * np.abs(expected).max())
-        total = total + border.T @ own
-    np.testing.assert_allclose(hphi, total, rtol=1e-7)
-    np.testing.assert_allclose(normal.phi_block().toarray(), right.H_phi, rtol=1e-8)
-    # γ is rounded in the preconditioner: at round values it is exact.
-    gamma = np.exp(0.5 * np.round(2 * np.log(gamma / risk.v))) * risk.v
-    right = dense.normal(z, dense_lin, dense.mismatch(z, dense_lin.f), gamma, phi)
-    p = Preconditioner(NormalEquations.at(risk, lin, gamma, phi), 0.0)
-    solved, _ = p.solve(dz, dphi)
-    for b, H in zip(dense.blocks, right.H, strict=True):
-        K, N = b.y.shape
-        for k in range(K):
-            block = H[k * N : (k + 1) * N, k * N : (k + 1) * N]
-            expected = np.linalg.solve(block, dz[b.rows, k])
-            np.testing.assert_allclose(solved[b.rows, k], expected, atol=2e-3 * np.abs(expected).max())
-            np.testing.assert_allclose(p.diagonal[b.rows, k], np.diag(block), rtol=1e-8)
-
-
-def test_conjugate_gradients_solve_the_damped_equations(both):
-    risk, _ = both
-    z, phi, gamma = somewhere(risk)
-    normal = NormalEquations.at(risk, risk.linearise(z, phi), gamma, phi)
-    p = Preconditioner(normal, 0.1)
-    rng = np.random.default_rng(2)
-    rz, rphi = rng.normal(size=z.shape), rng.normal(size=phi.shape)
-    dz, dphi, _ = solve(normal, p, 0.1, rz.copy(), rphi.copy(), 1e-9, 2000)
-    hz, hphi = normal.times(dz, dphi)
-    np.testing.assert_allclose(hz + 0.1 * p.diagonal * dz, rz, atol=1e-4 * np.abs(rz).max())
-    np.testing.assert_allclose(hphi + 0.1 * p.phi_diagonal * dphi, rphi, atol=1e-4 * np.abs(rphi).max())
-
-
-@pytest.mark.parametrize("problem", [lambda: lorenz(10), lambda: lorenz(20, times=16), diffusion])
-def test_the_minimum_is_that_of_the_dense_algebra(problem):
-    risk = sparse_risk(problem())
-    dense, phi = dense_twin(risk), np.full(len(risk.problem.free), 1.0)
-    rule = GammaRule(fixed=1e-3)  # with γ learned there may be several minima
-    right = gauss_newton(dense, risk.mean, phi, rule, tolerance=1e-11)
-    found = gauss_newton(risk, risk.mean, phi, rule, tolerance=1e-11, steps=Krylov(1e-3, 300))
-    assert found.converged
-    assert found.risk == pytest.approx(right.risk, rel=1e-6)
-    np.testing.assert_allclose(found.phi, right.phi, rtol=1e-4)
-    np.testing.assert_allclose(found.z, right.z, atol=1e-3)
 
 
 def test_learned_gammas_lead_to_no_higher_a_risk_than_the_dense_algebra():
@@ -205,7 +73,7 @@ def test_snapped_hyperparameters_lose_little_evidence():
     problem = lorenz(30, times=51)
     units = Units.of(problem)
     free = smooth_states(problem, units, "matern52", weak_prior=True)
-    snapped = smooth_states(problem, units, "matern52", weak_prior=True, snapped=True)
+    snapped = smooth_states(problem, units, "matern52", weak_prior=True, on_grid=True)
     assert len({h.shape for h in snapped}) < 12 < len({h.shape for h in free})
     loss = np.array([a.evidence - b.evidence for a, b in zip(free, snapped, strict=True)])
     assert loss.max() < 0.5
@@ -215,3 +83,32 @@ def test_snapped_hyperparameters_lose_little_evidence():
 def test_an_unknown_algebra_is_refused():
     with pytest.raises(od.InputError, match="did you mean 'sparse'"):
         od.Odin(algebra="sparce")
+
+
+def test_curves_go_through_the_solution_with_its_slopes_and_claim_no_bands():
+    problem = diffusion()
+    risk = sparse_risk(problem)
+    s = risk.minimise(risk.mean, np.ones(2), RULE)
+    curves, matches = risk.curves(s), risk.gradients(s)
+    for i, (curve, match, b) in enumerate(zip(curves, matches, risk.blocks, strict=True)):
+        t = risk.t[b.rows]
+        x, slope, sd = curve.at(t)
+        right = problem.model.evaluate(t, risk.units.user(s.z[b.rows]), problem.theta(s.phi), problem.inputs_at(i, t))
+        np.testing.assert_allclose(x, risk.units.user(s.z[b.rows]))
+        np.testing.assert_allclose(slope, right, atol=1e-9)
+        np.testing.assert_allclose(match.f, right, atol=1e-9)
+        assert np.isnan(sd).all()
+    assert risk.notes == (NO_BANDS,)
+
+
+def test_slopes_of_the_means_and_their_deviations_are_those_of_the_dense_matrices():
+    risk = sparse_risk(diffusion())
+    dense = dense_twin(risk)
+    s = risk.minimise(risk.mean, np.ones(2), RULE)
+    for match, curve, b in zip(risk.gradients(s), risk.mean_curves(), dense.blocks, strict=True):
+        m, rate = b.smoother, risk.units.rate
+        D_z, D_mean = ((m.D @ z.T[..., None])[..., 0].T * rate for z in (s.z[b.rows], m.mean.T))
+        A = (m.Q * m.w[:, None]) @ np.swapaxes(m.Q, 1, 2)
+        np.testing.assert_allclose(match.gp, D_z, atol=1e-8 * np.abs(D_z).max())
+        np.testing.assert_allclose(match.sd, np.sqrt(np.einsum("knn->nk", A)) * rate, rtol=1e-8)
+        np.testing.assert_allclose(curve.at(risk.t[b.rows])[1], D_mean, atol=1e-8 * np.abs(D_mean).max())

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.risk import mismatch_terms
+from odinfer.matching.risk import AnyRisk
 from odinfer.matching.sparse.field import SparseField
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.evidence import Hyperparameters
@@ -69,15 +69,10 @@ class SparseLinear(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SparseRisk:
+class SparseRisk(AnyRisk):
     """The risk of one problem with given hyperparameters, for many states."""
 
-    problem: Problem
-    units: Units
-    hypers: tuple[Hyperparameters, ...]
     blocks: tuple[SparseBlock, ...]
-    t: Array  # (M,) user times of all grid points
-    u: Array  # (M, U)
     field: SparseField
     v: Array  # (K,) variances: they scale each state's prior and w
 
@@ -117,11 +112,6 @@ class SparseRisk:
                 w[g.members, b.mismatches] = self.v[g.members, None] * g.w
         return w
 
-    @functools.cached_property
-    def z_bounds(self) -> tuple[Array, Array]:
-        low, high = self.problem.state_bounds
-        return self.units.standard(low), self.units.standard(high)
-
     def linearise(self, z: Array, phi: Array) -> SparseLinear:
         """The standardised field and its sparse Jacobians at z (M, K), φ (F,)."""
         p = self.problem
@@ -136,10 +126,6 @@ class SparseRisk:
             parts = [b.apply("T", f[b.rows]) - b.apply("S", z[b.rows]) for b in self.blocks]
         return np.ascontiguousarray(np.concatenate(parts).T)
 
-    def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float:
-        """R at a point, given its mismatch e (K, E); γ is (K,)."""
-        return self.state_terms(z, phi) + self.gamma_terms(e, gamma)
-
     def state_terms(self, z: Array, phi: Array) -> float:
         """The terms of R without γ: the prior of the states, the data, and −2 log p(θ)."""
         total = 0.0
@@ -151,10 +137,6 @@ class SparseRisk:
                 total += float(np.vdot(zb / self.v, b.apply("prior", zb)))
         total += 2.0 * self.problem.prior_at(phi).value
         return total if np.isfinite(total) else np.inf
-
-    def gamma_terms(self, e: Array, gamma: Array) -> float:
-        """The terms of R with γ: the mismatch of gradients and the log-determinant."""
-        return mismatch_terms(self.w, e, gamma)
 
     def gradient(self, z: Array, lin: SparseLinear, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]:
         """½ dR/dz (M, K), ½ dR/dφ (F,) and ½ dR/dlog γ (K,)."""
@@ -169,5 +151,4 @@ class SparseRisk:
         gz += (lin.fz.T @ a.ravel()).reshape(z.shape)
         g_phi = np.asarray(lin.fphi.T @ a.ravel())
         g_phi = g_phi + self.problem.prior_at(phi).gradient
-        g_gamma = 0.5 * gamma * (1.0 / spread - (e / spread) ** 2).sum(1)
-        return gz, g_phi, g_gamma
+        return gz, g_phi, self.gamma_gradient(e, gamma)
