@@ -2,10 +2,18 @@
 
 Let w(q) be twice the fall of the log-likelihood, maximised over everything else while a quantity is held at q. Near
 the maximum w(q) ≈ ((q − q̂)/sd)², so the root of w grows linearly with the distance: where it is a share r of the root
-of what is wanted, the end is about 1/r times as far. Each round therefore
-  1. goes along the ridge of the likelihood to a distance `reach`: one Gauss–Newton step with the quantity held,
-  2. subtracts from the fall what another such step would still gain back (`rough` if that is too much to trust),
-  3. takes distance/r as the next reach, kept inside the bracket of what is known to be inside and outside.
+of what is wanted, the end is about 1/r times as far. There are two ways to an end, and a check in between:
+
+- `_quick`, enough for most. Each round goes along the ridge of the likelihood to a distance `reach` by one Gauss–Newton
+  step with the quantity held; subtracts from the fall what another such step would still gain back (`rough` if that is
+  too much to trust); and takes distance/r as the next reach, kept inside the bracket of what is known to be inside and
+  outside.
+- The likelihood is then maximised anew with the quantity held at the supposed end: if it has not fallen there by what
+  is wanted, or has fallen by more at a supposed limit, it was no end.
+- `_followed`, for these. From the maximum outwards, every point is maximised before the next step is taken, steps
+  being short enough for the root of the fall to grow by a third of what is wanted at most. A quantity is unlimited only
+  if the likelihood, maximised far out, says so.
+
 Many quantities, each with a trajectory of its own, are followed side by side.
 """
 
@@ -25,6 +33,9 @@ Array = NDArray[np.float64]
 
 _DAMPING = 1e-6  # of the steps along the ridge
 _STILL = 1e-10  # and of those that only ask what is left to gain
+# Followed from point to point: growth of the root of the fall that a step aims at and may have at most, steps at
+# most, the share of the way to the next point below which the ridge is taken to end, and what a maximum may still gain.
+_AIM, _GROWTH, _POINTS, _SHORTEST, _LEFT = 0.35, 0.6, 80, 1e-4, 0.02
 
 
 @dataclass(frozen=True)
@@ -93,8 +104,13 @@ class Wanted(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """Values (B,), infinite where the likelihood does not fall so far on the way to an infinite limit; the trajectories
-    there; and those that did not settle."""
+    """Where the ends are.
+
+    Attributes:
+        values: (B,), infinite where the likelihood does not fall so far on the way to an infinite limit.
+        batch: the trajectories there, or where the way to them was given up.
+        lost: those whose way was given up before an end or a limit; their values are the furthest points reached.
+    """
 
     values: Array
     batch: Batch
@@ -112,15 +128,104 @@ class _Round(NamedTuple):
     ratio: Array
 
 
-def find_ends(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25, tolerance: float = 0.05) -> Ends:
+def find_ends(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.05) -> Ends:
     """Where the profile likelihood of a held quantity has fallen by half of `wanted.fall`.
 
     Args:
         best: B copies of the maximum.
         held: the quantity of each.
-        most: rounds.
         tolerance: of the fall, relative to what is wanted.
     """
+    found = _quick(on, best, held, wanted, tolerance=tolerance)
+    goal = np.where(np.isfinite(found.values), found.values, wanted.limit)
+    settled = np.isfinite(goal) & np.isfinite(found.batch.value)
+    settled[found.lost] = False
+    exact = on.maximise(found.batch, held, np.where(settled, goal, held.value(found.batch)))
+    ratio, left = _fall(on, exact, held, wanted, best)
+    there = np.abs(held.value(exact) - goal) <= 1e-6 * (np.abs(goal) + np.abs(goal - held.value(best)))
+    end = np.abs(ratio**2 - 1.0) <= 2.0 * tolerance
+    limit = (goal == wanted.limit) & (ratio <= 1.0)
+    sure = settled & there & (left <= _LEFT) & (end | limit) | (held.value(best) == wanted.limit)
+    wrong = np.flatnonzero(~sure)
+    if not len(wrong):
+        return Ends(found.values, exact, wrong)
+    some = Wanted(*(v[wrong] for v in wanted))
+    again = _followed(on.take(wrong), best.take(wrong), held.take(wrong), some, tolerance)
+    values = found.values.copy()
+    values[wrong] = again.values
+    return Ends(values, exact.put(wrong, again.batch), wrong[again.lost])
+
+
+def _fall(on: OnMeshes, batch: Batch, held: Held, wanted: Wanted, best: Batch) -> tuple[Array, Array]:
+    """The root of the fall as a share of what is wanted (B,), and what is still to be gained, in units of it (B,)."""
+    size = len(batch.value)
+    H, g = on.normal(batch)
+    with np.errstate(invalid="ignore", over="ignore"):
+        _, gain = on.step(batch, H, g, np.full(size, _STILL), held.gradient(batch), np.zeros(size))
+        fall = 2.0 * (batch.value - best.value[0])
+    fine = np.isfinite(fall)
+    return np.where(fine, np.sqrt(np.maximum(fall, 0.0) / wanted.fall), np.inf), np.where(
+        fine & np.isfinite(gain), 2.0 * gain / wanted.fall, np.inf
+    )
+
+
+def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float) -> Ends:
+    """The ends by way of maxima from point to point."""
+    start, side = held.value(best), wanted.side
+    room = np.abs(wanted.limit - start)
+    with np.errstate(invalid="ignore"):
+        known = np.isfinite(wanted.sd) & (wanted.sd > 0)
+        step = np.where(known, _AIM * wanted.sd * np.sqrt(wanted.fall), 0.1 * (1e-3 + np.abs(start)))
+    at, root = np.zeros(len(side)), np.zeros(len(side))  # the furthest maximum inside, and the root of its fall
+    outer, outer_root = np.full(len(side), np.inf), np.full(len(side), np.inf)
+    found, now, active, lost = start.copy(), best, np.flatnonzero(room > 0), []
+    for _ in range(_POINTS):
+        if not len(active):
+            break
+        reach = np.minimum(at + step, np.minimum(room, outer))[active]
+        part, own, quantity = on.take(active), now.take(active), held.take(active)
+        some = Wanted(*(v[active] for v in wanted))
+        trial = _at(part, own, quantity, start[active] + some.side * reach)
+        ratio, left = _fall(part, trial, quantity, some, best)
+        short = np.abs(quantity.value(trial) - start[active] - some.side * reach) > 1e-6 * reach
+        good = np.isfinite(ratio) & (left <= _LEFT) & ~short
+        # A fall that jumps has left the ridge.
+        good &= (ratio - root[active] <= _GROWTH) | (reach - at[active] <= _SHORTEST * (at[active] + step[active]))
+        close, inside = good & (np.abs(ratio**2 - 1.0) <= tolerance), good & (ratio < 1.0)
+        limit = inside & (reach >= room[active])
+        over = good & ~close & ~inside
+        moved = active[inside | close]
+        now = now.put(moved, trial.take(np.flatnonzero(inside | close)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pace = (reach - at[active]) / (ratio - root[active])  # of the quantity per growth of the root
+            ahead = np.where(np.isfinite(outer[active]), _GROWTH, _AIM)
+            longer = np.where(pace > 0, np.minimum(ahead, 1.0 - ratio) * pace, np.inf)
+            between = (1.0 - root[active]) * pace
+        width = reach - at[active]
+        longer = np.clip(longer, 0.3 * width, 3.0 * width)
+        at[moved], root[moved] = reach[inside | close], ratio[inside | close]
+        outer[active[over]], outer_root[active[over]] = reach[over], ratio[over]
+        step[active] = np.where(inside, longer, np.where(over, np.clip(between, 0.1 * width, 0.9 * width), 0.4 * width))
+        found[active[close]] = (start[active] + some.side * reach)[close]
+        found[active[limit]] = np.where(np.isfinite(some.limit), some.limit, some.side * np.inf)[limit]
+        stuck = ~good & (width <= _SHORTEST * (at[active] + 1e-3 * (1e-3 + np.abs(start[active]))))
+        found[active[stuck]] = (start + side * at)[active[stuck]]
+        lost += active[stuck].tolist()
+        active = active[~close & ~limit & ~stuck]
+    found[active] = (start + side * at)[active]
+    return Ends(found, now, np.array([*lost, *active.tolist()], dtype=np.int64))
+
+
+def _at(on: OnMeshes, now: Batch, held: Held, goal: Array) -> Batch:
+    """Maxima with the quantity held at a goal, from maxima with it held nearby."""
+    H, g = on.normal(now)
+    a = held.gradient(now)
+    move, _ = on.step(now, H, g, np.full(len(goal), _DAMPING), a, goal - held.value(now))
+    return on.maximise(on.moved(now, move), held, goal, tolerance=1e-5)
+
+
+def _quick(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25, tolerance: float = 0.05) -> Ends:
+    """The ends by one Gauss–Newton step a round."""
     start, side = held.value(best), wanted.side
     room = np.abs(wanted.limit - start)
     with np.errstate(invalid="ignore"):

@@ -92,6 +92,8 @@ def _flat(u: Unknowns, phi: Array, info: Information) -> tuple[list[str], set[in
         sd, freedom = info.spread(gradient)
         size = 1.0 if named is _product else np.abs(powers @ theta)
         errors = 100.0 * quantile(freedom, CONFIDENCE) * sd / size
+        if not np.isfinite(errors).all():
+            continue
         told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
         verb = "is" if len(told) == 1 else "are"
         said = f"only {listed(told)} {verb} determined by these data, not {listed(names)} themselves"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.uncertainty.ends import HeldParameter, HeldState, Wanted, find_ends
 from odinfer.uncertainty.identifiability import notes
@@ -27,7 +29,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     """Of the free parameters, with their covariance and what the data cannot determine."""
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
     u = maximum.like.unknowns
-    low, high, there = parameter_ends(maximum, level)
+    low, high, there, lost = parameter_ends(maximum, level)
     sd, freedom = info.spread(u.unit(u.phi_index))
     C = info.covariance[u.of_phi, u.of_phi].copy()
     C[np.isinf(sd), np.isinf(sd)] = np.inf
@@ -36,8 +38,18 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
     low, high = (np.clip(v, limits[:, 0], limits[:, 1]) for v in ends)
     log = tuple(n for n, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
-    said = notes(u, phi, info, low, high, there)
+    said = (*notes(u, phi, info, low, high, there), *_given_up(problem, there, lost))
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said)
+
+
+def _given_up(problem: Problem, there: Array, lost: Index) -> Iterator[str]:
+    """Sentences on ends that were not reached, places in (lower ends, upper ends) of all parameters."""
+    F = len(problem.free)
+    for i in lost.tolist():
+        value = problem.theta(there[i])[problem.free_index][i % F]
+        where = "below" if i < F else "above"
+        name = problem.free[i % F]
+        yield f"the likelihood could not be followed to values of {name} {where} {value:.3g}; it may go on"
 
 
 def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
@@ -50,8 +62,11 @@ def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]
     return np.where(side < 0, np.maximum(bound, away), np.minimum(bound, away)), bound
 
 
-def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array]:
-    """Lower and upper ends (F,) of the free parameters' likelihood intervals, and all of φ at each (2F, F)."""
+def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array, Index]:
+    """Lower and upper ends (F,) of the free parameters' likelihood intervals, and all of φ at each (2F, F).
+
+    Also the places among the 2F ends that could not be reached: they count as open.
+    """
     like, refined, info = maximum.like, maximum.refined, maximum.info
     F = len(refined.phi)
     both, side = np.tile(np.arange(F), 2), np.repeat([-1.0, 1.0], F)
@@ -63,10 +78,10 @@ def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array]
     # Where the likelihood does not change at all there is no way to follow: any value will do.
     blind = np.isinf(sd)
     limit = np.where(blind, refined.phi[both], limit)
-    found, there, _ = find_ends(on, best, held, Wanted(side, info.fall(a, level), sd, limit))
-    open_ = ((found == limit) & (limit != bound)) | blind
+    found, there, lost = find_ends(on, best, held, Wanted(side, info.fall(a, level), sd, limit))
+    open_ = ((found == limit) & (limit != bound)) | blind | np.isin(np.arange(2 * F), lost)
     found = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found)
-    return found[:F], found[F:], there.phi
+    return found[:F], found[F:], there.phi, lost
 
 
 def state_ends(maximum: Maximum, level: float, e: int, node: Index) -> tuple[Array, Array]:

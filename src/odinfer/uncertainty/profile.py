@@ -39,18 +39,17 @@ def profile(maximum: Maximum, name: str) -> Profile:
     a = held.gradient(best)
     freedom, fall = info.spread(a[:1])[1][0], info.fall(a, CONFIDENCE)
     limit, _ = far_from(maximum, index, side)
-    reached = find_ends(on, best, held, Wanted(side, fall * shares**2, info.spread(a)[0], limit)).batch
-    exact = on.maximise(reached, held, held.value(reached))
+    exact = find_ends(on, best, held, Wanted(side, fall * shares**2, info.spread(a)[0], limit)).batch
     values, lost = held.value(exact), exact.value - refined.objective
     good = np.isfinite(exact.value) & (side * (values - refined.phi[j]) > 0)
     values, lost = np.append(values[good], refined.phi[j]), np.append(lost[good], 0.0)
-    order = np.argsort(values)
+    values, order = np.unique(values, return_index=True)
     estimate = float(refined.phi[j])
     if problem.is_log[j]:
         values, estimate = np.exp(values), float(np.exp(estimate))
     # The threshold of a profile is that of its own noise, times what the covariance grew by.
     grown = float(fall[0] / threshold(freedom, info.count, CONFIDENCE))
     return Profile(
-        name, estimate, values[order], -np.maximum(lost[order], 0.0), problem.limits(name), float(freedom),
+        name, estimate, values, -np.maximum(lost[order], 0.0), problem.limits(name), float(freedom),
         info.count * grown,
     )  # fmt: skip
