@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt
 from odinfer.matching.risk import Risk
+from odinfer.matching.scales import natural_scales
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -17,10 +18,11 @@ Array = NDArray[np.float64]
 def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     """Random φ (count, F): |N(0, 1)| as in the paper, later ones over several magnitudes and both signs.
 
-    A start the user gave is the first for its parameter; the later draws scatter around it.
+    All in units of the scales that data and equations imply. A start the user gave is the first for its parameter; the
+    later draws scatter around it.
     """
-    F = len(problem.free)
-    theta = np.abs(rng.normal(size=(count, F)))
+    F, natural = len(problem.free), natural_scales(problem)[problem.free_index]
+    theta = np.abs(rng.normal(size=(count, F))) * natural
     late = ~_early(count)
     theta *= np.where(late[:, None], 10.0 ** rng.uniform(-2, 2, size=(count, F)), 1.0)
     for j, name in enumerate(problem.free):
@@ -32,10 +34,11 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
         elif low < 0:
             theta[late, j] *= rng.choice([-1.0, 1.0], size=int(late.sum()))
         outside = (theta[:, j] < low) | (theta[:, j] > high)
-        a, b = max(low, -1e3), min(high, 1e3)
-        if low >= 1e3:  # the bounds lie far from zero
+        far = 1e3 * natural[j]
+        a, b = max(low, -far), min(high, far)
+        if low >= far:  # the bounds lie far from zero
             a, b = low, min(high, 2.0 * low)
-        elif high <= -1e3:
+        elif high <= -far:
             a, b = max(low, 2.0 * high), high
         inside = np.exp(rng.uniform(np.log(a), np.log(b), count)) if a > 0 else rng.uniform(a, b, count)
         theta[:, j] = np.where(outside, inside, theta[:, j])
@@ -158,10 +161,13 @@ def pulled_back(problem: Problem, phi: Array) -> list[Array]:
     """
     theta = problem.theta(phi)
     free = theta[problem.free_index]
-    far = np.abs(free) > 30.0 * np.maximum(1.0, [abs(problem.start.get(p, 1.0)) for p in problem.free])
-    if far.sum() < 2:
+    natural = natural_scales(problem)[problem.free_index]
+    usual = np.array([abs(problem.start.get(p, s)) for p, s in zip(problem.free, natural, strict=True)])
+    units = np.abs(free) / natural
+    far = np.abs(free) > 30.0 * np.maximum(natural, usual)
+    if not far.any():
         return []
-    mean = np.exp(np.log(np.abs(free[far])).mean())
+    mean = np.exp(np.log(units[far]).mean())
     found = []
     for size in (1.0, 0.1):
         near = theta.copy()

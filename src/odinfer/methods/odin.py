@@ -41,6 +41,7 @@ CONTRADICTS_ABOVE = 0.1
 _MISFIT, _SMOOTH = 4.0, 0.8
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum.
 _CONVINCING = 1.15
+_TRIES = 5  # random θ that trajectories start from where nothing else has led to a convincing one
 
 
 @dataclass(frozen=True)
@@ -153,25 +154,38 @@ class Odin:
         return self._refined(minima, seed)
 
     def _refined(self, minima: Minima, seed: int) -> Maximum | None:
-        """From all minima, and from those of a finer grid if the best trajectory is not convincing."""
+        """From all minima; if the best trajectory is not convincing from those of a finer grid, then from random θ."""
         engine, problem = minima.engine, minima.engine.problem
+        scatter = _CONVINCING * noise(engine.units, engine.hypers)
         best = _best_from(engine, minima.solutions)
-        enough = best is not None and (best.sigma <= _CONVINCING * noise(engine.units, engine.hypers)).all()
-        if not enough and 2 * engine.mean.size <= MOST_UNKNOWNS:
+        if not _convincing(best, scatter) and 2 * engine.mean.size <= MOST_UNKNOWNS:
             # On a finer grid with less weight on the smoother ODIN is less biased, though slower.
             finer = replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(problem, seed)
             other = _best_from(finer.engine, finer.solutions) if isinstance(finer.engine, Dense) else None
-            best = min((r for r in (best, other) if r), key=lambda r: r.objective, default=None)
+            best = _better(best, other)
+        if not _convincing(best, scatter):
+            # Slopes can be matched best by parameters beyond infinity, whose trajectories lead nowhere.
+            drawn = starts.draw(problem, 2 * _TRIES, np.random.default_rng([seed, 1]))[:_TRIES]
+            best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
         return None if best is None else Maximum.of(problem, engine.units.scale, best)
 
 
-def _best_from(engine: Any, solutions: Sequence[Solution]) -> Refined | None:
-    """The best trajectory reached from any of ODIN's minima, or from around it."""
+def _convincing(found: Refined | None, scatter: Array) -> bool:
+    """Whether a trajectory leaves no more than noise (K,)."""
+    return found is not None and bool((found.sigma <= scatter).all())
+
+
+def _better(*found: Refined | None) -> Refined | None:
+    return min((r for r in found if r is not None), key=lambda r: r.objective, default=None)
+
+
+def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Array] = ()) -> Refined | None:
+    """The best trajectory reached from any of ODIN's minima, or from around it; with other φ `instead`, if given."""
     best, problem, scale = None, engine.problem, engine.units.scale
     for s in solutions:
         x, slope = engine.units.user(s.z), engine.slopes(s)
         guess = paths_through(problem, [(engine.t[b.rows], x[b.rows], slope[b.rows]) for b in engine.blocks])
-        for phi in (s.phi, *starts.pulled_back(problem, s.phi)):
+        for phi in instead or (s.phi, *starts.pulled_back(problem, s.phi)):
             found = refine(problem, scale, guess, phi)
             if found is None:
                 simulated = _simulated(problem, phi, [x[b.rows][0] for b in engine.blocks])

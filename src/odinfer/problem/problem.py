@@ -18,6 +18,8 @@ from odinfer.problem.prior import Prior
 
 Array = NDArray[np.float64]
 
+_BEND = 1e-3  # of an input's range: a point that lies closer to the line between its neighbours is no corner
+
 
 class PriorAt(NamedTuple):
     """−log p(θ), its gradient (F,) and its curvature (F, F) on the scale of φ.
@@ -222,6 +224,16 @@ class Problem:
             if self.model.inputs
             else np.zeros((len(t), 0))
         )
+
+    def corners(self, experiment: int) -> Array:
+        """Times at which an input of an experiment bends visibly: there solutions have kinks, which meshes must know."""
+        found = [np.empty(0)]
+        for t, u in (self.data.experiments[experiment].u[name] for name in self.model.inputs):
+            if len(t) > 2:
+                share = (t[1:-1] - t[:-2]) / (t[2:] - t[:-2])
+                off = np.abs(u[1:-1] - (u[:-2] + share * (u[2:] - u[:-2])))
+                found.append(t[1:-1][off > _BEND * np.ptp(u)])
+        return np.unique(np.concatenate(found))
 
     def check_field(self) -> None:
         """Raise InputError where the equations are not finite at the data, whatever the parameters."""

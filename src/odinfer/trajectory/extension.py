@@ -33,7 +33,9 @@ def extended(like: Likelihood, refined: Refined, times: Sequence[Array]) -> Refi
         longer = path
         if len(beyond):
             count = int(np.clip(np.ceil((beyond[-1] - last) / np.median(np.diff(path.mesh))), 1, 5000))
-            mesh = np.unique(np.concatenate([np.linspace(last, beyond[-1], count + 1), beyond]))
+            corners = problem.corners(e)
+            ahead = corners[(corners > last) & (corners < beyond[-1])]
+            mesh = np.unique(np.concatenate([np.linspace(last, beyond[-1], count + 1), beyond, ahead]))
             fine, _ = finer_grid(mesh, 4)
             x = simulate(problem.model, theta, path.nodes[-1], fine, problem.data.experiments[e].u)
             if not np.isfinite(x).all():

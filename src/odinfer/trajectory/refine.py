@@ -78,6 +78,8 @@ def paths_through(
             x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
         spline = CubicHermiteSpline(t, x, slope)
         mesh = np.append(np.linspace(seen[:-1], seen[1:], parts, endpoint=False, axis=1).ravel(), seen[-1])
+        corners = problem.corners(e)
+        mesh = np.union1d(mesh, corners[(corners > mesh[0]) & (corners < mesh[-1])])
         paths.append(CollocationPath.through(problem, e, mesh, spline))
     return tuple(paths)
 
