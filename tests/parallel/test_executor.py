@@ -1,9 +1,7 @@
-"""Tasks spread over workers: the same results anywhere, and what happens when workers die, hang or are orphaned."""
+"""Tasks spread over workers: the same results anywhere, and what becomes of tasks whose workers die or hang."""
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 
@@ -43,10 +41,6 @@ def raising(x: float) -> float:
     raise InputError(f"no root of {x}")
 
 
-def surroundings(_: int) -> tuple[int, str | None, str | None]:
-    return os.getpid(), os.environ.get("OPENBLAS_NUM_THREADS"), os.environ.get("XLA_FLAGS")
-
-
 def test_results_come_in_order_and_do_not_depend_on_the_number_of_workers():
     tasks = [(seed, 5) for seed in range(40)]
     told: list[tuple[str, float]] = []
@@ -58,16 +52,18 @@ def test_results_come_in_order_and_do_not_depend_on_the_number_of_workers():
     assert ex.spread(noisy, [], workers=2) == []
 
 
-def test_workers_are_other_processes_with_one_thread_and_stay_alive(monkeypatch):
-    monkeypatch.delenv("XLA_FLAGS", raising=False)
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
-    found = ex.spread(surroundings, [(i,) for i in range(12)], workers=2)
-    pids = {pid for pid, _, _ in found}
-    assert os.getpid() not in pids
-    assert len(pids) <= 2
-    assert {(blas, xla) for _, blas, xla in found} == {("1", wk._XLA)}
-    assert os.environ["OPENBLAS_NUM_THREADS"] == "7"
-    assert "XLA_FLAGS" not in os.environ
+def halves(x: float, progress=None) -> float:
+    if progress is not None:
+        progress(f"half of {x:g}", 0.5)
+    return x / 2
+
+
+def test_tasks_in_this_process_tell_of_themselves_as_parts_of_the_whole():
+    told: list[tuple[str, float]] = []
+    found = ex.spread(halves, [(1.0,), (2.0,)], progress=lambda what, share: told.append((what, share)), telling=True)
+    assert found == [0.5, 1.0]
+    assert told == [("half of 1", 0.25), ("1 of 2", 0.5), ("half of 2", 0.75), ("2 of 2", 1.0)]
+    assert ex.spread(halves, [(1.0,), (2.0,)], telling=True) == found
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
@@ -129,45 +125,3 @@ def test_tasks_are_taken_when_a_worker_is_free_for_them():
     with closing(wk.start(1)) as crew:
         for count, _ in enumerate(ex.completed(stuck, tasks(), crew), 1):
             assert len(taken) <= count + 2
-
-
-ORPHANS = """
-import sys, time
-from odinfer.parallel import executor
-from odinfer.parallel import workers
-sys.path.insert(0, sys.argv[1])
-import test_executor
-if __name__ == "__main__":
-    crew = workers.start(2)
-    print(*(lane._pid.result() for lane in crew._lanes), flush=True)
-    list(executor.completed(test_executor.stuck, [executor.Task(i, (600.0,)) for i in range(2)], crew))
-"""
-
-
-def alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def test_workers_exit_when_their_parent_is_killed(tmp_path):
-    script = tmp_path / "orphans.py"
-    script.write_text(ORPHANS)
-    parent = subprocess.Popen([sys.executable, script, os.path.dirname(__file__)], stdout=subprocess.PIPE, text=True)
-    pids = [int(pid) for pid in parent.stdout.readline().split()]
-    assert len(pids) == 2
-    assert all(map(alive, pids))
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    end = time.monotonic() + 20
-    while any(map(alive, pids)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not any(map(alive, pids))
-
-
-def test_a_cluster_that_is_not_there_is_one_clear_line():
-    with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
-        wk.Cluster.connect("tcp://127.0.0.1:9", patience=0.5)

@@ -330,7 +330,7 @@ def test_definitions_used_in_many_branches_do_not_blow_up():
 # ---- properties
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.tuples(*[st.floats(0.05, 0.95)] * 3))
 def test_folding_and_the_field_compute_the_same(values):
     with jax.enable_x64(True):

@@ -1,5 +1,8 @@
 """A model: its field and Jacobians, from text and from functions, and fields that cannot be used."""
 
+import pickle
+from pathlib import Path
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
+from odinfer.problem.field import TracedField
+from odinfer.problem.model import Model, read_text
 
 FEW = settings(max_examples=20, derandomize=True, deadline=None)
 NOTHING = np.zeros((1, 0))
@@ -34,7 +39,7 @@ def test_the_field_and_its_jacobians_equal_finite_differences(lv, x, theta):
 
 
 def test_points_may_have_their_own_parameters_and_any_number():
-    model = od.Model.from_text("x' = a*x + t + u\ninput u")
+    model = Model.from_text("x' = a*x + t + u\ninput u")
     for n in (1, 7, 150):
         t, x, a, u = np.arange(float(n)), np.ones((n, 1)), np.linspace(0, 1, n)[:, None], np.full((n, 1), 10.0)
         f, fx, ft = model.linearise(t, x, a, u)
@@ -55,7 +60,7 @@ def test_points_may_have_their_own_parameters_and_any_number():
     ids=["list", "tuple", "stack", "array"],
 )
 def test_functions_and_text_give_the_same_field(lv, field):
-    model = od.Model(field, lv.model.states, lv.model.parameters)
+    model = Model(field, lv.model.states, lv.model.parameters)
     x = np.random.default_rng(0).uniform(0.5, 5, (6, 2))
     theta = np.array([2.0, 1.0, 4.0, 1.0])
     empty = np.zeros((6, 0))
@@ -66,7 +71,7 @@ def test_functions_and_text_give_the_same_field(lv, field):
 
 
 def test_text_and_function_give_the_same_fit(lv, lv_data, lv_fit):
-    fit = od.fit(od.Model(hand_written, lv.model.states, lv.model.parameters), lv_data)
+    fit = od.fit(Model(hand_written, lv.model.states, lv.model.parameters), lv_data)
     for stage in ("odin", "refined"):
         for name, value in lv_fit.stages[stage].theta.items():
             assert fit.stages[stage].theta[name] == pytest.approx(value, rel=1e-6)
@@ -75,13 +80,13 @@ def test_text_and_function_give_the_same_fit(lv, lv_data, lv_fit):
 
 
 def test_a_field_of_one_state_may_return_a_number():
-    model = od.Model(lambda t, x, p: -p[0] * x[0], ["x"], ["k"])
+    model = Model(lambda t, x, p: -p[0] * x[0], ["x"], ["k"])
     f, _, _ = model.linearise(np.zeros(3), np.ones((3, 1)), np.array([2.0]), np.zeros((3, 0)))
     np.testing.assert_array_equal(f, [[-2.0]] * 3)
 
 
 def test_whole_numbers_are_no_trap():
-    model = od.Model(lambda t, x, p: [1, 2 * x[0]], ["x", "y"], [])
+    model = Model(lambda t, x, p: [1, 2 * x[0]], ["x", "y"], [])
     f, fx, ft = model.linearise(np.zeros(1), np.array([[3.0, 4.0]]), np.zeros(0), NOTHING)
     np.testing.assert_array_equal(f, [[1.0, 6.0]])
     np.testing.assert_array_equal(fx, [[[0.0, 0.0], [2.0, 0.0]]])
@@ -109,7 +114,7 @@ def while_loop(t, x, p):
 @pytest.mark.parametrize("field", [numpy_field, branching, while_loop, lambda t, x, p: [float(x[0])]])
 def test_a_field_that_cannot_be_traced_is_refused_in_one_line(field, decay_data):
     with pytest.raises(od.InputError) as caught:
-        od.fit(od.Model(field, ["x"], ["k"]), decay_data)
+        od.fit(Model(field, ["x"], ["k"]), decay_data)
     assert "\n" not in str(caught.value)
     assert "jnp.where" in str(caught.value)
 
@@ -117,7 +122,7 @@ def test_a_field_that_cannot_be_traced_is_refused_in_one_line(field, decay_data)
 @pytest.mark.parametrize("values", [[1.0, 2.0], [], [[1.0, 2.0]]])
 def test_a_field_with_the_wrong_number_of_values_is_refused_in_one_line(values, decay_data):
     with pytest.raises(od.InputError) as caught:
-        od.fit(od.Model(lambda t, x, p: values, ["x"], ["k"]), decay_data)
+        od.fit(Model(lambda t, x, p: values, ["x"], ["k"]), decay_data)
     assert "\n" not in str(caught.value)
 
 
@@ -134,7 +139,7 @@ def test_a_field_with_the_wrong_number_of_values_is_refused_in_one_line(values, 
 )
 def test_other_mistakes_in_a_field_are_input_errors_too(field, decay_data):
     with pytest.raises(od.InputError) as caught:
-        od.fit(od.Model(field, ["x"], ["k"]), decay_data)
+        od.fit(Model(field, ["x"], ["k"]), decay_data)
     assert "\n" not in str(caught.value)
 
 
@@ -153,18 +158,18 @@ def test_other_mistakes_in_a_field_are_input_errors_too(field, decay_data):
 )
 def test_names_that_cannot_be_used_are_refused(states, parameters, words):
     with pytest.raises(od.InputError, match=words):
-        od.Model(lambda t, x, p: x, states, parameters)
+        Model(lambda t, x, p: x, states, parameters)
 
 
 def test_a_model_of_something_else_than_a_function_is_refused():
     with pytest.raises(od.InputError, match="from_text"):
-        od.Model("x' = -k*x", ["x"], ["k"])
+        Model("x' = -k*x", ["x"], ["k"])
 
 
 def test_a_model_file_is_named_after_itself_and_read_with_a_byte_order_mark(tmp_path):
     path = tmp_path / "fast decay.ode"
     path.write_text("x' = -k*x", encoding="utf-8-sig")
-    model = od.Model.from_file(path)
+    model = Model.from_file(path)
     assert model.name == "fast decay"
     assert model.parameters == ("k",)
 
@@ -173,9 +178,45 @@ def test_model_files_that_cannot_be_read_are_refused(tmp_path):
     (tmp_path / "binary.ode").write_bytes(b"\xff\xfe\x00\x81")
     for name, words in (("none.ode", "does not exist"), ("binary.ode", "UTF-8"), (".", "folder")):
         with pytest.raises(od.InputError, match=words):
-            od.Model.from_file(tmp_path / name)
+            Model.from_file(tmp_path / name)
+        with pytest.raises(od.InputError, match=rf"model file '.*{Path(name).name}'.*{words}"):
+            read_text(tmp_path / name)
 
 
 def test_the_model_shows_what_it_is(lv):
     assert "prey, predator" in repr(lv.model)
     assert "a, b, c, d" in repr(lv.model)
+
+
+def test_a_model_survives_pickling_and_leaves_behind_what_was_compiled(lv):
+    here = np.zeros(2), np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2.0, 1.0, 4.0, 1.0]), np.zeros((2, 0))
+    expected = lv.model.linearise(*here)
+    assert "derivatives" in vars(lv.model)
+    other = pickle.loads(pickle.dumps(lv.model))
+    assert "derivatives" not in vars(other)
+    assert (other.states, other.parameters, other.text) == (lv.model.states, lv.model.parameters, lv.model.text)
+    for ours, theirs in zip(other.linearise(*here), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_derivatives_are_given_or_traced(lv):
+    class Doubled:
+        def linearise(self, *point):
+            return tuple(2.0 * a for a in lv.model.linearise(*point))
+
+        def evaluate(self, *point):
+            return 2.0 * lv.model.evaluate(*point)
+
+    given = Model(lv.model.field, lv.model.states, lv.model.parameters, evaluator=Doubled())
+    here = np.zeros(1), np.ones((1, 2)), np.array([2.0, 1.0, 4.0, 1.0]), NOTHING
+    np.testing.assert_array_equal(given.evaluate(*here), 2.0 * lv.model.evaluate(*here))
+    np.testing.assert_array_equal(given.linearise(*here)[1], 2.0 * lv.model.linearise(*here)[1])
+    assert isinstance(lv.model.derivatives, TracedField)
+
+
+def test_what_the_author_says_about_parameters_stays_with_the_model():
+    model = Model.from_text("x' = -a*x + b + c; 0 < a < 5; fixed b = 1; start c = 3; log c; a ~ normal(2, 1)")
+    assert model.bounds == {"a": (0.0, 5.0), "c": (0.0, np.inf)}
+    assert (model.fixed, model.start, model.scale) == ({"b": 1.0}, {"c": 3.0}, {"c": "log"})
+    assert model.prior == {"a": ("normal", 2.0, 1.0)}
+    assert Model.from_text("x' = u - x", inputs=["u"]).inputs == ("u",)

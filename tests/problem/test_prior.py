@@ -10,7 +10,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 import odinfer as od
-from odinfer.problem.prior import Prior, lognormal, normal, uniform
+from odinfer._jax import jax
+from odinfer.problem.prior import FAMILIES, FLAT, GAMMA, Prior, log_density, lognormal, normal, uniform
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 
@@ -83,6 +84,42 @@ def test_a_lognormal_far_out_is_improbable_and_no_error(v):
     value, slope, _ = lognormal(1.0, 0.5).derivatives(v)
     assert value > 100
     assert not np.isnan(slope)
+
+
+# --- for samplers
+
+DENSITY = jax.jit(log_density)
+KINDS = np.array([FAMILIES["normal"].kind, FAMILIES["lognormal"].kind, FAMILIES["uniform"].kind, GAMMA])
+
+
+@FEW
+@given(st.tuples(*[st.floats(0.2, 5.0)] * 4), st.tuples(*[st.floats(0.2, 5.0)] * 4))
+def test_the_density_for_samplers_is_that_for_optimisers_up_to_a_constant(theta, other):
+    a, b = np.array([1.0, 2.0, 0.1, 3.0]), np.array([0.7, 0.5, 9.0, 2.0])
+    terms = [FAMILIES[name].term(*n) for name, *n in zip(("normal", "lognormal", "uniform"), a, b, strict=False)]
+
+    def by_terms(theta):
+        own = -sum(term.derivatives(v)[0] for term, v in zip(terms, theta, strict=False))
+        return own + stats.gamma.logpdf(theta[3], a[3], scale=1 / b[3])
+
+    found = float(DENSITY(KINDS, a, b, np.array(theta))) - float(DENSITY(KINDS, a, b, np.array(other)))
+    assert found == pytest.approx(by_terms(theta) - by_terms(other), rel=1e-9, abs=1e-9)
+
+
+def test_a_flat_prior_is_the_same_everywhere():
+    flat = np.full(3, FLAT)
+    assert float(DENSITY(flat, np.ones(3), np.ones(3), np.array([-5.0, 0.0, 1e6]))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("family", "good", "bad"),
+    [("normal", (-2, 0.5), (2, 0)), ("lognormal", (2, 0.5), (-2, 0.5)), ("uniform", (-1, 3), (3, 3))],
+)
+def test_numbers_that_make_no_density_are_told_from_those_that_do(family, good, bad):
+    assert FAMILIES[family].valid(*good)
+    assert not FAMILIES[family].valid(*bad)
+    with pytest.raises(od.InputError, match="prior of 'k'"):
+        Prior.of({"k": (family, *bad)}, ("k",))
 
 
 # --- the pull on a fit

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
+from odinfer.problem.problem import Problem
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=4)
@@ -15,7 +16,7 @@ VALUES = st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=4)
 @given(theta=VALUES, log=st.sets(st.sampled_from("abcd")), fixed=st.sets(st.sampled_from("abcd")))
 def test_parameters_go_to_their_scales_and_back(lv, lv_data, theta, log, fixed):
     values = dict(zip("abcd", theta, strict=True))
-    p = od.Problem(lv.model, lv_data, scale=dict.fromkeys(log, "log"), fixed={name: values[name] for name in fixed})
+    p = Problem(lv.model, lv_data, scale=dict.fromkeys(log, "log"), fixed={name: values[name] for name in fixed})
     assert p.free == tuple(name for name in "abcd" if name not in fixed)
     phi = p.phi(np.array(theta))
     assert phi.shape == (len(p.free),)
@@ -28,7 +29,7 @@ def test_parameters_go_to_their_scales_and_back(lv, lv_data, theta, log, fixed):
 
 
 def test_limits_come_from_bounds_scale_prior_and_positivity(lv, lv_data):
-    p = od.Problem(
+    p = Problem(
         lv.model,
         lv_data,
         bounds={"a": (None, 7.0), "prey": (0.5, None)},
@@ -42,7 +43,7 @@ def test_limits_come_from_bounds_scale_prior_and_positivity(lv, lv_data):
     assert p.limits("prey") == (0.5, np.inf)
     np.testing.assert_array_equal(p.phi_bounds[0], [-np.inf, -np.inf, 1.0, 0.0])
     np.testing.assert_array_equal(p.state_bounds[0], [0.5, -np.inf])
-    positive = od.Problem(lv.model, lv_data, positive=True, bounds={"a": (-3.0, 2.0)})
+    positive = Problem(lv.model, lv_data, positive=True, bounds={"a": (-3.0, 2.0)})
     assert positive.limits("a") == (0.0, 2.0)
     assert positive.limits("d") == (0.0, np.inf)
     assert positive.limits("prey") == (-np.inf, np.inf)
@@ -54,15 +55,13 @@ def test_the_problem_overrides_what_the_model_says(lv_data):
         predator' = -c*predator + d*prey*predator
         0 < a < 5; fixed b = 1; start c = 3; log d; d ~ lognormal(1, 0.5); prey > 0"""
     )
-    own = od.Problem(model, lv_data)
+    own = Problem(model, lv_data)
     assert own.limits("a") == (0.0, 5.0)
     assert own.limits("prey") == (0.0, np.inf)
     assert own.fixed == {"b": 1.0}
     assert own.start == {"c": 3.0}
     assert own.scale == {"d": "log"}
-    other = od.Problem(
-        model, lv_data, bounds={"a": (1.0, 9.0)}, fixed={"b": 2.0}, start={"c": 4.0}, scale={"d": "linear"}
-    )
+    other = Problem(model, lv_data, bounds={"a": (1.0, 9.0)}, fixed={"b": 2.0}, start={"c": 4.0}, scale={"d": "linear"})
     assert other.limits("a") == (1.0, 9.0)
     assert other.fixed == {"b": 2.0}
     assert other.start == {"c": 4.0}
@@ -74,7 +73,7 @@ def test_data_are_put_in_the_order_of_the_model(lv, lv_data):
     swapped = od.Data(lv_data.t, lv_data.y[:, ::-1], states=["predator", "prey"])
     more = od.Data(lv_data.t, np.column_stack([lv_data.y[:, ::-1], lv_data.y[:, 0]]), states=["predator", "prey", "z"])
     for data in (swapped, more):
-        np.testing.assert_array_equal(od.Problem(lv.model, data).data.y, lv_data.y)
+        np.testing.assert_array_equal(Problem(lv.model, data).data.y, lv_data.y)
 
 
 def test_inputs_are_linear_between_their_values():
@@ -82,7 +81,7 @@ def test_inputs_are_linear_between_their_values():
     model = od.Model.from_text("x' = -k*x + u - v\ninput u, v")
     data = od.Data(t, np.exp(-t), states=["x"], inputs={"v": t**2, "u": ([0.0, 5.0], [1.0, 6.0])})
     np.testing.assert_allclose(
-        od.Problem(model, data).inputs_at(0, np.array([0.0, 1.5, 5.0])), [[1.0, 0.0], [2.5, 2.5], [6.0, 25.0]]
+        Problem(model, data).inputs_at(0, np.array([0.0, 1.5, 5.0])), [[1.0, 0.0], [2.5, 2.5], [6.0, 25.0]]
     )
 
 
@@ -123,36 +122,102 @@ BAD = {
 def test_what_does_not_fit_is_refused_in_one_line(lv, lv_data, case):
     options, words = BAD[case]
     with pytest.raises(od.InputError) as caught:
-        od.Problem(lv.model, lv_data, **options)
+        Problem(lv.model, lv_data, **options)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_log_scaled_parameter_cannot_start_at_zero(lv, lv_data):
     with pytest.raises(od.InputError, match="'a'"):
-        od.Problem(lv.model, lv_data, scale={"a": "log"}, start={"a": 0.0})
+        Problem(lv.model, lv_data, scale={"a": "log"}, start={"a": 0.0})
 
 
 def test_states_that_are_not_observed_and_inputs_without_values_are_refused(lv, lv_data):
     with pytest.raises(od.InputError, match="'predator' is not observed"):
-        od.Problem(lv.model, lv_data.select(["prey"]))
+        Problem(lv.model, lv_data.select(["prey"]))
     model = od.Model.from_text("prey' = u - a*prey\ninput u")
     with pytest.raises(od.InputError, match="input 'u' has no values"):
-        od.Problem(model, lv_data.select(["prey"]))
+        Problem(model, lv_data.select(["prey"]))
     with pytest.raises(od.InputError, match="Model and Data"):
-        od.Problem(lv_data, lv.model)
+        Problem(lv_data, lv.model)
 
 
 def test_equations_that_are_not_finite_at_the_data_are_refused_with_the_place():
     t = np.linspace(0.0, 2.0, 6)
     model = od.Model.from_text("x' = -k*log(x)")
-    problem = od.Problem(model, od.Data(t, [1.0, 0.5, 0.2, -0.1, 0.1, 0.2], states=["x"]))
+    problem = Problem(model, od.Data(t, [1.0, 0.5, 0.2, -0.1, 0.1, 0.2], states=["x"]))
     with pytest.raises(od.InputError, match=r"equation for 'x' is not finite at t = 1\.2.*x = -0\.1"):
         problem.check_field()
-    od.Problem(model, problem.data, bounds={"x": (1e-3, None)}).check_field()
+    Problem(model, problem.data, bounds={"x": (1e-3, None)}).check_field()
 
 
 def test_equations_finite_for_some_parameters_pass():
     t = np.linspace(0.0, 2.0, 6)
     model = od.Model.from_text("x' = -sqrt(k - 0.5)*x")  # not finite for every k
-    od.Problem(model, od.Data(t, np.exp(-t), states=["x"])).check_field()
+    Problem(model, od.Data(t, np.exp(-t), states=["x"])).check_field()
+
+
+# --- what a problem knows
+
+
+PRIORS = {
+    "none": {},
+    "normal and lognormal": {"a": ("normal", 2.5, 0.4), "c": ("lognormal", 3.0, 0.5)},
+    "a function": {"d": lambda v: v**4},
+    "a joint function": lambda p: (p["a"] * p["c"] - 3.0) ** 2 + p["d"] ** 2,
+}
+
+
+@pytest.fixture(scope="module", params=PRIORS)
+def believing(request, lv, lv_data):
+    """A problem with priors, a fixed parameter and parameters on both scales."""
+    return Problem(lv.model, lv_data, prior=PRIORS[request.param], scale={"a": "log", "d": "log"}, fixed={"b": 1.5})
+
+
+def test_the_slope_of_the_prior_is_by_the_scales_of_the_parameters(believing):
+    phi, h = np.array([0.6, 3.5, 0.1]), 1e-5
+    found = believing.prior_at(phi)
+    assert found.value == pytest.approx(believing.penalty.derivatives(believing.theta(phi))[0])
+    for i, e in enumerate(h * np.eye(3)):
+        slope = (believing.prior_at(phi + e).value - believing.prior_at(phi - e).value) / (2 * h)
+        assert found.gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-7)
+
+
+def test_the_curvature_of_the_prior_is_the_hessian_without_what_is_not_convex(believing):
+    phi, h = np.array([0.6, 3.5, 0.1]), 1e-5
+    rows = [believing.prior_at(phi + e).gradient - believing.prior_at(phi - e).gradient for e in h * np.eye(3)]
+    w, V = np.linalg.eigh(0.5 * (np.array(rows) + np.array(rows).T) / (2 * h))
+    np.testing.assert_allclose(believing.prior_at(phi).curvature, (V * np.maximum(w, 0)) @ V.T, rtol=1e-5, atol=1e-5)
+
+
+def test_a_prior_that_is_not_convex_somewhere_has_no_negative_curvature(lv, lv_data):
+    problem = Problem(lv.model, lv_data, prior={"a": ("lognormal", 1.0, 0.5)})
+    far = np.array([30.0, 1.0, 1.0, 1.0])
+    assert problem.penalty.derivatives(far)[2][0, 0] < 0
+    np.testing.assert_array_equal(problem.prior_at(far).curvature, np.zeros((4, 4)))
+
+
+def test_observations_are_counted_over_experiments_and_known_noise_is_marked(lv, lv_data):
+    y = lv_data.y.copy()
+    y[:5, 1] = np.nan
+    data = od.Data.join({"x": lv_data, "y": od.Data(lv_data.t, y, states=lv.model.states)})
+    problem = Problem(lv.model, data, sigma={"predator": 0.25})
+    np.testing.assert_array_equal(problem.count, [40, 35])
+    np.testing.assert_array_equal(problem.known_sigma, [np.nan, 0.25])
+
+
+def test_a_problem_is_bounded_where_any_free_parameter_or_state_is(lv, lv_data):
+    assert not Problem(lv.model, lv_data).bounded
+    assert not Problem(lv.model, lv_data, bounds={"a": (0.0, 5.0)}, fixed={"a": 1.0}).bounded
+    assert not Problem(lv.model, lv_data, scale={"a": "log"}).bounded
+    for options in ({"bounds": {"a": (None, 5.0)}}, {"bounds": {"prey": (0.0, None)}}, {"positive": True}):
+        assert Problem(lv.model, lv_data, **options).bounded
+
+
+def test_corners_of_inputs_are_where_they_bend_and_not_where_they_were_sampled():
+    model = od.Model.from_text("x' = -k*x + u + v\ninput u, v")
+    t = np.linspace(0.0, 10.0, 6)
+    fine = np.linspace(0.0, 10.0, 2001)
+    pulse = (np.array([0.0, 4.0, 4.1, 4.2, 4.3, 9.0, 10.0]), np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+    data = od.Data(t, np.cos(t), states=["x"], inputs={"u": pulse, "v": (fine, np.sin(fine))})
+    np.testing.assert_array_equal(Problem(model, data).corners(0), [4.0, 4.1, 4.2, 4.3])

@@ -45,7 +45,7 @@ class Noise(Protocol):
         """`size` sets of observations (size, N, K) about x (..., N, K); missing where those in y (N, K) are."""
 
 
-def noise_of(problem: Problem, floor: Array | float = 0.0) -> Noise:
+def noise_of(problem: Problem, floor: Array | float = 1e-300) -> Noise:
     """The noise model of a problem; variances are not below a floor."""
     from odinfer.noise.normal import Normal
 

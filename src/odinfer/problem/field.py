@@ -107,6 +107,13 @@ class OneEquation:
     def __init__(self, whole: Model, k: int) -> None:
         self.whole, self.k = whole, k
 
+    def __call__(self, t: Any, x: Any, theta: Any, u: Any = ()) -> Any:
+        """The field of the equation alone at one point, for JAX."""
+        from odinfer._jax import jnp
+
+        k, others, u = self.k, len(self.whole.states) - 1, jnp.asarray(u, float)
+        return self.whole.f(t, jnp.concatenate([u[:k], x, u[k:others]]), theta, u[others:])[k : k + 1]
+
     def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:
         k = self.k
         f, fx, ft = self.whole.linearise(t, *self._whole(x, theta, u))

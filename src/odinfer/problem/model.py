@@ -138,18 +138,11 @@ class Model:
 
         It is evaluated by this model, so nothing is compiled again.
         """
-        others = (*self.states[:k], *self.states[k + 1 :])
-
-        def field(t: Any, x: Any, theta: Any, u: Any) -> Any:
-            from odinfer._jax import jnp
-
-            z = jnp.concatenate([u[:k], x, u[k : len(others)]])
-            return self.f(t, z, theta, u[len(others) :])[k : k + 1]
-
-        return Model(
-            field, (self.states[k],), self.parameters, others + self.inputs, f"{self.name}: {self.states[k]}",
-            evaluator=OneEquation(self, k),
-        )  # fmt: skip
+        if not 0 <= k < len(self.states):
+            raise InputError(f"model '{self.name}' has equations 0 to {len(self.states) - 1}, not {k}")
+        others, own = (*self.states[:k], *self.states[k + 1 :]), OneEquation(self, k)
+        name = f"{self.name}: {self.states[k]}"
+        return Model(own, (self.states[k],), self.parameters, others + self.inputs, name, evaluator=own)
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs: what was compiled here stays here."""

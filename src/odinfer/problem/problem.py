@@ -226,7 +226,7 @@ class Problem:
         )
 
     def corners(self, experiment: int) -> Array:
-        """Times at which an input of an experiment bends visibly: there solutions have kinks, which meshes must know."""
+        """Times at which an input of an experiment bends visibly: solutions have kinks there, and meshes know."""
         found = [np.empty(0)]
         for t, u in (self.data.experiments[experiment].u[name] for name in self.model.inputs):
             if len(t) > 2:

@@ -69,7 +69,7 @@ class Layout:
 
     def log_sigma(self, v: Any, log_known: Any, xp: Any = np) -> Any:
         """log σ (..., K) of all states; those that are not in v are `log_known`."""
-        mask = np.array(self.in_v)
+        mask = np.array(self.in_v or (False,) * self.states)
         order = np.where(mask, np.cumsum(mask) - 1, mask.sum() + np.cumsum(~mask) - 1)
         known = xp.broadcast_to(log_known, (*v.shape[:-1], len(log_known)))
         return xp.concatenate([v[..., self.of_phi.stop :], known], -1)[..., order]
@@ -105,6 +105,7 @@ class Unknowns(Layout):
     """
 
     problem: Problem = field(init=False)
+    __eq__, __hash__ = object.__eq__, object.__hash__  # a layout is a value, the unknowns of a problem are not
 
     def __init__(self, problem: Problem, noise: bool = False) -> None:
         in_v = tuple(np.isnan(problem.known_sigma).tolist()) if noise else ()

@@ -117,8 +117,13 @@ def _sigmoid_gram(a: Array, b: Array, shape: Array) -> Gram:
 
 def _lengthscales(t: Array, n: int = 16) -> Array:
     """Log grid from half a typical gap between times to several times their span."""
-    gap, span = float(np.median(np.diff(t))), float(t[-1] - t[0])
+    gap, span = _gap_and_span(t)
     return np.geomspace(0.5 * min(gap, span / 8), 4.0 * span, n)
+
+
+def _gap_and_span(t: Array) -> tuple[float, float]:
+    """The typical gap between times and their span; one time alone says nothing, so both are one."""
+    return (float(np.median(np.diff(t))), float(t[-1] - t[0])) if len(t) > 1 else (1.0, 1.0)
 
 
 def _warped(base: Kernel) -> Kernel:
@@ -137,7 +142,7 @@ def _warped(base: Kernel) -> Kernel:
         return Gram(c, c1 * da[..., :, None], -c1 * db[..., None, :], -c2 * da[..., :, None] * db[..., None, :])
 
     def grid(t: Array) -> tuple[Array, ...]:
-        span = float(t[-1] - t[0])
+        _, span = _gap_and_span(t)
         return (np.geomspace(0.15, 8.0, 8), *base.grid(t)[1:], span * np.geomspace(0.006, 0.4, 4))
 
     return Kernel(f"warped-{base.name}", (*base.shape_names, "tau"), gram, grid)
@@ -162,7 +167,7 @@ def _base(name: str) -> Kernel:
     if name == "periodic":
         # A period is identified by seeing it repeat: from three gaps to one and a half spans.
         def grid(t: Array) -> tuple[Array, ...]:
-            gap, span = float(np.median(np.diff(t))), float(t[-1] - t[0])
+            gap, span = _gap_and_span(t)
             return np.geomspace(0.3, 5.0, 7), np.geomspace(3.0 * gap, 1.5 * span, 24)
 
         return Kernel(name, ("lengthscale", "period"), gram, grid)
@@ -170,7 +175,7 @@ def _base(name: str) -> Kernel:
 
 
 def _sigmoid_grid(t: Array) -> tuple[Array, ...]:
-    span = float(t[-1] - t[0])
+    _, span = _gap_and_span(t)
     return np.geomspace(1e-3, 1e2, 9), np.geomspace(1.0, 1e7, 11) / span**2
 
 

@@ -136,6 +136,8 @@ def find_ends(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         held: the quantity of each.
         tolerance: of the fall, relative to what is wanted.
     """
+    if not len(wanted.side):
+        return Ends(wanted.side, best, np.empty(0, np.int64))
     found = _quick(on, best, held, wanted, tolerance=tolerance)
     goal = np.where(np.isfinite(found.values), found.values, wanted.limit)
     settled = np.isfinite(goal) & np.isfinite(found.batch.value)

@@ -1,0 +1,127 @@
+"""Pictures: equal ones give equal files, axes stand where they are asked to, and ticks are numbers in full."""
+
+import io
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+
+from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, add_axes, blank, label, png, short
+
+
+def picture(words="x", height=1.5):
+    figure = blank(height)
+    ax = add_axes(figure, 1.0, 0.5, 5.0, 0.8)
+    ax.plot([0.0, 1.0], [0.0, 2.0])
+    label(ax.set_title, words, loc="left")
+    return figure, ax
+
+
+def test_equal_figures_give_equal_files_of_the_size_asked_for():
+    one, other = (png(picture()[0], dpi=50) for _ in range(2))
+    assert one == other != png(picture("y")[0], dpi=50)
+    assert one.startswith(b"\x89PNG")
+    assert struct.unpack(">II", one[16:24]) == (round(WIDTH * 50), 75)
+    assert b"Software" not in one
+
+
+def test_a_blank_figure_is_white():
+    pixels = imread(io.BytesIO(png(blank(0.5), dpi=40)))
+    assert pixels.shape[:2] == (20, round(WIDTH * 40))
+    assert (pixels[..., :3] == 1.0).all()
+
+
+def test_figures_share_nothing_with_pyplot():
+    code = "import sys; from odinfer.style.drawing import *; figure = blank(1.0); add_axes(figure, 1, 0.3, 5, 0.5)"
+    code += "; png(figure, 20); sys.exit('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_axes_are_placed_in_inches():
+    figure, ax = picture(height=3.0)
+    assert figure.get_size_inches().tolist() == [WIDTH, 3.0]
+    box = ax.get_position()
+    assert [box.x0 * WIDTH, box.y0 * 3.0, box.width * WIDTH, box.height * 3.0] == pytest.approx([1.0, 0.5, 5.0, 0.8])
+    assert [ax.spines[side].get_visible() for side in ("left", "bottom", "top", "right")] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("words", ["$\\frac$", "_$x^$_", "a_b^c", "捕食者", "<b>"])
+def test_names_are_drawn_as_they_are(words):
+    figure, ax = picture(words)
+    assert ax.get_title(loc="left") == words
+    assert png(figure, dpi=30).startswith(b"\x89PNG")
+
+
+def test_labels_have_the_colour_of_ink_unless_told_otherwise():
+    _, ax = picture()
+    label(ax.set_xlabel, "time")
+    label(ax.set_ylabel, "prey", colour=BAD, loc="top")
+    assert (ax.xaxis.label.get_color(), ax.yaxis.label.get_color()) == (STYLE["ink"], BAD)
+
+
+def ticks(low, high):
+    figure, ax = picture()
+    ax.set_xlim(low, high)
+    figure.draw_without_rendering()
+    places = ax.get_xticks()
+    return [(v, t.get_text()) for v, t in zip(places, ax.get_xticklabels(), strict=True) if low <= v <= high]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_ticks_are_numbers_in_full_that_can_be_told_apart(low, span):
+    shown = ticks(low, low + span)
+    assert len({text for _, text in shown}) == len(shown) > 1
+    for value, text in shown:
+        assert float(text.replace("\N{MINUS SIGN}", "-")) == pytest.approx(value, abs=1e-3 * span)
+        assert "-" not in text.split("e")[0]
+
+
+def test_rounding_errors_of_the_locator_do_not_show_at_zero():
+    figure, ax = picture()
+    ax.set_xlim(-0.3, 0.3)
+    assert ax.xaxis.get_major_formatter()(1e-17) == "0"
+    assert ax.xaxis.get_major_formatter()(-0.1) == "\N{MINUS SIGN}0.1"
+    assert figure.axes == [ax]
+
+
+# How linear RGB looks without one kind of cones (Machado, Oliveira and Fernandes 2009).
+VISION = {
+    "all cones": np.eye(3),
+    "no long": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no medium": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "no short": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def nearest_pair(colours, vision):
+    """The smallest distance between two colours as they are seen."""
+    rgb = np.array([to_rgb(c) for c in colours])
+    seen = np.clip(np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ np.transpose(vision), 0, 1)
+    seen = np.where(seen <= 0.0031308, 12.92 * seen, 1.055 * seen ** (1 / 2.4) - 0.055)
+    return np.linalg.norm(seen[:, None] - seen[None], axis=-1)[np.triu_indices(len(rgb), 1)].min()
+
+
+@pytest.mark.parametrize("kind", VISION)
+def test_colours_can_be_told_apart_with_any_colour_vision(kind):
+    assert nearest_pair(PALETTE, VISION[kind]) > 0.1
+    assert nearest_pair((GOOD, BAD, UNKNOWN), VISION[kind]) > 0.1
+
+
+def test_this_measure_of_colours_warns_of_red_and_green():
+    brown, olive = "#A52A2A", "#556B2F"
+    assert nearest_pair((brown, olive), VISION["no medium"]) < 0.1 < nearest_pair((brown, olive), VISION["all cones"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text(max_size=40), st.integers(2, 30))
+def test_long_names_are_cut_with_a_mark(name, most):
+    cut = short(name, most)
+    assert len(cut) <= most
+    assert cut == name if len(name) <= most else cut.endswith("…") and name.startswith(cut[:-1])

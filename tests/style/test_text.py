@@ -1,0 +1,97 @@
+"""Words and numbers for people: tables line up, numbers have no padding, and no terminal obeys a name."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from odinfer.style.text import TextTable, few, number, plain
+
+FEW = settings(max_examples=50, deadline=None)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"), (-0.0, "0"), (0.1 + 0.2, "0.3"), (123456.0, "1.2346e5"), (1.5e-7, "1.5e-7"), (-2e100, "-2e100"),
+        (math.nan, "-"), (math.inf, "inf"), (-math.inf, "-inf"), (7, "7"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_without_padding(value, text):
+    assert number(value) == text
+
+
+@FEW
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 15))
+def test_a_number_keeps_so_many_digits_and_no_more(value, digits):
+    text = number(value, digits)
+    assert float(text) == float(f"{value:.{digits}g}")
+    mantissa, _, exponent = text.partition("e")
+    assert len(mantissa.lstrip("-").replace(".", "").lstrip("0")) <= digits
+    assert not exponent.startswith(("+", "0", "-0"))
+
+
+@FEW
+@given(st.text())
+def test_plain_text_is_on_one_line_and_of_the_same_length(text):
+    assert plain(text).isprintable()
+    assert len(plain(text)) == len(text)
+    assert text != plain(text) or text.isprintable()
+    assert plain(plain(text)) == plain(text)
+
+
+@FEW
+@given(st.text(max_size=60), st.integers(4, 40))
+def test_plain_text_is_cut_with_a_mark(text, most):
+    cut = plain(text, most)
+    assert len(cut) <= most
+    if len(text) > most:
+        assert cut == plain(text)[: most - 3] + "..."
+    else:
+        assert cut == plain(text)
+
+
+def test_escape_sequences_of_terminals_lose_their_power():
+    assert plain("\x1b[2J\r\nname\u202e") == " [2J  name "
+
+
+CELLS = st.text(st.characters(codec="ascii"), max_size=30)
+
+
+@FEW
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6))
+def test_a_table_lines_up_whatever_is_in_it(rows):
+    header, *body = TextTable(("name", "value", "verdict"), tuple(rows)).lines()
+    rule, *body = body
+    assert len(body) == len(rows)
+    assert set(rule) == {"-"}
+    assert len(rule) == max(map(len, [header, *body]))
+    assert all(line.isprintable() and line == line.rstrip() for line in (header, *body))
+    value, verdict = header.index("value") + len("value"), header.index("verdict")
+    for line, row in zip(body, rows, strict=True):
+        name, middle, last = (plain(cell, 24) for cell in row)
+        assert line.startswith(name.rstrip())
+        assert line[:value].rstrip().endswith(middle.rstrip())
+        assert line[verdict:] == last.rstrip()
+
+
+def test_words_stand_left_and_numbers_right():
+    table = TextTable(("parameter", "estimate", "verdict"), (("a", "1.5", "fine"), ("long name", "-10", "not")))
+    assert table.lines() == [
+        "parameter  estimate  verdict",
+        "----------------------------",
+        "a               1.5  fine",
+        "long name       -10  not",
+    ]
+
+
+@FEW
+@given(st.lists(st.text(min_size=1), max_size=12))
+def test_few_names_are_all_shown_and_of_many_the_first_and_how_many_more(names):
+    shown = list(few(names))
+    assert len(shown) <= 6
+    if len(names) <= 5:
+        assert shown == names
+    else:
+        assert shown == [*names[:5], f"{len(names) - 5} more"]
