@@ -165,7 +165,7 @@ def pulled_back(problem: Problem, phi: Array) -> list[Array]:
     usual = np.array([abs(problem.start.get(p, s)) for p, s in zip(problem.free, natural, strict=True)])
     units = np.abs(free) / natural
     far = np.abs(free) > 30.0 * np.maximum(natural, usual)
-    if not far.any():
+    if far.sum() < 2:
         return []
     mean = np.exp(np.log(units[far]).mean())
     found = []

@@ -39,9 +39,9 @@ CONTRADICTS_ABOVE = 0.1
 # A trajectory misses the data if its residuals are this many times the noise in variance, and run in smooth
 # stretches (Durbin–Watson statistic; 2 for white residuals) rather than scatter.
 _MISFIT, _SMOOTH = 4.0, 0.8
-# A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum.
-_CONVINCING = 1.15
-_TRIES = 5  # random θ that trajectories start from where nothing else has led to a convincing one
+# A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum, and probably is one
+# if they do by more than that. Then so many random θ are tried, too.
+_CONVINCING, _POOR, _TRIES = 1.15, 2.0, 5
 
 
 @dataclass(frozen=True)
@@ -156,22 +156,22 @@ class Odin:
     def _refined(self, minima: Minima, seed: int) -> Maximum | None:
         """From all minima; if the best trajectory is not convincing from those of a finer grid, then from random θ."""
         engine, problem = minima.engine, minima.engine.problem
-        scatter = _CONVINCING * noise(engine.units, engine.hypers)
+        scatter = noise(engine.units, engine.hypers)
         best = _best_from(engine, minima.solutions)
-        if not _convincing(best, scatter) and 2 * engine.mean.size <= MOST_UNKNOWNS:
+        if not _close(best, _CONVINCING * scatter) and 2 * engine.mean.size <= MOST_UNKNOWNS:
             # On a finer grid with less weight on the smoother ODIN is less biased, though slower.
             finer = replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(problem, seed)
             other = _best_from(finer.engine, finer.solutions) if isinstance(finer.engine, Dense) else None
             best = _better(best, other)
-        if not _convincing(best, scatter):
+        if not _close(best, _POOR * scatter):
             # Slopes can be matched best by parameters beyond infinity, whose trajectories lead nowhere.
             drawn = starts.draw(problem, 2 * _TRIES, np.random.default_rng([seed, 1]))[:_TRIES]
             best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
         return None if best is None else Maximum.of(problem, engine.units.scale, best)
 
 
-def _convincing(found: Refined | None, scatter: Array) -> bool:
-    """Whether a trajectory leaves no more than noise (K,)."""
+def _close(found: Refined | None, scatter: Array) -> bool:
+    """Whether a trajectory leaves no more than this (K,)."""
     return found is not None and bool((found.sigma <= scatter).all())
 
 
