@@ -141,6 +141,8 @@ class Likelihood:
         right[:, :P, 0] = right[:, :P, 1] = np.where(held, 0.0, -g / d)
         if gap is not None:
             right[:, P, 0] = gap / size
+        lost = ~(np.isfinite(S).all((1, 2)) & np.isfinite(right).all((1, 2)))  # of what is no trajectory
+        S[lost], right[lost] = np.eye(P + 1), 0.0
         try:
             found = np.linalg.solve(S, right)
         except np.linalg.LinAlgError:

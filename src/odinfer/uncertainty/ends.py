@@ -166,9 +166,8 @@ def _fall(on: OnMeshes, batch: Batch, held: Held, wanted: Wanted, best: Batch) -
         _, gain = on.step(batch, H, g, np.full(size, _STILL), held.gradient(batch), np.zeros(size))
         fall = 2.0 * (batch.value - best.value[0])
     fine = np.isfinite(fall)
-    return np.where(fine, np.sqrt(np.maximum(fall, 0.0) / wanted.fall), np.inf), np.where(
-        fine & np.isfinite(gain), 2.0 * gain / wanted.fall, np.inf
-    )
+    ratio = np.where(fine, np.sqrt(np.maximum(fall, 0.0) / wanted.fall), np.inf)
+    return ratio, np.where(fine & np.isfinite(gain), 2.0 * gain / wanted.fall, np.inf)
 
 
 def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float) -> Ends:
@@ -179,43 +178,38 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         known = np.isfinite(wanted.sd) & (wanted.sd > 0)
         step = np.where(known, _AIM * wanted.sd * np.sqrt(wanted.fall), 0.1 * (1e-3 + np.abs(start)))
     at, root = np.zeros(len(side)), np.zeros(len(side))  # the furthest maximum inside, and the root of its fall
-    outer, outer_root = np.full(len(side), np.inf), np.full(len(side), np.inf)
-    found, now, active, lost = start.copy(), best, np.flatnonzero(room > 0), []
+    outer = np.full(len(side), np.inf)  # the nearest maximum outside
+    found, now, active, lost = start.copy(), best, np.flatnonzero(room > 0), np.empty(0, np.int64)
     for _ in range(_POINTS):
         if not len(active):
             break
         reach = np.minimum(at + step, np.minimum(room, outer))[active]
+        width, goal = reach - at[active], start[active] + side[active] * reach
         part, own, quantity = on.take(active), now.take(active), held.take(active)
-        some = Wanted(*(v[active] for v in wanted))
-        trial = _at(part, own, quantity, start[active] + some.side * reach)
-        ratio, left = _fall(part, trial, quantity, some, best)
-        short = np.abs(quantity.value(trial) - start[active] - some.side * reach) > 1e-6 * reach
-        good = np.isfinite(ratio) & (left <= _LEFT) & ~short
-        # A fall that jumps has left the ridge.
-        good &= (ratio - root[active] <= _GROWTH) | (reach - at[active] <= _SHORTEST * (at[active] + step[active]))
+        trial = _at(part, own, quantity, goal)
+        ratio, left = _fall(part, trial, quantity, Wanted(*(v[active] for v in wanted)), best)
+        good = np.isfinite(ratio) & (left <= _LEFT) & (np.abs(quantity.value(trial) - goal) <= 1e-6 * reach)
+        # A fall that jumps has left the ridge, unless the step was as short as can be.
+        good &= (ratio - root[active] <= _GROWTH) | (width <= _SHORTEST * reach)
         close, inside = good & (np.abs(ratio**2 - 1.0) <= tolerance), good & (ratio < 1.0)
-        limit = inside & (reach >= room[active])
-        over = good & ~close & ~inside
-        moved = active[inside | close]
-        now = now.put(moved, trial.take(np.flatnonzero(inside | close)))
+        over, limit = good & ~close & ~inside, inside & (reach >= room[active])
         with np.errstate(divide="ignore", invalid="ignore"):
-            pace = (reach - at[active]) / (ratio - root[active])  # of the quantity per growth of the root
-            ahead = np.where(np.isfinite(outer[active]), _GROWTH, _AIM)
-            longer = np.where(pace > 0, np.minimum(ahead, 1.0 - ratio) * pace, np.inf)
+            pace = width / (ratio - root[active])  # of the quantity per growth of the root
+            further = np.where(pace > 0, np.minimum(_AIM, 1.0 - ratio) * pace, np.inf)
             between = (1.0 - root[active]) * pace
-        width = reach - at[active]
-        longer = np.clip(longer, 0.3 * width, 3.0 * width)
-        at[moved], root[moved] = reach[inside | close], ratio[inside | close]
-        outer[active[over]], outer_root[active[over]] = reach[over], ratio[over]
-        step[active] = np.where(inside, longer, np.where(over, np.clip(between, 0.1 * width, 0.9 * width), 0.4 * width))
-        found[active[close]] = (start[active] + some.side * reach)[close]
-        found[active[limit]] = np.where(np.isfinite(some.limit), some.limit, some.side * np.inf)[limit]
-        stuck = ~good & (width <= _SHORTEST * (at[active] + 1e-3 * (1e-3 + np.abs(start[active]))))
-        found[active[stuck]] = (start + side * at)[active[stuck]]
-        lost += active[stuck].tolist()
+        further, between = np.clip(further, 0.3 * width, 3.0 * width), np.clip(between, 0.1 * width, 0.9 * width)
+        step[active] = np.where(inside, further, np.where(over, between, 0.4 * width))
+        kept, taken = inside | close, active[inside | close]
+        now = now.put(taken, trial.take(np.flatnonzero(kept)))
+        at[taken], root[taken], outer[active[over]] = reach[kept], ratio[kept], reach[over]
+        found[active[close]] = goal[close]
+        found[active[limit]] = np.where(np.isfinite(wanted.limit), wanted.limit, side * np.inf)[active[limit]]
+        stuck = ~good & (width <= _SHORTEST * (reach + 1e-3 * np.abs(start[active])))
+        lost = np.append(lost, active[stuck])
         active = active[~close & ~limit & ~stuck]
-    found[active] = (start + side * at)[active]
-    return Ends(found, now, np.array([*lost, *active.tolist()], dtype=np.int64))
+    lost = np.append(lost, active)
+    found[lost] = (start + side * at)[lost]
+    return Ends(found, now, lost)
 
 
 def _at(on: OnMeshes, now: Batch, held: Held, goal: Array) -> Batch:
