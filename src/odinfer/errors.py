@@ -18,12 +18,13 @@ class Status(Enum):
 
     CONVERGED = "converged"
     ODIN_KEPT = "converged; no trajectory of the model follows the data, so ODIN's estimate is kept"
+    NOT_FOLLOWED = "converged; no trajectory of the model could be computed along the data, so ODIN's estimate is kept"
     MAX_ITERATIONS = "did not converge: the iteration limit was reached"
     NOT_FINITE = "failed: the model is not finite near the data for any start"
 
     @property
     def converged(self) -> bool:
-        return self in (Status.CONVERGED, Status.ODIN_KEPT)
+        return self in (Status.CONVERGED, Status.ODIN_KEPT, Status.NOT_FOLLOWED)
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:

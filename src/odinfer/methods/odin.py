@@ -234,12 +234,15 @@ def _assembled(
         if not _misses(problem, stages["refined"].x, reached.sigma**2 / scatter):
             used, curves, status, known = "refined", trajectories, end, reached.intervals()
     if method.refine and used == "odin" and status.converged:
-        status = Status.ODIN_KEPT
+        status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
     # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
     learned = method.gamma == "learn" and used == "odin"
     verdicts = {k: CONTRADICTS for k, v in gamma.items() if learned and v > CONTRADICTS_ABOVE}
     if not solutions:
         verdicts = dict.fromkeys(names, NOT_JUDGED)
+    elif status is Status.NOT_FOLLOWED:
+        # That no trajectory was found says something about the search, not about the equations.
+        verdicts = dict.fromkeys(verdicts, NOT_JUDGED)
     return assemble(
         problem,
         method,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.result.verdicts import CONTRADICTS
+from odinfer.result.verdicts import CONTRADICTS, NOT_JUDGED
 from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, add_axes, blank, label, short
 from odinfer.style.text import number
 from odinfer.uncertainty.results import BAND
@@ -206,7 +206,7 @@ def _colours(fit: Fit) -> list[Any]:
 
 
 def _verdict_colour(fit: Fit, name: str) -> str:
-    return {None: UNKNOWN, CONTRADICTS: BAD}.get(fit.verdicts.get(name), GOOD)
+    return {None: UNKNOWN, NOT_JUDGED: UNKNOWN, CONTRADICTS: BAD}.get(fit.verdicts.get(name), GOOD)
 
 
 def _dots(ax: Axes, t: Array, y: Array, colour: Any) -> None:

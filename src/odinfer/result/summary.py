@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odinfer.errors import listed
+from odinfer.errors import Status, listed
 from odinfer.result.figures import MOST, shown
-from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.result.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.style.text import TextTable, few, number, plain
 from odinfer.uncertainty.results import Intervals
 
@@ -40,8 +40,12 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     if fit.method == "gpr":
         return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
+    if not wrong and fit.status == Status.ODIN_KEPT.value:
+        return (
+            "No equation by itself contradicts the data, but all together do: no trajectory of the model follows them."
+        )
     if not wrong:
-        judged = all(name in fit.verdicts for name in fit.state_names)
+        judged = all(fit.verdicts.get(name, NOT_JUDGED) != NOT_JUDGED for name in fit.state_names)
         return "All equations are consistent with the data." if judged else "The equations were fitted but not judged."
     values = [number(fit.gamma.get(name, np.nan), 2) for name in wrong[:5]]
     right = [fit.gamma.get(name, np.nan) for name in fit.state_names if fit.verdicts.get(name) == CONSISTENT]
@@ -177,6 +181,6 @@ def facts(fit: Fit) -> list[str]:
 
 
 def tone(fit: Fit) -> str:
-    if not fit.converged or CONTRADICTS in fit.verdicts.values():
+    if not fit.converged or CONTRADICTS in fit.verdicts.values() or fit.status == Status.ODIN_KEPT.value:
         return "bad"
-    return "good" if fit.verdicts else "unknown"
+    return "good" if fit.verdicts and NOT_JUDGED not in fit.verdicts.values() else "unknown"
