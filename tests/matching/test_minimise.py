@@ -15,10 +15,6 @@ FEW = settings(max_examples=15, derandomize=True, deadline=None)
 TRUTH = np.array([2.0, 1.0, 4.0, 1.0])
 
 
-
-
-
-
 def slope_at(risk, s):
     lin = risk.linearise(s.z, s.phi)
     return risk.gradient(s.z, lin, risk.mismatch(s.z, lin.f), s.gamma, s.phi)

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from matching.risks import risk_of
-from odinfer.matching.dense import Dense
 from odinfer.matching.risk import Risk
 from odinfer.smoothing.kernels import KERNELS
 
 FEW = settings(max_examples=20, derandomize=True, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
-
-
 
 
 @functools.cache
@@ -190,8 +187,6 @@ def test_where_the_field_or_the_states_are_not_finite_the_risk_is_infinite():
     assert value(risk, 1e200 * z, phi, gamma) == np.inf
     assert value(risk, z * np.nan, phi, gamma) == np.inf
     assert value(risk, z, np.where(risk.problem.is_log, 300.0, phi), gamma) > 1e100
-
-
 
 
 # --- what may not change it

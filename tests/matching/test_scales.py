@@ -39,7 +39,7 @@ def test_inputs_and_explicit_time_have_units_too(size, time, dose):
     found = scales(MATERIAL, [10.0**size], 10.0**time, 10.0**dose)
     expected = {"v": size - time, "k": size, "b": size - time - dose, "d": -time}
     for name, decades in expected.items():
-        assert np.log10(found[name]) == pytest.approx(decades, abs=0.01), name
+        assert np.log10(found[name]) == pytest.approx(np.clip(decades, -15.0, 15.0), abs=0.01), name  # fifteen at most
 
 
 def test_states_with_units_of_their_own_share_what_they_must():

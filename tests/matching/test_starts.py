@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from matching.risks import risk_of
+from odinfer.matching.scales import natural_scales
 from odinfer.matching.starts import distinct, draw, match, pulled_back
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 LIMIT = st.one_of(st.none(), st.floats(-1e6, 1e6))
-
-
 
 
 @FEW
@@ -54,7 +53,7 @@ def test_a_start_of_the_user_is_the_first(lv, lv_data):
 
 
 def test_matching_lowers_the_mismatch_of_every_start(lv, lv_data):
-    risk = risk_of(od.Problem(lv.model, lv_data))
+    risk = risk_of(od.Problem(lv.model, lv_data), jitter=1e-4)
     phi = draw(risk.problem, 10, np.random.default_rng(3))
     _, before = match(risk, phi, iterations=0)
     after, cost = match(risk, phi)
@@ -67,7 +66,7 @@ def test_for_equations_linear_in_parameters_matching_is_weighted_least_squares(o
     t = np.linspace(0.0, 5.0, 20)
     x = od.simulate(oscillator, {"a": -4.0, "b": -0.3}, [2.0, 0.0], t)
     y = x + 0.05 * np.random.default_rng(0).normal(size=x.shape)
-    risk = risk_of(od.Problem(oscillator, od.Data(t, y, states=oscillator.states)))
+    risk = risk_of(od.Problem(oscillator, od.Data(t, y, states=oscillator.states)), jitter=1e-4)
     found = match(risk, draw(risk.problem, 8, np.random.default_rng(0)), gamma=0.3)[0]
     z, m, u = risk.mean, risk.blocks[0].smoother, risk.units
     state = u.user(z)
@@ -84,7 +83,7 @@ def test_for_equations_linear_in_parameters_matching_is_weighted_least_squares(o
 def test_starts_where_the_field_is_not_finite_are_left_out():
     t = np.linspace(0.0, 2.0, 8)
     model = od.Model.from_text("x' = -sqrt(k - 3)*x")
-    risk = risk_of(od.Problem(model, od.Data(t, np.exp(-t), states=["x"])))
+    risk = risk_of(od.Problem(model, od.Data(t, np.exp(-t), states=["x"])), jitter=1e-4)
     phi, cost = match(risk, np.array([[1.0], [2.0], [4.5], [8.0]]))
     assert np.isinf(cost[:2]).all()
     assert np.isfinite(cost[2:]).all()
@@ -117,5 +116,8 @@ def test_parameters_that_ran_off_together_are_pulled_back_at_their_ratio(lv_data
         assert back[2] > 0
         assert back[2] < 30
         assert back[3] >= 0.5
-    first = pulled_back(p, np.array([1.0, 2.0, 900.0, 900.0]))[0]
-    np.testing.assert_allclose(first[2:], [1.0, 1.0])
+    free = od.Problem(lv.model, lv_data)
+    natural = natural_scales(free)[2:]
+    for back, size in zip(pulled_back(free, np.array([1.0, 2.0, 900.0, 600.0])), (1.0, 0.1), strict=True):
+        assert back[2] / back[3] == pytest.approx(1.5)
+        assert np.sqrt(np.prod(back[2:] / natural)) == pytest.approx(size)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from test_many_states import diffusion, lorenz, sparse_risk
 
 import odinfer as od
+from matching.sparse.many_states import diffusion, lorenz, sparse_risk
 from odinfer.trajectory.continuation import STAGES, follow, group, mesh
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import odinfer as od
+from odinfer.trajectory.simulate import simulate
 
 FEW = settings(max_examples=15, derandomize=True, deadline=None)
 
@@ -25,15 +26,15 @@ def test_it_agrees_with_another_solver(lv, theta, x0, last):
         return [a * x[0] - b * x[0] * x[1], -c * x[1] + d * x[0] * x[1]]
 
     right = solve_ivp(field, (0.0, last), x0, "DOP853", t, rtol=1e-12, atol=1e-13).y.T
-    np.testing.assert_allclose(od.simulate(lv.model, theta, x0, t), right, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(simulate(lv.model, theta, x0, t), right, rtol=1e-6, atol=1e-8)
 
 
 def test_it_agrees_with_closed_forms(decay, logistic, oscillator):
     t = np.linspace(0.0, 6.0, 25)
-    np.testing.assert_allclose(od.simulate(decay, [0.7], [3.0], t)[:, 0], 3 * np.exp(-0.7 * t), rtol=1e-7)
+    np.testing.assert_allclose(simulate(decay, [0.7], [3.0], t)[:, 0], 3 * np.exp(-0.7 * t), rtol=1e-7)
     exact = 50.0 / (1 + (50.0 / 2.0 - 1) * np.exp(-1.2 * t))
-    np.testing.assert_allclose(od.simulate(logistic, {"r": 1.2, "K": 50.0}, [2.0], t)[:, 0], exact, rtol=1e-7)
-    x = od.simulate(oscillator, {"a": -4.0, "b": 0.0}, [2.0, 0.0], t)
+    np.testing.assert_allclose(simulate(logistic, {"r": 1.2, "K": 50.0}, [2.0], t)[:, 0], exact, rtol=1e-7)
+    x = simulate(oscillator, {"a": -4.0, "b": 0.0}, [2.0, 0.0], t)
     np.testing.assert_allclose(x, np.stack([2 * np.cos(2 * t), -4 * np.sin(2 * t)], -1), atol=1e-6)
 
 
@@ -51,7 +52,7 @@ def test_a_stiff_system_agrees_with_an_implicit_solver():
 
     t = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 20)])
     right = solve_ivp(field, (0.0, 1e4), [1.0, 0.0, 0.0], "Radau", t, rtol=1e-10, atol=1e-14).y.T
-    np.testing.assert_allclose(od.simulate(robertson, theta, [1.0, 0.0, 0.0], t), right, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(simulate(robertson, theta, [1.0, 0.0, 0.0], t), right, rtol=1e-5, atol=1e-9)
 
 
 def test_inputs_are_linear_in_between_and_their_corners_are_met():
@@ -63,30 +64,28 @@ def test_inputs_are_linear_in_between_and_their_corners_are_met():
         return [-0.9 * x[0] + np.interp(now, at, values)]
 
     right = solve_ivp(field, (0.0, 10.0), [1.0], "Radau", t, rtol=1e-10, atol=1e-12, max_step=0.01).y.T
-    got = od.simulate(model, [0.9], [1.0], t, inputs={"u": (at, values)})
+    got = simulate(model, [0.9], [1.0], t, inputs={"u": (at, values)})
     np.testing.assert_allclose(got, right, rtol=1e-6, atol=1e-8)
 
 
 def test_a_short_pulse_is_not_stepped_over():
     model = od.Model.from_text("x' = u + 0*k\ninput u")
     at, values = np.array([0.0, 50.0, 50.001, 50.002, 100.0]), np.array([0.0, 0.0, 1000.0, 0.0, 0.0])
-    x = od.simulate(model, [1.0], [0.0], [0.0, 100.0], inputs={"u": (at, values)})
+    x = simulate(model, [1.0], [0.0], [0.0, 100.0], inputs={"u": (at, values)})
     assert x[-1, 0] == pytest.approx(1.0, rel=1e-6)  # the area of the triangle
 
 
 def test_explicit_time_enters():
     model = od.Model.from_text("x' = a*cos(t)")
     t = np.linspace(1.0, 9.0, 20)
-    np.testing.assert_allclose(
-        od.simulate(model, [2.0], [0.5], t)[:, 0], 0.5 + 2 * (np.sin(t) - np.sin(1.0)), atol=1e-8
-    )
+    np.testing.assert_allclose(simulate(model, [2.0], [0.5], t)[:, 0], 0.5 + 2 * (np.sin(t) - np.sin(1.0)), atol=1e-8)
 
 
 @pytest.mark.parametrize("text", ["x' = a*x^2", "x' = -a/(2*x)", "x' = -a*sqrt(x) - 0.2"])
 def test_rows_after_a_blow_up_are_nan_and_rows_before_it_stay(text):
     model = od.Model.from_text(text)
     t = np.linspace(0.0, 3.0, 31)
-    x = od.simulate(model, [1.0], [1.0], t)
+    x = simulate(model, [1.0], [1.0], t)
     assert x.shape == (31, 1)
     alive = np.isfinite(x[:, 0])
     end = alive.argmin()
@@ -102,18 +101,18 @@ def test_rows_after_a_blow_up_are_nan_and_rows_before_it_stay(text):
 
 def test_a_field_that_is_not_finite_at_the_start_leaves_only_the_start(decay):
     model = od.Model.from_text("x' = a*log(x)")
-    x = od.simulate(model, [1.0], [-1.0], [0.0, 1.0, 2.0])
+    x = simulate(model, [1.0], [-1.0], [0.0, 1.0, 2.0])
     assert x[0, 0] == -1.0
     assert np.isnan(x[1:]).all()
 
 
 def test_one_time_gives_the_initial_values(decay):
-    np.testing.assert_array_equal(od.simulate(decay, [1.0], [2.0], [5.0]), [[2.0]])
+    np.testing.assert_array_equal(simulate(decay, [1.0], [2.0], [5.0]), [[2.0]])
 
 
 def test_names_and_orders_give_the_same(lv):
-    by_name = od.simulate(lv.model, {"d": 1.0, "a": 2.0, "c": 4.0, "b": 1.0}, {"predator": 3.0, "prey": 5.0}, lv.t)
-    np.testing.assert_array_equal(by_name, od.simulate(lv.model, [2.0, 1.0, 4.0, 1.0], [5.0, 3.0], lv.t))
+    by_name = simulate(lv.model, {"d": 1.0, "a": 2.0, "c": 4.0, "b": 1.0}, {"predator": 3.0, "prey": 5.0}, lv.t)
+    np.testing.assert_array_equal(by_name, simulate(lv.model, [2.0, 1.0, 4.0, 1.0], [5.0, 3.0], lv.t))
 
 
 BAD = {
@@ -135,7 +134,7 @@ BAD = {
 def test_what_cannot_be_simulated_is_refused_in_one_line(decay, case):
     given, words = BAD[case]
     with pytest.raises(od.InputError, match=words) as caught:
-        od.simulate(decay, **({"theta": [1.0], "x0": [1.0], "t": [0.0, 1.0]} | given))
+        simulate(decay, **({"theta": [1.0], "x0": [1.0], "t": [0.0, 1.0]} | given))
     assert "\n" not in str(caught.value)
 
 
@@ -155,12 +154,12 @@ def test_what_cannot_be_simulated_is_refused_in_one_line(decay, case):
 def test_inputs_that_cannot_be_used_are_refused(inputs):
     model = od.Model.from_text("x' = -k*x + u\ninput u")
     with pytest.raises(od.InputError, match="'u'"):
-        od.simulate(model, [1.0], [1.0], [0.0, 1.0], inputs=inputs)
+        simulate(model, [1.0], [1.0], [0.0, 1.0], inputs=inputs)
 
 
 def test_arguments_are_left_as_they_were(decay):
     t, theta, x0 = np.linspace(0, 1, 5), np.array([1.0]), np.array([2.0])
     copies = t.copy(), theta.copy(), x0.copy()
-    od.simulate(decay, theta, x0, t)
+    simulate(decay, theta, x0, t)
     for before, after in zip(copies, (t, theta, x0), strict=True):
         np.testing.assert_array_equal(before, after)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from odinfer.uncertainty.identifiability import notes
 
 
 def decay_fit(equation: str, **more) -> od.Fit:
@@ -53,3 +54,40 @@ def test_a_product_is_named_beside_a_parameter_without_influence():
 def test_nothing_is_said_where_all_is_determined(lv_fit):
     assert lv_fit.warnings == ()
     assert lv_fit.uncertainty.notes == ()
+
+
+def said(fit: od.Fit, low, high, there=None) -> tuple[str, ...]:
+    """What is said of a fit if its intervals ended at `low` and `high`, and the ways to them at φ `there` (2F, F)."""
+    best = fit.maximum()
+    there = np.tile(best.phi, (2 * len(best.phi), 1)) if there is None else there
+    return notes(best.like.unknowns, best.phi, best.info, np.array(low), np.array(high), there)
+
+
+def test_an_open_end_is_said_with_the_limit_on_its_other_side():
+    fit = decay_fit("x' = -k*x")
+    assert said(fit, [0.6], [0.8]) == ()
+    assert said(fit, [0.6], [np.inf]) == ("k is not determined by these data: anything above 0.6 fits",)
+    assert said(fit, [-np.inf], [0.8]) == ("k is not determined by these data: anything below 0.8 fits",)
+    assert said(fit, [-np.inf], [np.inf]) == ("k is not determined by these data: any value fits",)
+
+
+def test_an_interval_from_bound_to_bound_is_open_too():
+    fit = decay_fit("x' = -k*x", bounds={"k": (0.1, 2.0)})
+    assert said(fit, [0.1], [2.0]) == ("k is not determined by these data: any value within its bounds fits",)
+    assert said(fit, [0.1], [0.8]) == ()
+
+
+def test_parameters_that_go_far_together_are_named_by_what_stays(lv_fit):
+    phi = lv_fit.maximum().phi
+    ends = np.array(list(lv_fit.interval().values())).T
+    low, high = ends.copy()
+    high[[0, 1]] = np.inf
+    there = np.tile(phi, (8, 1))
+    there[4, [0, 1]] *= 100.0  # following a up takes b along
+    (ratio,) = said(lv_fit, low, high, there)
+    assert ratio == "only a/b is determined by these data, not a and b, which can go far together"
+    there[4, 1] = phi[1] / 100.0
+    (product,) = said(lv_fit, low, high, there)
+    assert "only a·b is determined" in product
+    there[4, 1] = phi[1]
+    assert len(said(lv_fit, low, high, there)) == 2  # each on its own

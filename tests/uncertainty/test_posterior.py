@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 import odinfer as od
+from odinfer.uncertainty.posterior import OdinEstimate, sample
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +99,23 @@ def test_options_that_cannot_be_used_are_refused(line_fit):
     for options, words in (({"target": "x"}, "target"), ({"chains": 0}, "chains"), ({"draws": 1.5}, "draws")):
         with pytest.raises(od.InputError, match=words):
             line_fit.sample(**options)
+
+
+def test_the_same_seed_draws_the_same_and_a_fit_draws_from_its_maximum(line_fit):
+    options = {"draws": 100, "warm_up": 200}
+    one, two, other = (sample(line_fit.maximum(), seed=seed, **options) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(one.theta["k"], two.theta["k"])
+    np.testing.assert_array_equal(one.theta["k"], line_fit.sample(seed=5, **options).theta["k"])
+    assert (one.theta["k"] != other.theta["k"]).any()
+
+
+def test_the_start_of_the_odin_posterior_is_made_from_what_a_fit_says(line_fit):
+    found = OdinEstimate.of(line_fit.problem, line_fit.options, line_fit.stages["odin"].theta, line_fit.gamma)
+    assert found.problem is line_fit.problem
+    assert found.phi[0] == line_fit.stages["odin"].theta["k"]
+    assert found.gamma.tolist() == list(line_fit.gamma.values())
+    assert found.rule.fixed is None
+    s = found.engine.minimise(found.engine.mean, found.phi, found.rule)
+    assert s.phi[0] == pytest.approx(found.phi[0], rel=1e-3)
+    with pytest.raises(od.InputError, match="inside the data only"):
+        sample(found, until=5.0)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from odinfer.uncertainty.profile import profile as profile_of
+from uncertainty.growth import fall_at_parameter
 
 
 def test_a_profile_is_the_best_likelihood_with_the_parameter_fixed(lv, lv_data, lv_fit):
@@ -28,11 +30,6 @@ def test_intervals_of_a_profile_nest(lv_fit):
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
-def test_a_profile_has_a_picture(lv_fit, tmp_path):
-    lv_fit.profile("b").plot(tmp_path / "b.png")
-    assert (tmp_path / "b.png").stat().st_size > 5000
-
-
 def test_fixed_and_unknown_parameters_have_no_profile(lv, lv_data, lv_fit):
     with pytest.raises(od.InputError, match="no parameter 'e'"):
         lv_fit.profile("e")
@@ -49,27 +46,30 @@ def test_a_profile_comes_back_from_a_file(lv_fit, tmp_path):
     np.testing.assert_array_equal(back.profiles["a"].likelihoods, fit.profiles["a"].likelihoods)
 
 
-def test_the_forecast_of_what_dies_out_keeps_its_sign_and_a_lower_limit():
-    # A step by the standard deviation would lead below zero, where no trajectory goes.
-    t, beyond = np.linspace(0.0, 20.0, 20), np.array([21.0, 23.0, 25.0])
-    model = od.Model.from_text("S' = -V*S/(K + S)")
-    truth = {"V": 1.0, "K": 2.0}
-    x = od.simulate(model, truth, [10.0], np.append(t, beyond))[:, 0]
-    for seed in range(6):
-        y = x[:20] + 0.3 * np.random.default_rng(seed).normal(size=20)
-        fit = od.fit(model, od.Data(t, y, states=["S"]))
-        table = fit.forecast(beyond)
-        assert (table["S_low"] < 0.9 * table["S"]).all()
-        assert (table["S_low"] >= 0.0).all()
-        assert (table["S_high"] - table["S"] > table["S"] - table["S_low"]).all()  # skewed, as the likelihood is
+def test_points_lie_at_quarters_of_what_an_interval_needs(growth_fit):
+    best = growth_fit.maximum()
+    found = profile_of(best, "K")
+    needed = best.info.fall(best.like.unknowns.unit(best.like.unknowns.phi_index), 0.95)[best.problem.free.index("K")]
+    shares = np.sign(found.values - found.estimate) * np.sqrt(-2 * found.likelihoods / needed)
+    np.testing.assert_allclose(shares, 0.25 * np.arange(-6, 7), atol=0.08)
 
 
-def test_ends_of_a_forecast_are_where_the_likelihood_has_fallen(lv, lv_data, lv_fit):
-    end = float(lv_data.t[-1])
-    table = lv_fit.forecast([end + 0.4])
-    assert 0.5 < (table["prey_high"] - table["prey"]).iloc[0] / (table["prey"] - table["prey_low"]).iloc[0] < 2.0
-    narrow = lv_fit.forecast([end + 0.4], level=0.5)
-    assert table["prey_low"].iloc[0] < narrow["prey_low"].iloc[0] < narrow["prey_high"].iloc[0]
-    many = lv_fit.forecast(np.linspace(end, end + 0.4, 60))
-    np.testing.assert_allclose(many.iloc[-1], table.iloc[0], rtol=1e-3)
-    assert (np.diff(many["prey_high"] - many["prey_low"]) > -0.05).all()
+def test_every_point_is_the_best_that_scipy_finds_there(logistic, growth_fit):
+    found = growth_fit.profile("r")
+    for i in (0, 4, -1):
+        right = fall_at_parameter(logistic, growth_fit, "r", float(found.values[i]))
+        assert -2 * found.likelihoods[i] == pytest.approx(right, abs=1e-3)
+
+
+def test_on_a_log_scale_values_are_in_the_parameters_units(decay, decay_data):
+    plain = od.fit(decay, decay_data).profile("k")
+    log = od.fit(od.Problem(decay, decay_data, scale={"k": "log"})).profile("k")
+    assert log.estimate == pytest.approx(plain.estimate, rel=1e-4)
+    np.testing.assert_allclose(log.interval(), plain.interval(), rtol=5e-3)
+
+
+def test_a_profile_goes_no_further_than_its_bounds(decay, decay_data):
+    found = od.fit(od.Problem(decay, decay_data, bounds={"k": (None, 0.72)})).profile("k")
+    assert found.values.max() <= 0.72
+    assert found.limits == (-np.inf, 0.72)
+    assert found.interval()[1] <= 0.72

@@ -100,9 +100,9 @@ def levenberg_marquardt(
         point = merge(point, trial, better)
         value = np.asarray(point.value, float)
         damping = np.where(better, np.maximum(damping * rule.down, rule.least), damping * rule.up)
-        stuck = ~better & (damping > rule.most)
-        over = stuck | settles(better, gain[()], point, damping[()])
-        settled = settled | over if rule.leave else over
+        given_up = ~better & (damping > rule.most)
+        over = given_up | settles(better, gain[()], point, damping[()])
+        settled, stuck = (settled | over, stuck | given_up) if rule.leave else (over, given_up)
         if rule.leave:
             damping = np.where(settled, np.nan, damping)
     return Ended(point, steps, tries, settled[()], stuck[()])

@@ -65,8 +65,12 @@ class Normal:
 
 
 def squares(x: Sequence[Array], y: Sequence[Array]) -> Array:
-    """Residual sums of squares (..., K) of states x against observations y, (..., N, K) per experiment."""
-    return np.asarray(np.sum([np.nansum((a - b) ** 2, -2) for a, b in zip(x, y, strict=True)], 0))
+    """Residual sums of squares (..., K) of states x against observations y, (..., N, K) per experiment.
+
+    What was not observed does not count; a state that is not finite does, and makes the sum so.
+    """
+    parts = [np.where(np.isnan(b), 0.0, a - b) ** 2 for a, b in zip(x, y, strict=True)]
+    return np.asarray(np.sum([part.sum(-2) for part in parts], 0))
 
 
 def log_density(x: Any, y: Any, seen: Any, sigma: Any) -> Any:

@@ -197,7 +197,7 @@ class Fit:
             chains, draws: how many, after as many draws as needed to adapt.
             seed: of the draws.
             problem: what was fitted, if this fit comes from a file.
-            options: see `odinfer.posterior.sample`.
+            options: see `odinfer.uncertainty.posterior.sample`.
         """
         from odinfer.uncertainty.posterior import TARGETS, sample
 

@@ -133,7 +133,7 @@ def of_risk(
     theta_range: Range | None = None,
     theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
 ) -> tuple[Form, Target]:
-    """The density that belongs to a risk; for the arguments see `odinfer.methods.sampling.SamplerOptions`."""
+    """The density that belongs to a risk; for the arguments see `odinfer.sampling.options.SamplerOptions`."""
     K = len(risk.hypers)
 
     def joined(name: str) -> Array:

@@ -122,7 +122,8 @@ class Sparse(SparseRisk):
     ) -> Solution:
         """Gauss–Newton by conjugate gradients from one start.
 
-        γ starts small: the equations hold for most states, and those for which they do not raise theirs.
+        γ starts small, whatever is asked for: the equations hold for most states, and those for which they do not raise
+        theirs.
         """
         return gauss_newton(self, z, phi, rule, tolerance=TOLERANCE, rival=rival, gamma=1e-2, steps=Krylov())
 

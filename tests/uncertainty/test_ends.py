@@ -1,0 +1,100 @@
+"""Ends of likelihood intervals: the likelihood, maximised anew by scipy, has fallen there by what was asked for."""
+
+import numpy as np
+import pytest
+
+from odinfer.trajectory.batch import OnMeshes
+from odinfer.uncertainty.ends import HeldParameter, HeldState, Wanted, find_ends
+from uncertainty.growth import fall_at_parameter, fall_at_state
+
+BOTH = np.array([-1.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def maximum(growth_fit):
+    return growth_fit.maximum()
+
+
+@pytest.fixture(scope="module")
+def on(maximum) -> OnMeshes:
+    return OnMeshes.of(maximum.like, maximum.refined)
+
+
+def wanted_of(maximum, held, best, side, fall, limit=np.inf) -> Wanted:
+    sd = maximum.info.spread(held.gradient(best))[0]
+    return Wanted(side, np.broadcast_to(fall, side.shape).astype(float), sd, side * limit)
+
+
+@pytest.mark.parametrize("name", ["r", "K"])
+def test_at_ends_of_a_parameter_the_likelihood_has_fallen_by_what_was_asked_for(
+    logistic, growth_fit, maximum, on, name
+):
+    side, asked = np.repeat(BOTH, 2), np.tile([1.0, 5.0], 2)
+    held = HeldParameter(maximum.like.unknowns, np.full(4, maximum.problem.free.index(name)))
+    best = on.start(maximum.refined, 4)
+    found = find_ends(on, best, held, wanted_of(maximum, held, best, side, asked, 1e6), tolerance=0.01)
+    assert len(found.lost) == 0
+    estimate = growth_fit.theta[name]
+    assert (side * (found.values - estimate) > 0).all()
+    for value, fall in zip(found.values, asked, strict=True):
+        assert fall_at_parameter(logistic, growth_fit, name, float(value)) == pytest.approx(fall, rel=0.03)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_at_ends_of_a_state_the_likelihood_has_fallen_by_what_was_asked_for(growth_fit, maximum, on, log):
+    node = len(on.meshes[0]) // 2
+    held = HeldState(maximum.like.unknowns, 0, np.full(2, node), np.zeros(2, int), log=log)
+    best = on.start(maximum.refined, 2)
+    found = find_ends(on, best, held, wanted_of(maximum, held, best, BOTH, 3.84, 1e6), tolerance=0.01)
+    values = np.exp(found.values) if log else found.values
+    for value in values:
+        assert fall_at_state(growth_fit, on.meshes[0][node], float(value)) == pytest.approx(3.84, rel=0.03)
+
+
+def test_trajectories_at_the_ends_have_the_held_value(maximum, on):
+    held = HeldParameter(maximum.like.unknowns, np.zeros(2, int))
+    best = on.start(maximum.refined, 2)
+    found = find_ends(on, best, held, wanted_of(maximum, held, best, BOTH, 3.84, 1e6))
+    np.testing.assert_allclose(held.value(found.batch), found.values, rtol=0.02)
+    assert 2 * (found.batch.value - best.value) == pytest.approx(np.full(2, 3.84), rel=0.1)
+
+
+def test_a_limit_that_comes_first_is_the_end(maximum, on):
+    held = HeldParameter(maximum.like.unknowns, np.ones(2, int))
+    best = on.start(maximum.refined, 2)
+    sd = maximum.info.spread(held.gradient(best))[0]
+    limit = held.value(best) + BOTH * np.array([0.3, 0.6]) * sd
+    found = find_ends(on, best, held, Wanted(BOTH, np.full(2, 3.84), sd, limit))
+    np.testing.assert_array_equal(found.values, limit)
+    at_once = find_ends(on, best, held, Wanted(BOTH, np.full(2, 3.84), sd, held.value(best)))
+    np.testing.assert_array_equal(at_once.values, held.value(best))
+
+
+def test_many_at_once_are_what_each_alone_is(maximum, on):
+    index, side = np.array([0, 0, 1, 1]), np.tile(BOTH, 2)
+    held, best = HeldParameter(maximum.like.unknowns, index), on.start(maximum.refined, 4)
+    asked = wanted_of(maximum, held, best, side, 3.84, 1e6)
+    together = find_ends(on, best, held, asked).values
+    for b in range(4):
+        own = np.array([b])
+        alone = find_ends(on, best.take(own), held.take(own), Wanted(*(v[own] for v in asked)))
+        assert together[b] == pytest.approx(alone.values[0], rel=1e-9)
+
+
+def held_quantities(u, node: int):
+    one = np.zeros(1, int)
+    return {
+        "parameter": HeldParameter(u, one),
+        "state": HeldState(u, 0, np.array([node]), one),
+        "logarithm of a state": HeldState(u, 0, np.array([node]), one, log=True),
+    }
+
+
+@pytest.mark.parametrize("what", ["parameter", "state", "logarithm of a state"])
+def test_gradients_of_held_quantities_equal_finite_differences(maximum, on, what):
+    held = held_quantities(maximum.like.unknowns, len(on.meshes[0]) // 3)[what]
+    best, h = on.start(maximum.refined, 1), 1e-4
+    size = np.abs(np.concatenate([maximum.refined.paths[0].x0, maximum.phi]))
+    for i, d in enumerate(h * np.diag(size)):
+        up, down = (held.value(on.moved(best, side * d[None]))[0] for side in (1.0, -1.0))
+        assert held.gradient(best)[0, i] == pytest.approx((up - down) / (2 * d[i]), rel=1e-4, abs=1e-6)

@@ -1,0 +1,144 @@
+"""Likelihood intervals: regression's for a straight line, ends where the likelihood has fallen, bounds, open ends."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import odinfer as od
+from odinfer.uncertainty.intervals import far_from, likelihood_intervals, state_ends
+from odinfer.uncertainty.small_sample import quantile
+from uncertainty.growth import fall_at_parameter, fall_at_state
+from uncertainty.lines import line_data, regression
+
+FEW = settings(max_examples=10, derandomize=True, deadline=None)
+
+
+@FEW
+@given(seed=st.integers(0, 1000), n=st.integers(6, 30))
+def test_a_straight_line_gives_the_interval_of_linear_regression(line, seed, n):
+    data = line_data(seed, n)
+    fit = od.fit(line, data)
+    slope, error, df = regression(data.t, data.y[:, 0])
+    half = stats.t.ppf(0.975, df) * error
+    np.testing.assert_allclose(fit.interval()["k"], [slope - half, slope + half], rtol=0, atol=0.02 * half)
+    assert fit.covariance.loc["k", "k"] == pytest.approx(error**2, rel=1e-5)
+    assert fit.uncertainty.freedom[0] == pytest.approx(df)
+
+
+def test_other_levels_are_computed_and_nest(line):
+    fit = od.fit(line, line_data(3, 12))
+    slope, error, df = regression(*(lambda d: (d.t, d.y[:, 0]))(line_data(3, 12)))
+    half = stats.t.ppf(0.9, df) * error
+    np.testing.assert_allclose(fit.interval(0.8)["k"], [slope - half, slope + half], rtol=0, atol=0.02 * half)
+    assert fit.interval(0.99)["k"][0] < fit.interval()["k"][0] < fit.interval(0.5)["k"][0]
+
+
+def test_known_noise_gives_the_normal_interval(line):
+    data = line_data(5, 9)
+    fit = od.fit(od.Problem(line, data, sigma={"x": 0.2}))
+    sd = 0.2 / np.sqrt(((data.t - data.t.mean()) ** 2).sum())
+    low, high = fit.interval()["k"]
+    assert high - low == pytest.approx(2 * 1.959964 * sd, rel=2e-3)
+    assert np.isinf(fit.uncertainty.freedom[0])
+
+
+def test_a_log_scale_gives_the_same_likelihood_interval(decay, decay_data):
+    plain = od.fit(decay, decay_data)
+    log = od.fit(od.Problem(decay, decay_data, scale={"k": "log"}))
+    np.testing.assert_allclose(log.interval()["k"], plain.interval()["k"], rtol=5e-3)
+    assert log.uncertainty.log == ("k",)
+    assert log.covariance.loc["k", "k"] == pytest.approx(
+        plain.covariance.loc["k", "k"] / plain.theta["k"] ** 2, rel=0.02
+    )
+
+
+def test_intervals_end_at_bounds(decay, decay_data):
+    low, high = od.fit(od.Problem(decay, decay_data, bounds={"k": (None, 0.7)})).interval()["k"]
+    assert low < high <= 0.7
+
+
+def test_what_has_no_interval_says_so(lv, lv_data, tmp_path):
+    for method in (od.Odin(refine=False), od.TwoStep()):
+        fit = od.fit(od.Problem(lv.model, lv_data), method=method)
+        for ask in (fit.interval, lambda f=fit: f.covariance, lambda f=fit: f.profile("a"), fit.bootstrap, fit.sample):
+            with pytest.raises(od.InputError, match="interval"):
+                ask()
+
+
+def test_a_kind_that_is_not_there_is_refused_with_what_to_do(lv_fit):
+    with pytest.raises(od.InputError, match=r"fit\.including"):
+        lv_fit.interval(kind="bootstrap")
+    with pytest.raises(od.InputError, match="unknown kind"):
+        lv_fit.interval(kind="boot")
+
+
+def test_at_both_ends_the_likelihood_has_fallen_by_what_the_level_asks_for(logistic, growth_fit):
+    best, level = growth_fit.maximum(), 0.8
+    found, u = likelihood_intervals(best, level), best.like.unknowns
+    falls = best.info.fall(u.unit(u.phi_index), level)
+    for name, asked, ends in zip(found.names, falls, zip(found.low, found.high, strict=True), strict=True):
+        for end in ends:
+            assert fall_at_parameter(logistic, growth_fit, name, float(end)) == pytest.approx(asked, rel=0.1)
+
+
+def test_the_intervals_of_a_fit_are_those_of_its_maximum(growth_fit):
+    found = likelihood_intervals(growth_fit.maximum(), 0.95)
+    assert found.interval() == growth_fit.interval()
+    assert found.level == 0.95
+    assert found.names == ("r", "K")
+
+
+def test_ends_of_states_are_where_the_likelihood_has_fallen(growth_fit):
+    best = growth_fit.maximum()
+    path, node = best.refined.paths[0], np.array([0, 20])
+    low, high = state_ends(best, 0.9, 0, node)
+    S = best.like.unknowns.lift(0, best.refined.condensed[0].nodes[node][..., :-1])[:, 0]
+    for i, asked in enumerate(best.info.fall(S, 0.9)):
+        assert low[i, 0] < path.nodes[node[i], 0] < high[i, 0]
+        for end in (low[i, 0], high[i, 0]):
+            assert fall_at_state(growth_fit, path.mesh[node[i]], float(end)) == pytest.approx(asked, rel=0.05)
+
+
+def test_ends_of_states_stop_at_their_bounds(logistic, growth_fit):
+    best, first = growth_fit.maximum(), np.array([0])
+    low, high = state_ends(best, 0.95, 0, first)
+    bound = float(0.5 * (low[0, 0] + best.refined.paths[0].x0[0]))
+    fit = od.fit(od.Problem(logistic, growth_fit.problem.data, bounds={"n": (bound, None)}))
+    bounded = state_ends(fit.maximum(), 0.95, 0, first)
+    assert bounded[0][0, 0] == bound > low[0, 0]
+    assert bounded[1][0, 0] == pytest.approx(high[0, 0], rel=1e-3)
+
+
+def test_no_interval_of_a_state_is_narrower_than_trajectories_are_computed_to(decay):
+    t = np.linspace(0.0, 4.0, 15)
+    best = od.fit(decay, od.Data(t, 3.0 * np.exp(-0.7 * t), states=["x"])).maximum()
+    low, high = state_ends(best, 0.95, 0, np.arange(3))
+    least = 2 * quantile(np.inf, 0.95) * best.info.accuracy
+    assert (high - low >= least * (1 - 1e-9)).all()
+
+
+def test_an_end_that_the_data_do_not_set_is_open():
+    # Far below saturation only V/K matters: K can be as large as it likes, but not as small.
+    t = np.linspace(0.0, 4.0, 15)
+    y = 3.0 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(0).normal(size=15)
+    model = od.Model.from_text("S' = -V*S/(K + S)")
+    fit = od.fit(od.Problem(model, od.Data(t, y, states=["S"]), scale={"V": "log", "K": "log"}))
+    for name in ("V", "K"):
+        low, high = fit.interval()[name]
+        assert high == np.inf
+        assert 0 < low < np.inf
+
+
+def test_ways_end_at_bounds_or_so_far_out_that_it_makes_no_difference(decay, decay_data):
+    index, side = np.zeros(2, int), np.array([-1.0, 1.0])
+    plain = od.fit(decay, decay_data)
+    k = plain.theta["k"]
+    limit, bound = far_from(plain.maximum(), index, side)
+    np.testing.assert_allclose(limit, [k - 1e4 * k, k + 1e4 * k])
+    np.testing.assert_array_equal(bound, [-np.inf, np.inf])
+    log = od.fit(od.Problem(decay, decay_data, scale={"k": "log"}, bounds={"k": (0.1, None)}))
+    limit, bound = far_from(log.maximum(), index, side)
+    np.testing.assert_allclose(limit, [np.log(0.1), np.log(1e4 * log.theta["k"])])
+    np.testing.assert_allclose(bound, [np.log(0.1), np.inf])

@@ -1,0 +1,112 @@
+"""A maximum of the likelihood: kept by its fit, found again from a file, and what its bands are."""
+
+import numpy as np
+import pytest
+
+import odinfer as od
+from odinfer.smoothing.curves import Curve
+from odinfer.uncertainty import maximum as module
+from odinfer.uncertainty.maximum import Maximum
+from odinfer.uncertainty.small_sample import quantile
+
+
+def test_a_loaded_fit_keeps_its_intervals_and_goes_on_with_a_problem(lv, lv_data, lv_fit, tmp_path):
+    lv_fit.save(tmp_path / "fit.json")
+    back = od.load(tmp_path / "fit.json")
+    assert back.interval() == lv_fit.interval()
+    assert back.covariance.equals(lv_fit.covariance)
+    for ask in (lambda: back.interval(0.9), lambda: back.profile("a"), lambda: back.forecast([3.0])):
+        with pytest.raises(od.InputError, match=r"problem=od\.Problem"):
+            ask()
+    problem = od.Problem(lv.model, lv_data)
+    assert back.interval(0.9, problem=problem)["a"] == pytest.approx(lv_fit.interval(0.9)["a"], rel=1e-6)
+    other = od.Problem(od.Model.from_text("prey' = q*prey; predator' = -predator"), lv_data)
+    with pytest.raises(od.InputError, match="another problem"):
+        back.profile("a", problem=other)
+
+
+def loaded(fit, path) -> od.Fit:
+    fit.save(path / "fit.json")
+    return od.load(path / "fit.json")
+
+
+def test_the_maximum_of_a_fit_is_found_again_from_a_file(lv_fit, growth_fit, tmp_path):
+    for fit in (lv_fit, growth_fit):
+        kept, back = fit.maximum(), loaded(fit, tmp_path)
+        theta = np.array([back.theta[p] for p in back.parameter_names])
+        found = Maximum.near(fit.problem, theta, [e.curve for e in back.experiments.values()])
+        np.testing.assert_allclose(found.phi, kept.phi, rtol=1e-6)
+        np.testing.assert_allclose(found.sigma, kept.sigma, rtol=1e-6)
+        assert found.loglik == pytest.approx(kept.loglik, abs=1e-6)
+        for mine, other in zip(found.refined.paths, kept.refined.paths, strict=True):
+            np.testing.assert_allclose(mine.x0, other.x0, rtol=1e-6)
+
+
+@pytest.fixture
+def searches(monkeypatch) -> list[od.Problem]:
+    """The problems whose likelihood is maximised from a guess from now on."""
+    asked, refine = [], module.refine
+
+    def counted(problem, *more, **options):
+        asked.append(problem)
+        return refine(problem, *more, **options)
+
+    monkeypatch.setattr(module, "refine", counted)
+    return asked
+
+
+def test_a_fit_keeps_its_maximum_and_nothing_looks_for_it_again(lv_fit, searches):
+    assert lv_fit.maximum() is lv_fit.workings.maximum
+    lv_fit.profile("a")
+    lv_fit.forecast([2.5])
+    lv_fit.bootstrap(10)
+    lv_fit.interval(0.8)
+    assert searches == []
+
+
+def test_a_fit_from_a_file_looks_for_it_once_where_it_is_needed(lv_fit, searches, tmp_path):
+    back = loaded(lv_fit, tmp_path)
+    back.interval()
+    assert searches == []
+    back.profile("a", problem=lv_fit.problem)
+    assert searches == [lv_fit.problem]
+
+
+def test_where_no_trajectory_is_near_there_is_no_maximum():
+    # x' = x² from 1 ends at t = 1: nothing reaches the data that go on to t = 3.
+    t = np.linspace(0.0, 3.0, 8)
+    data = od.Data(t, 1.0 + t, states=["x"])
+    problem = od.Problem(od.Model.from_text("x' = x^2 + 0*k"), data, bounds={"x": (1.0, None)})
+    curve = Curve(t, (1.0 + t)[:, None], np.ones((8, 1)), np.zeros((8, 1)))
+    assert Maximum.near(problem, np.ones(1), [curve]) is None
+
+
+def test_curves_are_the_trajectories_with_students_band(lv_fit):
+    best = lv_fit.maximum()
+    (curve,), path = best.curves(), best.refined.paths[0]
+    x, slope = path.at(curve.t)
+    np.testing.assert_allclose(curve.x, x)
+    np.testing.assert_allclose(curve.slope, slope)
+    S = path.sensitivity_at(best.refined.condensed[0], curve.t)
+    sd, freedom = best.info.spread(best.like.unknowns.lift(0, S))
+    assert (freedom < 50).all()
+    np.testing.assert_allclose(quantile(np.inf, 0.95) * curve.sd, quantile(freedom, 0.95) * sd, rtol=1e-3)
+    np.testing.assert_array_equal(lv_fit.experiments["1"].curve.sd, curve.sd)
+
+
+def test_bands_are_no_narrower_than_trajectories_are_computed_to(decay):
+    t = np.linspace(0.0, 4.0, 15)
+    best = od.fit(decay, od.Data(t, 3.0 * np.exp(-0.7 * t), states=["x"])).maximum()
+    assert (best.band_sd(best.refined, 0, t) >= best.info.accuracy).all()
+
+
+def test_it_says_where_the_search_ended(lv_fit):
+    best, stage = lv_fit.maximum(), lv_fit.stages["refined"]
+    assert best.converged
+    assert best.iterations > 0
+    assert best.problem is lv_fit.problem
+    assert stage.loglik == best.loglik == -best.objective
+    np.testing.assert_allclose(list(lv_fit.theta.values()), best.problem.theta(best.phi))
+    np.testing.assert_allclose(list(lv_fit.sigma.values()), best.left)
+    assert (best.left > best.sigma).all()  # some observations are spent on the unknowns
+    assert best.intervals(0.5).level == 0.5
