@@ -150,3 +150,20 @@ def test_no_trajectory_is_none_and_not_an_error():
     guess = rf.paths_through(problem, [(t, (1.0 + t)[:, None], np.ones((8, 1)))])
     found = rf.refine(problem, np.ones(1), guess, np.array([1.0]))
     assert found is None
+
+
+def test_pulses_between_observations_are_seen():
+    model = od.Model.from_text("V' = -k*V + b*u\ninput u")
+    times, values = [0.0], [0.0]
+    for start in np.arange(2.2, 40.0, 5.0):
+        times += [start, start + 1e-6, start + 0.1, start + 0.1 + 1e-6]
+        values += [0.0, 1.0, 1.0, 0.0]
+    u = (np.array([*times, 45.0]), np.array([*values, 0.0]))
+    t = np.arange(0.0, 41.0, 5.0)
+    x = od.simulate(model, {"k": 0.3, "b": 13.0}, [0.5], t, inputs={"u": u})
+    y = x + 0.02 * np.random.default_rng(0).normal(size=x.shape)
+    fit = od.fit(model, od.Data(t, y, states=["V"], inputs={"u": u}))
+    for name, truth in (("k", 0.3), ("b", 13.0)):
+        low, high = fit.interval()[name]
+        assert low < truth < high
+        assert fit.theta[name] == pytest.approx(truth, rel=0.3)

@@ -142,3 +142,30 @@ def test_ways_end_at_bounds_or_so_far_out_that_it_makes_no_difference(decay, dec
     limit, bound = far_from(log.maximum(), index, side)
     np.testing.assert_allclose(limit, [np.log(0.1), np.log(1e4 * log.theta["k"])])
     np.testing.assert_allclose(bound, [np.log(0.1), np.inf])
+
+
+def test_ends_that_the_data_leave_open_are_open_and_the_others_are_not():
+    # Biochemical oxygen demand over days, six values (Bates and Watts 1988): badly determined, and not by quadratics.
+    t, y = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0], [8.3, 10.3, 19.0, 16.0, 15.6, 19.8]
+    model = od.Model.from_text("demand' = k*(A - demand)")
+    fit = od.fit(model, od.Data(t, y, states=["demand"]))
+    assert fit.stages["refined"].loglik == pytest.approx(-12.9115, abs=1e-3)
+    low, high = fit.interval()["A"]
+    assert low == pytest.approx(12.7, abs=0.3)
+    assert (high, *fit.interval()["k"]) == (np.inf, -np.inf, np.inf)
+    assert fit.profile("A").interval() == (pytest.approx(low, rel=0.02), np.inf)
+    assert any("k·A" in note for note in fit.warnings)
+
+
+SATURATING = od.Model.from_text("s' = -vmax*s/(km + s)")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_default_and_profile_agree_where_parameters_can_go_far(seed):
+    model, t = SATURATING, np.linspace(0.0, 6.0, 20)
+    x = od.simulate(model, {"vmax": 1.0, "km": 0.5}, [3.0], t)
+    data = od.Data(t, x + 0.1 * np.random.default_rng(seed).normal(size=x.shape), states=["s"])
+    fit = od.fit(model, data)
+    for name, ends in fit.interval().items():
+        np.testing.assert_allclose(fit.profile(name).interval(), ends, atol=0.03 * (ends[1] - ends[0]))
+        assert ends[0] < fit.theta[name] < ends[1]
