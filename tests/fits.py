@@ -1,15 +1,19 @@
-"""Fits made by hand, odd ones included: what a method returns, without running one."""
+"""Fits made by hand, odd ones included: what a method returns, without running one; and how to compare them."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
+import pandas as pd
 
 from odinfer.result.fit import Fit
 from odinfer.result.stages import ExperimentFit, Stage, frame
 from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.smoothing.curves import Curve, Gradients
+from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
 
 EVIL = "<script>alert(1)</script>"
 
@@ -128,4 +132,64 @@ def failed() -> Fit:
     return fit
 
 
-ODD["failed"] = failed()
+def uncertain() -> Fit:
+    """Every kind of interval at once; `a` is on a log scale, and the data set no upper limit to `c`."""
+    fit, rng = make_fit(), np.random.default_rng(5)
+    names, log = ("a", "b", "c"), ("a",)
+    covariance = np.array([[0.01, 0.004, 0.0], [0.004, 0.02, 0.0], [0.0, 0.0, 0.05]])
+    low, high = np.array([0.8, 0.8, 0.9]), np.array([1.25, 1.4, np.inf])
+    e, n = fit.experiments["1"], 60
+    refits = rng.multivariate_normal([0.0, fit.theta["b"], fit.theta["c"]], covariance, n)
+    x = e.x + 0.01 * rng.normal(size=(n, *e.x.shape))
+    values = np.linspace(0.5, 1.7, 13)
+    chains = {name: fit.theta[name] + 0.1 * rng.normal(size=(4, 25)) for name in names}
+    posterior = Posterior(
+        target="trajectory", theta=chains, x0={"prey": chains["a"]}, sigma={"prey": chains["b"]},
+        stats={"lp": rng.normal(size=(4, 25)), "diverging": np.zeros((4, 25))},
+        r_hat=dict.fromkeys(names, 1.01), ess=dict.fromkeys(names, 90.0), divergences=0,
+        status="converged: R-hat at most 1.010", converged=True, seconds=2.5, t=(e.t,), x=(x[:5],),
+    )  # fmt: skip
+    return replace(
+        fit,
+        uncertainty=Uncertainty(names, log, covariance, np.full(3, 12.0), 0.95, low, high, ("c has no upper limit",)),
+        profiles={"a": Profile("a", 1.0, values, -20 * (values - 1.0) ** 2, (0.0, np.inf), 12.0, 20.0)},
+        bootstrapped=Bootstrap(names, log, refits, (e.t,), (x,), failed=3),
+        posterior=posterior,
+    )
+
+
+ODD |= {"failed": failed(), "every interval": uncertain()}
+
+
+def assert_same(one: Any, other: Any) -> None:
+    """Equal in type and in every number, NaN and the sign of zero included."""
+    assert type(one) is type(other)
+    if isinstance(one, pd.DataFrame):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    elif is_dataclass(one):
+        for field in fields(one):
+            assert_same(getattr(one, field.name), getattr(other, field.name))
+    elif isinstance(one, np.ndarray):
+        assert one.shape == other.shape
+        assert_same(one.ravel().tolist(), other.ravel().tolist())
+    elif isinstance(one, dict):
+        assert list(one) == list(other)
+        for key in one:
+            assert_same(one[key], other[key])
+    elif isinstance(one, tuple | list):
+        assert len(one) == len(other)
+        for a, b in zip(one, other, strict=True):
+            assert_same(a, b)
+    elif isinstance(one, float):
+        assert repr(one) == repr(other)
+    else:
+        assert one == other
+
+
+def strict_json(text: str) -> Any:
+    """The content of a JSON text; NaN and infinities, which JSON has not, are an error."""
+
+    def refuse(token: str) -> NoReturn:
+        raise AssertionError(f"{token} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)

@@ -18,7 +18,11 @@ def test_bad_input_is_a_value_error_and_odd_input_a_warning_that_can_be_silenced
 
 
 def test_only_fits_that_ended_well_have_converged():
-    assert {status for status in Status if status.converged} == {Status.CONVERGED, Status.ODIN_KEPT, Status.NOT_FOLLOWED}
+    assert {status for status in Status if status.converged} == {
+        Status.CONVERGED,
+        Status.ODIN_KEPT,
+        Status.NOT_FOLLOWED,
+    }
     for status in Status:
         assert status.value.startswith("converged") is status.converged
         assert status.value.isprintable()

@@ -36,6 +36,18 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, if it is not there.
+
+    Raises:
+        InputError: if the operating system refuses.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from None
+
+
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a text or bytes to a file by `replacing`."""
     with replacing(path) as temporary:

@@ -176,43 +176,6 @@ def test_a_dask_cluster_gives_the_same_records_though_one_of_its_workers_is_kill
     assert outcomes(tmp_path / "s") == outcomes(reference)
 
 
-BAD = {
-    "workers": (["--workers", "0"], "workers must be a whole number from 1 on, not 0"),
-    "shard": (["--shard", "3/2"], "--shard takes i/n"),
-    "method": (["--methods", "odinn"], "did you mean 'odin'?"),
-    "system": (["--systems", "lotka_voltera"], "did you mean 'lotka_volterra'?"),
-    "draws": (["--draws", "0"], "--draws must be a whole number from 1 on"),
-    "cluster": (["--cluster", "tcp://127.0.0.1:9"], "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
-}
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_bad_input_is_one_line_before_anything_is_computed(grid, tmp_path, what, monkeypatch, capsys):
-    from odinfer.command import cli
-    from odinfer.parallel import workers
-
-    flags, words = BAD[what]
-    connect = workers.Cluster.connect
-    monkeypatch.setattr(workers.Cluster, "connect", staticmethod(lambda address: connect(address, patience=0.5)))
-    monkeypatch.setattr(sys, "argv", ["odinfer", "bench", "run", str(grid), "--store", str(tmp_path / "s"), *flags])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-    assert left.value.code == 2
-    err = capsys.readouterr().err
-    assert words in err
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    assert not list(tmp_path.glob(f"s/{LOG}")) or b'"record"' not in (tmp_path / "s" / LOG).read_bytes()
-
-
-def test_a_store_that_cannot_be_written_to_is_said_before_computing(grid, tmp_path):
-    (tmp_path / "file").write_text("")
-    done = bench("run", grid, "--store", tmp_path / "file" / "s", code=2)
-    assert "cannot write to the store" in done.stderr
-    assert bench("report", "--store", tmp_path / "none", code=2).stderr.count("\n") == 1
-    assert "there are no results" in bench("status", "--store", tmp_path / "none", code=2).stderr
-
-
 def test_shards_in_stores_of_their_own_are_reported_together(grid, reference, tmp_path):
     for i in (1, 2):
         folder = tmp_path / str(i)

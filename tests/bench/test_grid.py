@@ -1,22 +1,10 @@
 """Grids are data: what a file says is what is run, and what it says wrongly is said in one line."""
 
-import dataclasses
-
-import numpy as np
 import pytest
 
 from bench_runs import GRID, write_grid
 from odinfer.bench import grid as grids
-from odinfer.bench.compute import problem_of, system_of
-from odinfer.bench.runner import selected, shard_of
-from odinfer.bench.runs import Run
-from odinfer.bench.store import canonical
 from odinfer.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def paper() -> grids.Grid:
-    return grids.read("paper")
 
 
 def test_the_paper_has_its_six_settings_four_candidates_and_sizes_up_to_a_thousand(paper):
@@ -37,45 +25,6 @@ def test_defaults_run_samplers_on_fewer_draws_and_full_runs_all(paper):
     assert max(usual["agm"], usual["fgpgm"]) <= 20
     assert {n for _, n in paper.chosen(full=True)} == {100}
     assert {n for _, n in paper.chosen(draws=2)} == {2}
-
-
-def test_candidates_have_the_equations_of_the_paper_and_right_ones_are_the_truth(paper):
-    cells = {c.candidate.name: c for c in paper.cells if c.candidate and c.method.name == "odin"}
-    truth = system_of(canonical(cells["M11"].case.spec))
-    x, theta = np.array([3.0, 2.0]), np.array([2.0, 1.5, 4.0, 0.5])
-    wrong = {"prey": 2.0 * 9.0 + 1.5 * 2.0, "predator": -4.0 * 2.0}
-    for cell in cells.values():
-        model = problem_of(cell.run(0), truth).model
-        f = np.asarray(model.f(0.0, x, theta[: len(model.parameters)], np.empty(0)))
-        right = dict(zip(truth.model.states, np.asarray(truth.model.f(0.0, x, theta, np.empty(0))), strict=True))
-        for k, state in enumerate(model.states):
-            assert f[k] == pytest.approx(wrong[state] if state in cell.candidate.wrong else right[state])
-
-
-def test_equal_runs_have_equal_keys_and_any_change_changes_the_key(paper):
-    run = paper.cells[0].run(7)
-    assert run.key == paper.cells[0].run(7).key
-    other = {
-        "system": {"name": "fitzhugh_nagumo"}, "noise": 0.2, "candidate": {"name": "m", "equations": "x' = x"},
-        "method": "gpr", "preset": "default", "options": {"kernel": "rbf"}, "seed": 8, "version": "0.0.0",
-    }  # fmt: skip
-    assert set(other) == {f.name for f in dataclasses.fields(Run)}
-    keys = {dataclasses.replace(run, **{name: value}).key for name, value in other.items()}
-    assert len(keys | {run.key}) == len(other) + 1
-
-
-def test_shards_share_the_runs_out(paper):
-    chosen = paper.chosen(draws=5)
-    every = [run.key for _, run in selected(paper, chosen, (1, 1))]
-    parts = [[run.key for _, run in selected(paper, chosen, (i, 7))] for i in range(1, 8)]
-    assert sorted(key for part in parts for key in part) == sorted(every)
-    assert min(map(len, parts)) > 0.5 * len(every) / 7
-
-
-@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "1/2/3", ""])
-def test_a_malformed_shard_is_refused(text):
-    with pytest.raises(InputError, match="--shard takes i/n") if text else pytest.raises(InputError):
-        shard_of(text or "/")
 
 
 def test_a_grid_of_ones_own_may_have_a_model_file(tmp_path):

@@ -1,28 +1,22 @@
 """Bad input through the real command: exit code 2, one clear line on stderr, nothing written, no traceback."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from command.commands import odinfer
 
 MODEL = "prey' = a*prey - b*prey*predator\npredator' = -c*predator + d*prey*predator\n"
 ROWS = ["0,5,3", "0.5,4,2.5", "1,3,2", "1.5,2.5,1.5", "2,3,1"]
 DATA = "\n".join(["time,prey,predator", *ROWS])
 
 
-def odinfer(*arguments: str, cwd: Path, code: str = "from odinfer.command.cli import main; main()"):
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120
-    )
-
-
 def refused(cwd: Path, *arguments: str) -> str:
     """Run, check that the input is refused as promised, and return the line."""
     before = sorted(os.listdir(cwd))
     run = odinfer(*arguments, cwd=cwd)
-    assert run.returncode == 2, run.stderr
+    assert run.code == 2, run.stderr
     assert run.stdout == ""
     lines = run.stderr.splitlines()
     assert len(lines) == 1, run.stderr
@@ -199,7 +193,7 @@ def test_a_warning_about_other_columns_does_not_hide_the_error(folder: Path):
 
 def test_debug_shows_the_traceback_and_keeps_the_exit_code(folder: Path):
     run = odinfer("fit", "m.ode", "d.csv", "--set", "a=5:1", "--debug", cwd=folder)
-    assert run.returncode == 2
+    assert run.code == 2
     assert "Traceback" in run.stderr
     assert run.stderr.splitlines()[-1].startswith("error: ")
 
@@ -207,15 +201,15 @@ def test_debug_shows_the_traceback_and_keeps_the_exit_code(folder: Path):
 def test_an_unexpected_exception_is_one_line_and_exit_code_70(folder: Path):
     code = (
         "import odinfer.problem.model as m; from odinfer.command.cli import main\n"
-        "def broken(*a): raise RuntimeError('oops')\nm.Model.from_file = broken; main()"
+        "def broken(*a): raise RuntimeError('oops')\nm.Model.from_text = broken; main()"
     )
     run = odinfer("fit", "m.ode", "d.csv", cwd=folder, code=code)
-    assert run.returncode == 70
+    assert run.code == 70
     assert run.stderr == "internal error: RuntimeError: oops (run again with --debug)\n"
 
 
 def test_bad_data_and_flags_are_refused_before_jax_is_loaded(folder: Path):
     code = "import sys; from odinfer.command.cli import main\ntry: main()\nfinally: print('jax' in sys.modules)"
     run = odinfer("fit", "m.ode", "d.csv", "-o", "d.csv", cwd=folder, code=code)
-    assert run.returncode == 2
+    assert run.code == 2
     assert run.stdout == "False\n"

@@ -1,78 +1,26 @@
-"""The command as a user runs it: in a process of its own, in a pipe, on a terminal, interrupted."""
+"""The command as a user runs it: what it prints, what it writes, and how it ends."""
 
 import csv
 import io
 import json
 import os
-import pty
-import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.command import describe as check
+from command.commands import Run, odinfer
 from odinfer.command import example
+from odinfer.command.cli import app
 from odinfer.problem.csv_file import read_csv
-from odinfer.problem.model import Model
-from odinfer.problem.problem import Problem
+from odinfer.systems import lotka_volterra
 
-
-@pytest.fixture(autouse=True, scope="session")
-def own_cache(tmp_path_factory: pytest.TempPathFactory):
-    """Compiled code of the tests stays out of the user's cache, and the first fit is a cold one."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-MAIN = "from odinfer.command.cli import main; main()"
 OUTPUTS = {"fit.json", "fit.nc", "states.csv", "plot.png", "report.html"}
-
-
-class Run(NamedTuple):
-    folder: Path
-    code: int
-    stdout: str
-    stderr: str
-
-
-def odinfer(*arguments: object, cwd: Path, code: str = MAIN) -> Run:
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
-    return Run(cwd, done.returncode, done.stdout, done.stderr)
-
-
-def on_a_terminal(*arguments: object, cwd: Path) -> tuple[int, str]:
-    master, slave = pty.openpty()
-    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=cwd, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm"})
-    os.close(slave)
-    shown = b""
-    try:
-        while piece := os.read(master, 4096):
-            shown += piece
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(master)
-    return process.wait(), shown.decode()
 
 
 def near_truth(estimated: dict[str, float], truth: dict[str, float], tolerance: float = 0.25) -> bool:
     return all(abs(estimated[name] - value) <= tolerance * abs(value) for name, value in truth.items())
-
-
-@pytest.fixture(scope="session")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("fit")
-    example.write("lotka_volterra", folder)
-    return odinfer("fit", "lotka_volterra.ode", "lotka_volterra.csv", "--truth", "truth.json", cwd=folder)
 
 
 # --- fit
@@ -86,8 +34,8 @@ def test_a_fit_ends_well_and_finds_the_truth(fitted: Run):
 
 def test_a_fit_in_a_pipe_prints_plain_text_with_all_names_and_what_to_open(fitted: Run):
     assert "\x1b" not in fitted.stdout
-    for word in ("a", "b", "c", "d", "prey", "predator", "converged"):
-        assert word in fitted.stdout.split() or word in fitted.stdout
+    assert {"a", "b", "c", "d", "prey", "predator"} <= {line.split(" ")[0] for line in fitted.stdout.splitlines()}
+    assert "converged" in fitted.stdout
     last = fitted.stdout.splitlines()[-1]
     assert last.startswith(f"Open {Path('lotka_volterra-fit') / 'report.html'} first")
     for name in OUTPUTS:
@@ -131,16 +79,6 @@ def test_quiet_prints_nothing_and_replaces_older_outputs_only(tmp_path: Path):
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def test_a_terminal_sees_progress_and_a_table(tmp_path: Path):
-    ode, data, truth = example.write("sir", tmp_path)
-    code, shown = on_a_terminal("fit", ode, data, "--truth", truth, cwd=tmp_path)
-    assert code == 0, shown
-    assert "smoothing the data" in shown
-    assert "infection" in shown
-    assert "\x1b[" in shown
-    assert "Traceback" not in shown
-
-
 @pytest.mark.parametrize(("kind", "words"), [("profile", "profile likelihood"), ("bootstrap", "bootstrap")])
 def test_other_intervals_are_printed_saved_and_drawn(tmp_path: Path, kind: str, words: str):
     ode, data, _ = example.write("lotka_volterra", tmp_path)
@@ -153,19 +91,6 @@ def test_other_intervals_are_printed_saved_and_drawn(tmp_path: Path, kind: str, 
     low, high = fit.interval(kind=kind)["a"]
     assert f"{low:.4g}" in printed
     assert f"{high:.4g}" in printed
-
-
-def test_sampling_shows_its_progress_on_a_terminal(tmp_path: Path):
-    ode, data, _ = example.write("lotka_volterra", tmp_path)
-    code, shown = on_a_terminal("fit", ode, data, "--uncertainty", "sample", "-o", "out", cwd=tmp_path)
-    assert code == 0, shown
-    assert "finding step widths" in shown
-    assert "Intervals: posterior, 95 %." in shown
-    fit = od.load(tmp_path / "out" / "fit.json")
-    assert fit.posterior.converged
-    low, high = fit.interval(kind="sample")["a"]
-    assert low < fit.theta["a"] < high
-    assert "Pairs of parameters" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_uncertainty_of_what_has_none_is_a_note_and_an_unknown_kind_an_error(tmp_path: Path):
@@ -199,47 +124,6 @@ def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path, monkeypatch
     assert run[1:] == (0, "", "")
 
 
-def test_ctrl_c_leaves_nothing_and_is_exit_code_130(tmp_path: Path):
-    ode, data, _ = example.write("lotka_volterra", tmp_path)
-    before = sorted(os.listdir(tmp_path))
-    slow = [sys.executable, "-c", MAIN, "fit", ode, data, "--grid", "60", "--starts", "400", "--optimizer", "lbfgsb"]
-    process = subprocess.Popen(slow, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not list(tmp_path.glob(".odinfer-*")):
-        time.sleep(0.05)
-    time.sleep(2.0)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert (stdout, stderr) == ("", "interrupted; nothing was written\n")
-    assert sorted(os.listdir(tmp_path)) == before
-
-
-@pytest.mark.parametrize("method", ["agm", "fgpgm"])
-def test_a_sampler_shows_the_time_left_and_ctrl_c_leaves_nothing(tmp_path: Path, method: str):
-    ode, data, _ = example.write("lotka_volterra", tmp_path)
-    before = sorted(os.listdir(tmp_path))
-    screen, terminal = os.openpty()
-    size = {"COLUMNS": "100", "LINES": "20", "TERM": "xterm"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "fit", ode, data, "--method", method],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, env=os.environ | size,
-    )  # fmt: skip
-    os.close(terminal)
-    shown = ""
-    with process:
-        try:
-            while not re.search(r"(adapting|finding step widths) .*\d+% \d+:\d\d left", shown):
-                more = os.read(screen, 4096)  # an error where the command has ended before
-                shown += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", more.decode(errors="ignore"))
-            process.send_signal(signal.SIGINT)
-            stdout, _ = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    os.close(screen)
-    assert (process.returncode, stdout) == (130, b"")
-    assert sorted(os.listdir(tmp_path)) == before
-
-
 # --- check
 
 
@@ -256,25 +140,6 @@ def test_check_describes_and_warns_without_writing(tmp_path: Path):
     assert run.stderr.startswith("warning: ")
     assert "'note'" in run.stderr
     assert sorted(os.listdir(tmp_path)) == before
-
-
-def test_a_parameter_the_user_speaks_about_is_not_taken_for_a_column(tmp_path: Path):
-    ode, data, _ = example.write("driven_oscillator", tmp_path)
-    ode.write_text(ode.read_text().replace("input u\n", ""))
-    run = odinfer("check", ode, data, "--start", "u=2", "--fixed", "gain=1", cwd=tmp_path)
-    assert run.code == 0
-    assert "3 parameters to estimate" in run.stdout
-    assert "note:" not in run.stderr
-
-
-def test_inputs_are_found_in_long_tables_too(tmp_path: Path):
-    (tmp_path / "m.ode").write_text("x' = -k*x + u")
-    rows = [f"{t},{name},{value}" for t in range(6) for name, value in (("x", 5 - t / 2), ("u", t % 2))]
-    (tmp_path / "d.csv").write_text("\n".join(["time,observable,value", *rows]))
-    run = odinfer("check", "m.ode", "d.csv", cwd=tmp_path)
-    assert run.code == 0, run.stderr
-    assert "1 parameter to estimate" in run.stdout
-    assert "'u' is a column" in run.stderr
 
 
 # --- simulate
@@ -319,36 +184,31 @@ def test_a_solution_that_blows_up_is_exit_code_1_and_said(tmp_path: Path):
     assert np.isnan(values[2:, 1]).all()
 
 
-# --- examples, help, version
+# --- compare
 
 
-def test_examples_are_listed_and_written_unless_a_file_would_be_lost(tmp_path: Path):
-    listed = odinfer("example", cwd=tmp_path)
-    assert listed.code == 0
-    assert all(name in listed.stdout for name in example.names())
-    written = odinfer("example", "sir", cwd=tmp_path)
-    assert written.code == 0
-    assert sorted(os.listdir(tmp_path / "sir")) == ["sir.csv", "sir.ode", "truth.json"]
-    assert odinfer("example", "sir", cwd=tmp_path).code == 0
-    (tmp_path / "sir" / "sir.csv").write_text("mine")
-    refused = odinfer("example", "sir", "sir", cwd=tmp_path)
-    assert refused.code == 2
-    assert "--force" in refused.stderr
-    assert (tmp_path / "sir" / "sir.csv").read_text() == "mine"
-    assert odinfer("example", "sir", "sir", "--force", cwd=tmp_path).code == 0
-    assert (tmp_path / "sir" / "sir.csv").read_text() != "mine"
+def test_the_command_compares_optional_terms_and_says_how_many(tmp_path: Path):
+    prey, predator = "prey' = a*prey - b*prey*predator [- e*prey^2]", "predator' = -c*predator + d*prey*predator"
+    (tmp_path / "lv.ode").write_text(f"{prey}\n{predator}\n0 < e < 10")
+    data = lotka_volterra.sample(0.1, 0)
+    rows = "\n".join(f"{t},{x},{y}" for t, (x, y) in zip(data.t, data.y, strict=True))
+    (tmp_path / "d.csv").write_text(f"time,prey,predator\n{rows}\n")
+    run = odinfer("compare", "lv.ode", "d.csv", "--set", "e=0:5", "-o", "out", "--draws", "19", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert "make 2 candidates" in run.stderr
+    assert "lv [no optional term] is preferred over lv [- e*prey^2]" in run.stdout
+    assert (tmp_path / "out" / "comparison.html").exists()
+    for wrong, words in ((["lv.ode"], "model files and then"), (["lv.ode", "d.csv", "--set", "q=0:1"], "'q'")):
+        run = odinfer("compare", *wrong, cwd=tmp_path)
+        assert run.code == 2
+        assert words in run.stderr
+        assert len(run.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", example.names())
-def test_every_example_reads_without_a_finding(name: str, tmp_path: Path):
-    ode, data, truth = example.write(name, tmp_path)
-    model = Model.from_file(ode)
-    problem = Problem(model, read_csv(data, model.states, model.inputs))
-    assert check.findings(problem) == []
-    assert set(json.loads(truth.read_text())) == set(problem.free)
+# --- help, version
 
 
-@pytest.mark.parametrize("command", ["fit", "check", "simulate", "example"])
+@pytest.mark.parametrize("command", [command.name or command.callback.__name__ for command in app.registered_commands])
 def test_help_shows_examples(command: str, tmp_path: Path):
     run = odinfer(command, "--help", cwd=tmp_path)
     assert run.code == 0

@@ -32,6 +32,7 @@ def test_the_population_has_the_posterior_of_theta_and_gamma(decay, decay_data):
     found = fit.theta["k"], fit.details["theta_sd"]["k"]
     assert agrees(*found, mean, sd, 0.15)
     assert not agrees(*found, mean + 0.3 * sd, sd, 0.15)  # the check can fail
+    assert fit.converged
     assert fit.gamma["x"] == pytest.approx(gamma, rel=0.25)
     assert fit.samples["k"].min() >= 0.0
     assert fit.samples["k"].max() <= 2.0

@@ -11,6 +11,7 @@ import pytest
 
 import odinfer as od
 from odinfer.errors import Status
+from odinfer.methods.odin import CONTRADICTS_ABOVE, _misses
 from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.smoothing.kernels import KERNELS
 
@@ -95,6 +96,32 @@ def test_the_verdicts_of_the_paper_hold_on_several_draws(lv, wrong):
         assert od.fit(wrong, data).verdicts == {"prey": CONTRADICTS, "predator": CONSISTENT}
         assert od.fit(second, data).verdicts == {"prey": CONSISTENT, "predator": CONTRADICTS}
         assert set(od.fit(lv.model, data).verdicts.values()) == {CONSISTENT}
+
+
+@pytest.mark.parametrize("which", ["right", "wrong"])
+def test_odins_own_verdict_is_whether_gamma_exceeds_its_limit(lv, lv_data, wrong, which):
+    fit = od.fit(od.Problem(lv.model if which == "right" else wrong, lv_data), method=ODIN)
+    for state, gamma in fit.gamma.items():
+        assert fit.verdicts[state] == (CONTRADICTS if gamma > CONTRADICTS_ABOVE else CONSISTENT)
+    assert (CONTRADICTS in fit.verdicts.values()) == (which == "wrong")
+
+
+def test_a_trajectory_misses_the_data_if_residuals_are_large_and_run_in_stretches(lv, lv_data):
+    problem = od.Problem(lv.model, lv_data)
+    wave = np.sin(np.linspace(0.0, 6.0, 20))[:, None] * [1.0, 0.0]
+    scatter = np.random.default_rng(0).normal(size=(20, 2))
+    large, small = np.array([9.0, 1.0]), np.ones(2)
+    assert _misses(problem, [lv_data.y - wave], large)
+    assert not _misses(problem, [lv_data.y - wave], small)
+    assert not _misses(problem, [lv_data.y - scatter], large)
+
+
+def test_what_a_fit_was_computed_from_stays_with_it(lv_fit):
+    kept = lv_fit.workings
+    assert kept.search == od.Odin().search
+    assert kept.minima.engine.problem is lv_fit.problem
+    assert kept.minima.solutions[0].risk == lv_fit.stages["odin"].objective
+    assert lv_fit.maximum() is kept.maximum
 
 
 def test_a_model_of_uncoupled_states_is_fitted_as_its_parts():

@@ -62,7 +62,7 @@ def test_an_optimiser_that_breaks_down_counts_as_a_failed_start(lv, lv_data, mon
     def broken(*_):
         raise np.linalg.LinAlgError("SVD did not converge")
 
-    monkeypatch.setattr(trajectory.rf, "refine", broken)
+    monkeypatch.setattr(trajectory, "refine", broken)
     fit = od.fit(lv.model, lv_data, method=Trajectory(starts=2))
     assert (fit.status, fit.details["starts_failed"]) == (FAILED, 2)
 

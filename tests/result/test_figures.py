@@ -9,8 +9,7 @@ import pytest
 
 from fits import ODD, make_fit
 from odinfer.result.figures import gamma_figure, gradients_figure, residuals_figure, states_figure
-from odinfer.style.drawing import _tick, png
-from odinfer.style.text import number
+from odinfer.style.drawing import png
 
 FIGURES = [states_figure, gradients_figure, residuals_figure, gamma_figure]
 
@@ -111,25 +110,6 @@ def test_equal_fits_give_equal_files():
 def test_fit_plot_writes_a_picture(tmp_path):
     make_fit().plot(tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_ticks_are_written_in_full():
-    class Axis:
-        def __init__(self, *view):
-            self.get_view_interval = lambda: view
-
-    def tick(value, *view):
-        return _tick(Axis(*view), value, 0)
-
-    assert tick(-0.5, -1, 1) == "−0.5"
-    assert tick(2024.25, 2024, 2026) == "2024.25"
-    assert tick(5e-17, -1, 1) == "0"
-    assert tick(150000, 0, 300000) == "1.5e5"
-
-
-def test_numbers_are_short():
-    given = (1e-6, 12345.678, -0.0, np.nan, -np.inf, 1e22, 0.5)
-    assert [number(v) for v in given] == ["1e-6", "12346", "0", "-", "-inf", "1e22", "0.5"]
 
 
 def test_pyplot_is_never_loaded_nor_matplotlib_on_import():

@@ -1,5 +1,8 @@
 """The result of a fit: tables, predictions, derivatives, stages, files; and what the entry point refuses."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
+from fits import assert_same, make_fit, uncertain
+from odinfer.result.fit import Workings
 from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
@@ -124,22 +129,6 @@ def test_a_single_time_is_a_table_of_one_row(lv_fit):
     assert lv_fit.derivative(1.0).shape == (1, 2)
 
 
-def test_stages_answer_by_attribute_and_by_key(lv_fit):
-    assert list(lv_fit.stages) == ["odin", "refined"]
-    for stage in lv_fit.stages.values():
-        for key in ("theta", "gamma", "sigma", "x", "objective", "loglik", "seconds", "note"):
-            assert stage[key] is getattr(stage, key)
-        pd.testing.assert_frame_equal(stage["states"], stage.states)
-        assert list(stage.theta) == ["a", "b", "c", "d"]
-        assert stage.x[0].shape == (20, 2)
-        assert stage.seconds > 0
-        with pytest.raises(AttributeError):
-            stage["nothing"]
-    assert lv_fit.theta == lv_fit.stages["refined"].theta
-    np.testing.assert_allclose(lv_fit.stages["refined"].x[0], lv_fit.states)
-    assert np.abs(lv_fit.stages["odin"].x[0] - lv_fit.states.to_numpy()).max() > 1e-6
-
-
 def test_the_log_likelihood_is_that_of_the_residuals(lv_fit):
     r2 = (lv_fit.residuals() ** 2).sum().to_numpy()
     s2 = r2 / 20  # at its maximum over the noise
@@ -249,3 +238,51 @@ def test_a_seed_that_is_no_whole_number_is_refused(lv, lv_data, seed):
 
 def test_a_whole_number_of_numpy_is_a_seed(decay, decay_data):
     assert od.fit(decay, decay_data, seed=np.int64(3)).theta == od.fit(decay, decay_data, seed=3).theta
+
+
+def test_a_fit_goes_to_other_processes_without_the_problem_and_the_workings(lv_fit):
+    assert lv_fit.problem is not None
+    assert lv_fit.workings.minima is not None
+    there = pickle.loads(pickle.dumps(lv_fit))
+    assert_same(there, replace(lv_fit, problem=None, workings=Workings()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"), [("likelihood", (0.8, 1.25)), ("profile", None), ("bootstrap", None), ("sample", None)]
+)
+def test_every_kind_of_interval_is_that_of_its_own_result(kind, ends):
+    fit = uncertain()
+    found = {
+        "likelihood": fit.uncertainty.interval,
+        "profile": lambda: {"a": fit.profiles["a"].interval()},
+        "bootstrap": fit.bootstrapped.interval,
+        "sample": fit.posterior.interval,
+    }[kind]()
+    assert fit.interval(kind=kind) == fit.intervals_by_kind()[kind] == found
+    assert ends is None or found["a"] == ends
+
+
+def test_the_best_interval_is_the_likelihoods_or_that_of_the_samplers_own_draws():
+    fit = uncertain()
+    assert fit.interval() == fit.interval(kind="likelihood")
+    draws = {"a": np.random.default_rng(0).normal(size=(4, 100))}
+    sampled = make_fit(samples=draws)
+    assert sampled.draws is sampled.samples
+    assert sampled.interval()["a"] == pytest.approx(np.quantile(draws["a"], [0.025, 0.975]))
+    assert sampled.covariance.loc["a", "a"] == pytest.approx(draws["a"].var(ddof=1))
+
+
+def test_results_are_added_without_changing_the_fit_they_are_added_to():
+    fit, known = make_fit(), uncertain()
+    more = fit.including(known.profiles["a"], known.bootstrapped, known.posterior)
+    assert more.profiles == known.profiles
+    assert (more.bootstrapped, more.posterior) == (known.bootstrapped, known.posterior)
+    assert more.draws is known.posterior.theta
+    assert fit.intervals_by_kind() == {}
+    with pytest.raises(od.InputError, match="not dict"):
+        fit.including({})
+
+
+def test_why_there_are_no_intervals_is_said_in_words_of_the_method():
+    assert "refined stage" in make_fit(details={"stage_used": "odin"}).without_intervals
+    assert "'two-step' gives no intervals" in make_fit(method="two-step", details={}).without_intervals

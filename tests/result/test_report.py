@@ -1,30 +1,22 @@
 """Reports: everything a user needs is in them, nothing a user named can harm, and no file is left half-written."""
 
 import csv
-import dataclasses
 import functools
-import io
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import odinfer as od
 from fits import EVIL, ODD, make_fit
 from odinfer.errors import InputError
 from odinfer.result import report
 from odinfer.result.report import write_html, write_outputs
-from odinfer.result.summary import headline, state_table, summary, summary_rich
+from odinfer.result.summary import headline, state_table
 
 TRUTH = {"a": 1.5, "b": 2.5, "c": 3.5, "d": 4.5}
-
-
-@pytest.fixture(params=list(ODD))
-def fit(request):
-    return ODD[request.param]
 
 
 class Reader(HTMLParser):
@@ -55,103 +47,6 @@ def html_of(fit, tmp_path: Path, truth=None) -> str:
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def rich_of(fit, truth=None, width=120) -> str:
-    console = Console(file=io.StringIO(), width=width)
-    console.print(summary_rich(fit, truth))
-    return console.file.getvalue()
-
-
-# --- the sentence
-
-
-def test_the_headline_says_what_to_believe():
-    assert headline(make_fit()) == "All equations are consistent with the data."
-    assert headline(make_fit(contradicting=("prey",))) == (
-        "The equation for prey contradicts the data (γ = 3; consistent equations are at 1e-6)."
-    )
-    assert headline(make_fit(contradicting=("prey", "predator"))) == (
-        "The equations for prey and predator contradict the data (γ = 3 and 3)."
-    )
-    assert headline(make_fit(gamma=False)) == "The equations were fitted but not judged."
-    smoothed = dataclasses.replace(make_fit(gamma=False), method="gpr")
-    assert headline(smoothed) == "The data were smoothed; the equations played no part."
-    assert headline(ODD["infinite"]).startswith("Do not rely on these numbers: the fit did not converge")
-
-
-def test_the_headline_stays_short_and_honest():
-    seven = make_fit(tuple("ABCDEFG"), contradicting=tuple("ABCDEFG"))
-    assert "A, B, C, D, E and 2 more contradict" in headline(seven)
-    uneven = make_fit(tuple("ABC"), contradicting=("A",))
-    uneven.gamma["B"] = 0.01
-    assert "consistent equations are at 0.01 or less" in headline(uneven)
-
-
-# --- text
-
-
-def test_the_summary_names_every_parameter_state_verdict_and_warning(fit):
-    text = summary(fit)
-    for name in (*fit.parameter_names, *fit.state_names):
-        assert name[:20] in text
-    for verdict in fit.verdicts.values():
-        assert verdict in text
-    for warning in fit.warnings:
-        assert warning in text
-    assert fit.status in text
-    assert max(map(len, text.splitlines())) <= 100
-
-
-def test_the_rich_summary_has_the_same_content(fit):
-    plain, rich = summary(fit, TRUTH), rich_of(fit, TRUTH, 200)
-    for cell in re.findall(r"\S+", "\n".join(line for line in plain.splitlines() if "---" not in line)):
-        assert cell.rstrip(".") in rich or cell in ("(gamma",)
-
-
-def test_the_summary_shows_both_stages_the_truth_and_what_was_fixed():
-    text = summary(make_fit(), TRUTH)
-    header = next(line for line in text.splitlines() if line.startswith("parameter"))
-    assert header.split() == ["parameter", "estimate", "ODIN", "stage", "refined", "stage", "true"]
-    row = next(line for line in text.splitlines() if line.startswith("c "))
-    assert row.split() == ["c", "1.2", "1.21", "1.2", "3.5"]
-    assert "d (fixed)" in text
-    assert "true" not in summary(make_fit())
-
-
-def test_the_summary_tells_how_it_was_found():
-    text = summary(make_fit())
-    for line in ("9 of 10 starts", "refined stage", "matern52", "0.8 s", "seed 0"):
-        assert line in text
-
-
-def test_a_summary_needs_no_details():
-    assert "lotka_volterra" in summary(make_fit(details={}))
-
-
-def test_the_summary_of_ascii_names_is_ascii():
-    summary(make_fit(contradicting=("prey",)), TRUTH).encode("ascii")
-
-
-def test_long_names_and_control_characters_do_not_break_the_terminal():
-    fit = make_fit(("x" * 300, "a\x1b[31m\nb"), ("p" * 300,), model="m" * 300, contradicting=("x" * 300,))
-    text = summary(fit)
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 100
-    assert "\x1b" not in rich_of(fit)
-
-
-def test_names_are_no_rich_markup():
-    assert "[bold]k" in rich_of(ODD["evil names"])
-
-
-def test_rmse_and_counts_skip_missing_observations():
-    fit = make_fit(missing=0.4)
-    e = fit.experiments["1"]
-    residuals = (e.y - e.x)[:, 0]
-    row = next(row for row in state_table(fit).rows if row[0] == "prey")
-    assert float(row[4]) == pytest.approx(np.sqrt(np.nanmean(residuals**2)), rel=1e-2)
-    assert row[5] == str(np.isfinite(residuals).sum())
-
-
 # --- HTML
 
 
@@ -163,6 +58,7 @@ def test_the_report_has_everything(name, page_of):
     assert (fit.equations or "") in page.text
     assert headline(fit) in page.text
     pictures = 2 + bool(fit.gamma) + any(e.gradients is not None for e in fit.experiments.values())
+    pictures += len(("intervals", "profiles", "pairs")) if name == "every interval" else 0
     assert sum(tag == "img" for tag, _ in page.tags) == pictures
 
 

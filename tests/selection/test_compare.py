@@ -1,24 +1,18 @@
-"""Candidates compared: the table, the verdicts, the sentences, the files, and the command."""
+"""Candidates compared: the table, the criteria, the verdicts; each computed once, and told about on the way."""
 
-import json
 import pickle
-import subprocess
-import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import odinfer as od
+from odinfer.matching.search import Search
+from odinfer.selection.compare import Comparison
 from odinfer.systems import lotka_volterra
-
-PREY, PREDATOR = "prey' = a*prey - b*prey*predator", "predator' = -c*predator + d*prey*predator"
-RIGHT = od.Model.from_text(f"{PREY}\n{PREDATOR}", name="right")
-WRONG = od.Model.from_text(f"prey' = a*prey^2 + b*predator\n{PREDATOR}", name="wrong <b>prey</b>")
-
-
-@pytest.fixture(scope="module")
-def found():
-    return od.compare([WRONG, RIGHT], lotka_volterra.sample(0.1, 0), draws=79, holdout="gaps", seed=1)
+from selection.rivals import RIGHT, WRONG, made
 
 
 def test_the_table_has_a_row_per_model_the_best_first(found):
@@ -53,39 +47,13 @@ def test_held_out_scores_prefer_the_right_model(found):
     assert found.table["heldout_loglik"]["right"] > found.table["heldout_loglik"]["wrong <b>prey</b>"]
 
 
-def test_the_summary_can_be_acted_on(found):
-    text = found.summary()
-    assert "right is preferred over wrong" in text
-    assert "the equation for prey contradicts the data (γ = " in text
-    assert "predator's does not" in text
-    assert "fails at times" in text
-    assert "a hint only" in text
-
-
-def test_files_are_complete_and_escaped(found, tmp_path):
-    found.save(tmp_path / "all")
-    names = {path.name for path in (tmp_path / "all").iterdir()}
-    assert names == {"comparison.html", "comparison.json", "comparison.csv", "gamma.csv"} | {
-        "gamma.png", "fits.png", "gaps.png",
-    }  # fmt: skip
-    page = (tmp_path / "all" / "comparison.html").read_text("utf-8")
-    assert "<b>prey</b>" not in page
-    assert page.count("data:image/png;base64,") == 3
-    found.save(tmp_path / "c.json")
-    content = json.loads((tmp_path / "c.json").read_text("utf-8"))
-    assert content["best"] == "right"
-    assert content["models"]["wrong <b>prey</b>"]["equations"]["prey"]["verdict"] == "contradicts"
-    with pytest.raises(od.InputError, match=r"\.txt"):
-        found.save(tmp_path / "c.txt")
-
-
-def test_the_picture_is_drawn(found, tmp_path):
-    found.plot(tmp_path / "gamma.png")
-    assert (tmp_path / "gamma.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_two_workers_find_the_same(found):
-    again = od.compare([WRONG, RIGHT], lotka_volterra.sample(0.1, 0), draws=79, holdout="gaps", seed=1, workers=2)
+def test_two_workers_find_the_same_and_tell_how_far_they_are(found, lv_data):
+    shares = []
+    again = od.compare(
+        [WRONG, RIGHT], lv_data, draws=79, holdout="gaps", seed=1, workers=2,
+        progress=lambda what, share: shares.append(share),
+    )  # fmt: skip
+    assert shares == [0.5, 1.0]
     assert again.table.drop(columns="status").equals(found.table.drop(columns="status"))
     assert {n: c.judgements for n, c in again.candidates.items()} == {
         n: c.judgements for n, c in found.candidates.items()
@@ -127,22 +95,67 @@ def test_bad_input_is_one_clear_line(arguments, options, words):
     assert "\n" not in str(error.value)
 
 
-def test_the_command_compares_optional_terms_and_says_how_many(tmp_path):
-    (tmp_path / "lv.ode").write_text(f"{PREY} [- e*prey^2]\n{PREDATOR}\n0 < e < 10")
-    data = lotka_volterra.sample(0.1, 0)
-    rows = "\n".join(f"{t},{x},{y}" for t, (x, y) in zip(data.t, data.y, strict=True))
-    (tmp_path / "d.csv").write_text(f"time,prey,predator\n{rows}\n")
-    command = [sys.executable, "-c", "from odinfer.command.cli import main; main()", "compare"]
-    done = subprocess.run(
-        [*command, "lv.ode", "d.csv", "--set", "e=0:5", "-o", "out", "--draws", "19"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "make 2 candidates" in done.stderr
-    assert "lv [no optional term] is preferred over lv [- e*prey^2]" in done.stdout
-    assert (tmp_path / "out" / "comparison.html").exists()
-    for wrong, words in ((["lv.ode"], "model files and then"), (["lv.ode", "d.csv", "--set", "q=0:1"], "'q'")):
-        done = subprocess.run([*command, *wrong], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert words in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+# --- once, and told
+
+
+@pytest.fixture(scope="module")
+def watched(lv_data):
+    """Problems by name, the searches that were run on each of them, and what was told."""
+    problems = {"wrong": od.Problem(WRONG, lv_data), "right": od.Problem(RIGHT, lv_data)}
+    runs, told, run = [], [], Search.run
+
+    def counted(self, problem, seed=0):
+        runs.append((self, problem))
+        return run(self, problem, seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Search, "run", counted)
+        od.compare(problems, draws=19, progress=lambda what, share: told.append((what, share)))
+    searches = {name: [search for search, q in runs if q is p] for name, p in problems.items()}
+    return searches, len(runs), told
+
+
+def test_the_odin_stage_of_the_data_is_solved_once_per_candidate(watched):
+    searches, total, _ = watched
+    odin = od.Odin()
+    finer = replace(odin, grid=2 * odin.grid, temper=2 * odin.temper).search  # where the trajectory does not convince
+    assert searches["right"] == [odin.search]
+    assert searches["wrong"] in ([odin.search], [odin.search, finer])
+    assert total >= 19  # the simulations of the wrong equation were counted, too
+
+
+def test_progress_rises_within_each_candidate_and_names_it(watched):
+    _, _, told = watched
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    for i, name in enumerate(("wrong", "right")):
+        inside = [what for what, share in told if i / 2 < share < (i + 1) / 2]
+        assert len(inside) >= 4
+        assert all(what.startswith(f"{name}: ") for what in inside)
+        assert any("judging the equation for" in what for what in inside)
+
+
+# --- criteria
+
+
+def few(observations):
+    return replace(made(), observations=observations)
+
+
+def test_the_corrected_criterion_is_infinite_where_the_data_are_too_few_for_it():
+    assert np.isinf(few(9).aicc)
+    assert np.isfinite(few(10).aicc)
+    assert few(10**9).aicc == pytest.approx(-2 * 10.0 + 2 * 8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(logliks=st.lists(st.floats(-1e4, 1e4) | st.just(np.nan), min_size=2, max_size=6))
+def test_weights_are_shares_of_the_models_that_have_a_likelihood_and_the_best_has_most(logliks):
+    table = Comparison({str(i): made(loglik) for i, loglik in enumerate(logliks)}).table
+    known = table["bic"].notna()
+    assert table.loc[~known, ["weight", "weight_aicc"]].to_numpy().sum() == 0
+    if known.any():
+        assert table["weight"].sum() == pytest.approx(1.0)
+        assert table["weight"].iloc[0] == table["weight"].max()
+        assert not known.to_numpy()[known.sum() :].any()

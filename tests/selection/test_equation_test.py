@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from odinfer.matching.search import Search
 from odinfer.selection.equation_test import _p_value, judge
 from odinfer.systems import lotka_volterra
 
@@ -66,6 +67,36 @@ def test_the_largest_of_all_has_the_smallest_p_value():
     null = np.random.default_rng(1).normal(size=(99, 2))
     assert _p_value(np.array([9.0, 9.0]), null) == pytest.approx(0.01)
     assert _p_value(np.array([-9.0, -9.0]), null) == 1.0
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """The problems on which ODIN's search was run."""
+    problems, run = [], Search.run
+
+    def counted(self, problem, seed=0):
+        problems.append(problem)
+        return run(self, problem, seed)
+
+    monkeypatch.setattr(Search, "run", counted)
+    return problems
+
+
+def test_what_a_fit_has_solved_is_judged_without_solving_it_again(lv_fit, searched):
+    assert judge(lv_fit.problem, known=lv_fit) == judge(lv_fit.problem)
+    assert searched == [lv_fit.problem]  # by the second one
+
+
+@pytest.mark.parametrize("method", [od.Odin(grid=1), od.Odin(gamma=0.1)], ids=["another grid", "gamma held"])
+def test_a_fit_that_was_made_otherwise_does_not_count(lv_fit, searched, method):
+    problem = lv_fit.problem
+    other = od.fit(problem, method=method)
+    searched.clear()
+    judge(problem, known=other)
+    assert searched == [problem]
+    searched.clear()
+    judge(problem, seed=5, known=lv_fit)
+    assert searched == [problem]
 
 
 @pytest.mark.slow

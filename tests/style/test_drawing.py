@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, add_axes, blank, label, png, short
+from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, _tick, add_axes, blank, label, png, short
 
 
 def picture(words="x", height=1.5):
@@ -125,3 +125,17 @@ def test_long_names_are_cut_with_a_mark(name, most):
     cut = short(name, most)
     assert len(cut) <= most
     assert cut == name if len(name) <= most else cut.endswith("…") and name.startswith(cut[:-1])
+
+
+def test_ticks_are_written_in_full():
+    class Axis:
+        def __init__(self, *view):
+            self.get_view_interval = lambda: view
+
+    def tick(value, *view):
+        return _tick(Axis(*view), value, 0)
+
+    assert tick(-0.5, -1, 1) == "−0.5"
+    assert tick(2024.25, 2024, 2026) == "2024.25"
+    assert tick(5e-17, -1, 1) == "0"
+    assert tick(150000, 0, 300000) == "1.5e5"

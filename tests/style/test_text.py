@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,3 +96,8 @@ def test_few_names_are_all_shown_and_of_many_the_first_and_how_many_more(names):
         assert shown == names
     else:
         assert shown == [*names[:5], f"{len(names) - 5} more"]
+
+
+def test_numbers_are_short():
+    given = (1e-6, 12345.678, -0.0, np.nan, -np.inf, 1e22, 0.5)
+    assert [number(v) for v in given] == ["1e-6", "12346", "0", "-", "-inf", "1e22", "0.5"]

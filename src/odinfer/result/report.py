@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from odinfer.errors import InputError
-from odinfer.files import replacing, write_whole
+from odinfer.files import make_folder, replacing, write_whole
 from odinfer.problem.csv_file import write_csv
 from odinfer.result import figures, store, uncertainty_figures
 from odinfer.result.fit import Fit
@@ -55,10 +54,7 @@ def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Pat
         InputError: if the folder cannot be made or written to.
     """
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {folder}: {error.strerror}") from None
+    make_folder(folder)
     pictures = _pictures(fit)
     paths = [folder / name for name in ("fit.json", "fit.nc", "states.csv", "plot.png", "report.html")]
     store.write(fit, paths[0])

@@ -92,7 +92,7 @@ def pairs_figure(fit: Fit) -> Figure | None:
 def _cloud(fit: Fit) -> tuple[list[str], Array]:
     """Names and points (n, F) of the draws to show; points of the normal approximation if there are no draws."""
     draws: Mapping[str, Any] = fit.draws or (fit.bootstrapped.theta if fit.bootstrapped else {})
-    if draws:
+    if draws and np.size(next(iter(draws.values()))):
         names = list(draws)[:MOST_PAIRS]
         points = np.stack([np.ravel(draws[name]) for name in names], -1)
         return names, points[np.linspace(0, len(points) - 1, min(len(points), 1500)).round().astype(int)]

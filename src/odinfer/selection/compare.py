@@ -262,5 +262,6 @@ def _weights(criterion: Any) -> Any:
     known = np.isfinite(criterion)
     if not known.any():
         return np.zeros(len(criterion))
-    odds = np.where(known, np.exp(-0.5 * (np.where(known, criterion, 0.0) - criterion[known].min())), 0.0)
+    least = criterion[known].min()
+    odds = np.where(known, np.exp(-0.5 * (np.where(known, criterion, least) - least)), 0.0)
     return odds / odds.sum()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odinfer.errors import InputError, listed
-from odinfer.files import write_whole
+from odinfer.files import make_folder, write_whole
 from odinfer.problem.csv_file import harmless
 from odinfer.selection import figures as pictures
 from odinfer.selection.missing_terms import gaps
@@ -48,7 +48,8 @@ def headline(comparison: Comparison) -> str:
 def _good(comparison: Comparison) -> bool:
     """Whether nothing speaks against the preferred candidate."""
     best = comparison.candidates[comparison.best]
-    return not any(j.contradicts for j in best.judgements) and not best.whole.contradicts(comparison.level)
+    accused = any(j.contradicts for j in best.judgements) or best.whole.contradicts(comparison.level)
+    return math.isfinite(best.bic) and not accused
 
 
 def sentence(name: str, candidate: Candidate, level: float) -> str:
@@ -179,7 +180,7 @@ def save(comparison: Comparison, path: Path) -> None:
 
 def write_outputs(comparison: Comparison, folder: Path) -> list[Path]:
     """comparison.html, comparison.json, comparison.csv, gamma.csv and the pictures; the page first."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     contents: dict[str, str | bytes] = {
         "comparison.html": html(comparison),
         "comparison.json": dumps(comparison),

@@ -1,0 +1,205 @@
+"""From flags and files to a problem: what the user says is what is posed, and every file is read once."""
+
+import builtins
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import odinfer as od
+from command.commands import odinfer
+from fits import make_fit
+from odinfer.command import example
+from odinfer.command.flags import (
+    check_uncertainty,
+    read_candidates,
+    read_method,
+    read_problem,
+    read_times,
+    read_values,
+)
+from odinfer.errors import InputError
+from odinfer.methods import METHODS, method_class
+
+NOTHING = dict.fromkeys(("bounds", "fixed", "start", "log", "prior", "sigma", "input"))
+NOTHING |= {"positive": False, "replicates": "error"}
+FEW = settings(max_examples=25, deadline=None)
+NAMES = st.from_regex(r"[a-z]{1,4}", fullmatch=True)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A model with a parameter u, and data with a column of that name."""
+    model, data = tmp_path / "m.ode", tmp_path / "d.csv"
+    model.write_text("x' = -k*x + g*u\ny' = k*x - y\n")
+    t = np.linspace(0.0, 3.0, 9)
+    rows = [f"{a},{2 - a / 4},{a / 5},{int(a) % 2}" for a in t.tolist()]
+    data.write_text("\n".join(["time,x,y,u", *rows]))
+    return model, data
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each file was opened, by name."""
+    counts: Counter[str] = Counter()
+    real = io.open
+
+    def counted(file: Any, *more: Any, **options: Any) -> Any:
+        counts[Path(str(file)).name] += 1
+        return real(file, *more, **options)
+
+    monkeypatch.setattr(io, "open", counted)
+    monkeypatch.setattr(builtins, "open", counted)
+    return counts
+
+
+# --- problems
+
+
+def test_every_flag_reaches_the_problem(files):
+    flags = {
+        "bounds": ["k=0:10,x=:5", "y=-1:"], "fixed": ["u=2"], "start": ["k=1.5"], "log": ["k"],
+        "prior": ["g~normal(2, 0.5)"], "sigma": ["x=0.1"], "positive": True,
+    }  # fmt: skip
+    notes: list[str] = []
+    with pytest.warns(od.InputWarning, match="columns not used: 'u'"):
+        problem = read_problem(*files, NOTHING | flags, notes)
+    assert problem.free == ("k", "g")
+    assert (problem.fixed, problem.start, problem.sigma) == ({"u": 2.0}, {"k": 1.5}, {"x": 0.1})
+    assert (problem.limits("k"), problem.limits("x"), problem.limits("y")) == ((0, 10), (-np.inf, 5), (-1, np.inf))
+    assert problem.limits("g") == (0, np.inf)
+    assert problem.is_log.tolist() == [True, False]
+    assert problem.prior == {"g": ("normal", 2.0, 0.5)}
+    assert notes == []
+
+
+def test_a_column_that_the_equations_use_becomes_an_input_and_a_note(files):
+    notes: list[str] = []
+    problem = read_problem(*files, NOTHING, notes)
+    assert (problem.model.inputs, problem.free) == (("u",), ("k", "g"))
+    assert notes == ["'u' is a column of the data, so it is a known input; write 'input u' in the model"]
+    said: list[str] = []
+    assert read_problem(*files, NOTHING | {"input": ["u"]}, said).model.inputs == ("u",)
+    assert said == []
+
+
+@pytest.mark.parametrize("flags", [{}, {"input": ["u"]}, {"fixed": ["u=1"]}], ids=["found", "given", "none"])
+@pytest.mark.filterwarnings("ignore:columns not used")
+def test_model_and_data_are_opened_once_also_where_a_column_becomes_an_input(files, opened, flags):
+    problem = read_problem(*files, NOTHING | flags, [])
+    assert problem.model.inputs == (() if "fixed" in flags else ("u",))
+    assert (opened["m.ode"], opened["d.csv"]) == (1, 1)
+
+
+@pytest.mark.filterwarnings("ignore:columns not used")
+def test_every_file_of_several_candidates_is_opened_once(files, opened):
+    model, data = files
+    other = model.with_name("other.ode")
+    other.write_text("x' = -k*x [+ g*u]\ny' = k*x [- y | - y^2]")
+    notes: list[str] = []
+    opened.clear()
+    problems = read_candidates([model, other], data, NOTHING, notes)
+    assert len(problems) == 1 + 4
+    assert [p.model.inputs for p in problems] == [("u",), (), (), ("u",), ("u",)]
+    assert {name: opened[name] for name in ("m.ode", "other.ode", "d.csv")} == {"m.ode": 1, "other.ode": 1, "d.csv": 1}
+    assert "the optional terms of 'other.ode' make 4 candidates" in notes
+
+
+def test_a_flag_applies_to_those_candidates_that_have_the_name(files):
+    model, data = files
+    less = model.with_name("less.ode")
+    less.write_text("x' = -k*x\ny' = k*x - y")
+    flags = NOTHING | {"bounds": ["g=0:3"], "input": ["u"]}
+    with pytest.warns(od.InputWarning, match="columns not used"):
+        one, two = read_candidates([model, less], data, flags, [])
+    assert one.limits("g") == (0, 3)
+    assert (one.model.inputs, two.model.inputs) == (("u",), ())
+    assert "g" not in two.model.parameters
+    for wrong, words in (({"bounds": ["q=0:1"]}, "--set: no candidate has 'q'"), ({"input": ["v"]}, "--input: no")):
+        with pytest.raises(InputError, match=words):
+            read_candidates([model, less], data, NOTHING | wrong, [])
+
+
+def test_a_parameter_the_user_speaks_about_is_not_taken_for_a_column(tmp_path: Path):
+    ode, data, _ = example.write("driven_oscillator", tmp_path)
+    ode.write_text(ode.read_text().replace("input u\n", ""))
+    run = odinfer("check", ode, data, "--start", "u=2", "--fixed", "gain=1", cwd=tmp_path)
+    assert run.code == 0
+    assert "3 parameters to estimate" in run.stdout
+    assert "note:" not in run.stderr
+
+
+def test_inputs_are_found_in_long_tables_too(tmp_path: Path):
+    (tmp_path / "m.ode").write_text("x' = -k*x + u")
+    rows = [f"{t},{name},{value}" for t in range(6) for name, value in (("x", 5 - t / 2), ("u", t % 2))]
+    (tmp_path / "d.csv").write_text("\n".join(["time,observable,value", *rows]))
+    run = odinfer("check", "m.ode", "d.csv", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert "1 parameter to estimate" in run.stdout
+    assert "'u' is a column" in run.stderr
+
+
+# --- values
+
+
+@FEW
+@given(values=st.dictionaries(NAMES, st.floats(allow_nan=False), min_size=1, max_size=5), data=st.data())
+def test_values_are_read_as_they_were_written_with_or_without_spaces(values, data):
+    gap = data.draw(st.sampled_from(["", " "]))
+    text = f"{gap},{gap}".join(f"{name}{gap}={gap}{value!r}" for name, value in values.items())
+    assert read_values("--theta", text, values) == values
+
+
+def test_values_come_from_json_also_from_that_of_a_fit(tmp_path: Path):
+    (tmp_path / "plain.json").write_text(json.dumps({"a": 1, "b": 2.5}))
+    assert read_values("--truth", str(tmp_path / "plain.json"), "ab") == {"a": 1.0, "b": 2.5}
+    fit = make_fit()
+    fit.save(tmp_path / "fit.json")
+    assert read_values("--truth", str(tmp_path / "fit.json"), fit.parameter_names) == fit.theta
+
+
+@FEW
+@given(start=st.floats(-1e6, 1e6, allow_subnormal=False), span=st.floats(1e-3, 1e6), count=st.integers(2, 50))
+def test_times_are_even_or_as_listed(start, span, count):
+    t = read_times(f"{start!r}:{start + span!r}:{count}")
+    np.testing.assert_array_equal(t, np.linspace(start, start + span, count))
+    np.testing.assert_array_equal(read_times(",".join(map(repr, t.tolist()))), t)
+
+
+@pytest.mark.parametrize("text", ["0:1", "0:1:2.5", "0:1:1", "0:1:1e7", "0:1:2:3", "0:x:3", ""])
+def test_times_that_make_no_sense_are_refused_by_the_name_of_the_flag(text: str):
+    with pytest.raises(InputError, match="--times"):
+        read_times(text)
+
+
+# --- methods
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_its_defaults_unless_something_is_said(name: str):
+    cls = method_class(name)
+    assert read_method(name, None, {"kernel": None, "gamma": None}) == cls()
+    assert read_method(name, "lotka_volterra", {}) == cls.paper("lotka_volterra")
+
+
+def test_options_are_those_of_the_method_and_gamma_is_a_number_or_a_word():
+    given = {"gamma": "0.5", "grid": 3, "refine": False, "kernel": None}
+    assert read_method("odin", None, given) == od.Odin(gamma=0.5, grid=3, refine=False)
+    assert read_method("odin", None, {"gamma": "learn"}) == od.Odin()
+    assert read_method("odin", "lotka_volterra", {"grid": 2}).grid == 2
+    with pytest.raises(InputError, match="the method 'gpr' has no option 'grid'"):
+        read_method("gpr", None, {"grid": 3})
+
+
+def test_kinds_of_uncertainty_are_checked_before_anything_is_computed():
+    for kind in (None, "profile", "bootstrap", "sample"):
+        check_uncertainty(kind)
+    for kind in ("likelihood", "bootstap"):
+        with pytest.raises(InputError, match="--uncertainty: unknown kind"):
+            check_uncertainty(kind)

@@ -1,0 +1,137 @@
+"""From numbers to a Fit: names, noise, likelihood and warnings are those of the problem, whatever the method."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import odinfer as od
+from odinfer.result.assemble import assemble, named, residual_squares, stage
+from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.smoothing.curves import Curve
+from odinfer.smoothing.units import Units
+
+T = np.linspace(0.0, 2.0, 5)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A method in name only."""
+
+    bounds: tuple[float, float] = (0.0, 1.0)
+    steps: int = 3
+    name = "guess"
+
+
+@pytest.fixture(scope="module")
+def problem(lv) -> od.Problem:
+    """Two experiments with a missing cell; a is fixed, b bounded."""
+    y = lv.states(T) + 0.1 * np.random.default_rng(0).normal(size=(5, 2))
+    holes = y.copy()
+    holes[1, 0] = np.nan
+    parts = {"one": od.Data(T, y, lv.model.states), "two": od.Data(T, holes, lv.model.states)}
+    return od.Problem(lv.model, od.Data.join(parts), fixed={"a": 2.0}, bounds={"b": (0.5, 3.0)})
+
+
+@pytest.fixture(scope="module")
+def curves(lv) -> list[Curve]:
+    x = lv.states(T)
+    return [Curve(T, x + shift, np.gradient(x, T, axis=0), np.full_like(x, 0.1)) for shift in (0.0, 0.2)]
+
+
+THETA, SIGMA = np.array([2.0, 1.0, 4.0, 1.0]), np.array([0.1, 0.2])
+
+
+def made(problem, curves, stages=None, **options):
+    stages = stages or {"only": stage(problem, THETA, curves, SIGMA)}
+    return assemble(problem, Guess(), 7, stages, curves, **{"status": "converged", "converged": True} | options)
+
+
+def test_values_go_by_name_and_as_many_as_there_are_names():
+    assert named("ab", np.array([1.0, 2.0])) == {"a": 1.0, "b": 2.0}
+    with pytest.raises(ValueError, match="shorter"):
+        named("ab", [1.0])
+
+
+def test_missing_observations_leave_no_residual(problem, curves):
+    x = [c.x for c in curves]
+    found = residual_squares(problem, x)
+    right = sum(np.nansum((e.y - v) ** 2, 0) for e, v in zip(problem.data.experiments, x, strict=True))
+    np.testing.assert_allclose(found, right)
+
+
+@settings(max_examples=25, deadline=None)
+@given(theta=st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4))
+def test_a_stage_keeps_to_the_bounds_and_gives_what_is_inside_as_it_is(problem, curves, theta):
+    found = stage(problem, np.array(theta), curves, SIGMA).theta
+    for name, value in zip("abcd", theta, strict=True):
+        low, high = problem.limits(name)
+        assert low <= found[name] <= high
+        assert found[name] == value or not low <= value <= high
+
+
+def test_a_stage_has_the_states_at_the_observation_times_and_their_likelihood(problem, curves):
+    s = stage(problem, THETA, curves, SIGMA, objective=3.0, seconds=0.5, note="ended")
+    for x, curve in zip(s.x, curves, strict=True):
+        np.testing.assert_allclose(x, curve.x, rtol=1e-12)
+    squares, count = residual_squares(problem, s.x), np.array([9, 10])
+    best = -0.5 * count * (np.log(2 * np.pi * squares / count) + 1.0)
+    assert s.loglik == pytest.approx(best.sum())
+    assert (s.objective, s.seconds, s.note, s.gamma) == (3.0, 0.5, "ended", {})
+    assert s.sigma == {"prey": 0.1, "predator": 0.2}
+    assert list(s.states.columns) == ["prey", "predator"]
+
+
+def test_a_likelihood_that_is_known_is_not_computed_again(problem, curves):
+    assert stage(problem, THETA, curves, SIGMA, loglik=-1.5).loglik == -1.5
+
+
+def test_a_fit_says_what_was_fitted_how_and_how_well(problem, curves):
+    fit = made(problem, curves, details={"more": 1})
+    assert (fit.model, fit.method, fit.seed) == ("lotka_volterra", "guess", 7)
+    assert fit.equations == problem.model.text
+    assert fit.options == {"bounds": [0.0, 1.0], "steps": 3}
+    assert list(fit.experiments) == ["one", "two"]
+    assert fit.details["fixed"] == ["a"]
+    assert fit.details["observations"] == {"prey": 9, "predator": 10}
+    assert fit.details["more"] == 1
+    pooled = np.concatenate([fit.residuals(name).to_numpy() for name in fit.experiments])
+    rmse = np.sqrt(np.nanmean(pooled**2, 0))
+    assert [*fit.details["rmse"].values()] == pytest.approx(rmse)
+
+
+def test_the_stage_that_is_used_gives_the_estimates_and_the_last_one_is_the_default(problem, curves):
+    first = stage(problem, THETA, curves, SIGMA, seconds=1.0)
+    last = stage(problem, THETA + 0.25, curves, 2 * SIGMA, seconds=0.5)
+    stages = {"first": first, "last": last}
+    fit = made(problem, curves, stages)
+    assert (fit.theta, fit.sigma, fit.details["stage_used"]) == (last.theta, last.sigma, "last")
+    fit = made(problem, curves, stages, used="first")
+    assert (fit.theta, fit.sigma, fit.details["stage_used"]) == (first.theta, first.sigma, "first")
+    assert fit.details["seconds"] == 1.5
+
+
+def test_gamma_is_also_given_in_the_units_of_the_user(problem, curves):
+    gamma = {"prey": 0.5, "predator": 1e-6}
+    units = Units.of(problem)
+    fit = made(problem, curves, {"odin": stage(problem, THETA, curves, SIGMA, gamma=gamma)}, units=units)
+    assert fit.gamma == gamma
+    rate = dict(zip(problem.model.states, (units.scale / units.time) ** 2, strict=True))
+    assert fit.gamma_user == pytest.approx({s: gamma[s] * rate[s] for s in gamma})
+
+
+def test_equations_are_judged_where_there_is_a_gamma_and_consistent_where_nothing_is_said(problem, curves):
+    judged = {"odin": stage(problem, THETA, curves, SIGMA, gamma={"prey": 2.0, "predator": 1e-6})}
+    fit = made(problem, curves, judged, verdicts={"prey": CONTRADICTS})
+    assert fit.verdicts == {"prey": CONTRADICTS, "predator": CONSISTENT}
+    assert made(problem, curves).verdicts == {}
+
+
+def test_a_parameter_at_its_bound_is_warned_about_and_a_fixed_one_is_not(problem, curves):
+    at_bound = {"only": stage(problem, np.array([2.0, 99.0, 4.0, 1.0]), curves, SIGMA)}
+    assert made(problem, curves, at_bound).warnings == ("parameter 'b' is at its bound (3)",)
+    assert made(problem, curves, warnings=("read me",)).warnings == ("read me",)
+    tight = replace(problem, bounds={"a": (2.0, 5.0)})
+    assert made(tight, curves).warnings == ()

@@ -1,0 +1,125 @@
+"""What a comparison says: sentences to act on, and files that are complete and harmless."""
+
+import json
+
+import numpy as np
+import pytest
+
+import odinfer as od
+from fits import EVIL, strict_json
+from odinfer.selection.equation_test import Judgement
+from odinfer.selection.report import dumps, evidence, failures, headline, html, sentence, write_outputs
+from selection.rivals import compared, made
+
+
+def test_the_summary_can_be_acted_on(found):
+    text = found.summary()
+    assert "right is preferred over wrong" in text
+    assert "the equation for prey contradicts the data (γ = " in text
+    assert "predator's does not" in text
+    assert "fails at times" in text
+    assert "a hint only" in text
+
+
+def test_files_are_complete_and_escaped(found, tmp_path):
+    found.save(tmp_path / "all")
+    names = {path.name for path in (tmp_path / "all").iterdir()}
+    assert names == {"comparison.html", "comparison.json", "comparison.csv", "gamma.csv"} | {
+        "gamma.png", "fits.png", "gaps.png",
+    }  # fmt: skip
+    page = (tmp_path / "all" / "comparison.html").read_text("utf-8")
+    assert "<b>prey</b>" not in page
+    assert page.count("data:image/png;base64,") == 3
+    found.save(tmp_path / "c.json")
+    content = json.loads((tmp_path / "c.json").read_text("utf-8"))
+    assert content["best"] == "right"
+    assert content["models"]["wrong <b>prey</b>"]["equations"]["prey"]["verdict"] == "contradicts"
+    with pytest.raises(od.InputError, match=r"\.txt"):
+        found.save(tmp_path / "c.txt")
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        (0.5, "hardly any"),
+        (3.0, "positive"),
+        (7.0, "strong"),
+        (30.0, "very strong"),
+    ],
+)
+def test_the_headline_says_who_is_preferred_and_how_strong_the_evidence_is(difference, words):
+    text = headline(compared(one=made(10.0), two=made(10.0 + difference / 2)))
+    assert text == (
+        f"two is preferred over one by {difference:g} units of BIC ({words} evidence), "
+        "and none of its equations contradicts the data."
+    )
+
+
+def test_the_headline_does_not_call_the_best_of_bad_ones_right():
+    text = headline(compared(one=made(10.0, ("prey",)), two=made(2.0, ("prey", "predator"))))
+    assert text.endswith("but no candidate is right: even its equation for prey contradicts the data.")
+    text = headline(compared(one=made(10.0, p=0.01), two=made(2.0)))
+    assert "even it contradicts the data as a whole" in text
+
+
+def test_the_headline_ranks_only_what_has_a_trajectory():
+    lost = made(np.nan)
+    assert "cannot be ranked" in headline(compared(one=lost, two=lost))
+    assert headline(compared(one=lost, two=made())).startswith("two is preferred: no other candidate has a trajectory")
+
+
+def test_a_candidate_is_described_equation_by_equation_and_as_a_whole():
+    assert sentence("m", made(), 0.05) == "m: no equation contradicts the data."
+    assert "but all together do" in sentence("m", made(p=0.04), 0.05)
+    assert "(p = 0.04 from 99 simulations)" in sentence("m", made(p=0.04), 0.05)
+    assert sentence("m", made(p=0.04), 0.01) == "m: no equation contradicts the data."
+    text = sentence("m", made(contradicting=("prey",)), 0.05)
+    assert text.startswith("m: the equation for prey contradicts the data (γ = 3, at most 0.01 expected; ")
+    assert text.endswith("; predator's does not.")
+    broken = made(gamma=np.nan, status="failed: nothing is finite", converged=False)
+    assert sentence("m", broken, 0.05) == "m: not judged, because the fit failed: nothing is finite."
+
+
+def test_the_numbers_behind_a_verdict_are_given_in_words():
+    assert "leaves a signal of 3 nats in the residuals; p = 0.005 from 199" in evidence(
+        Judgement("x", 2.0, 3.0, 0.1, 0.005, 199, True)
+    )
+    assert "no solution of it follows its data" in evidence(Judgement("x", 2.0, np.inf, 0.1, 1.0, 0, False))
+    assert evidence(Judgement("x", 1e-6, 0.0, 1e-6, 1.0, 0, False)) == "γ = 1e-6, at most 1e-6 expected"
+
+
+def test_where_an_equation_fails_is_said_per_experiment_and_hints_are_called_hints():
+    one = failures("m", made(contradicting=("prey",)))
+    assert one[0].startswith("m: the equation for prey fails at times ")
+    assert "in experiment" not in one[0]
+    assert one[-1] == (
+        "m: a hint only: what the equation for prey lacks looks like prey*predator (+0.91), prey (-0.40)."
+    )
+    several = failures("m", made(contradicting=("prey",), experiments=("low", "high")))
+    assert [line.split(" in experiment ")[1] for line in several[:-1]] == ["low.", "high."]
+    assert failures("m", made()) == []
+
+
+def test_numbers_that_json_has_not_are_null():
+    odd = made(np.nan, ("prey",), p=np.nan, signal=np.inf)
+    content = strict_json(dumps(compared(one=odd, two=made())))
+    assert content["best"] == "two"
+    one = content["models"]["one"]
+    assert (one["loglik"], one["p"], one["weight"]) == (None, None, 0)
+    assert one["equations"]["prey"]["signal"] is None
+    assert one["equations"]["prey"]["hints"][0] == ["prey*predator", 0.91]
+
+
+def test_a_name_is_text_on_the_page_and_no_formula_in_a_spreadsheet(tmp_path):
+    comparison = compared(**{EVIL: made(contradicting=("prey",)), "=cmd": made(2.0)})
+    assert "<script" not in html(comparison)
+    files = {path.name: path for path in write_outputs(comparison, tmp_path / "out")}
+    assert next(iter(files)) == "comparison.html"
+    for name in ("comparison.csv", "gamma.csv"):
+        assert not any(line.startswith("=") for line in files[name].read_text("utf-8").splitlines())
+
+
+def test_equations_that_nobody_accuses_have_no_picture_of_gaps(tmp_path):
+    names = {path.name for path in write_outputs(compared(one=made(), two=made(2.0)), tmp_path)}
+    assert "gaps.png" not in names
+    assert {"gamma.png", "fits.png"} <= names
