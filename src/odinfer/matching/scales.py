@@ -6,16 +6,19 @@ f_i must go over into (s_i/T) f_i. For a small change d of the logs of all units
 
     Σ_j θ_j ∂f_i/∂θ_j ε_j = (d_i − d_T) f_i − Σ_k d_k x_k ∂f_i/∂x_k − Σ_u d_u u ∂f_i/∂u − d_T t ∂f_i/∂t
 
-at every point: linear equations for ε, solved by least squares at random points. Terms that are products of powers
-give whole exponents, so the solution holds for large d as well; where units cannot agree (an exponent of the user's own
-number, say) it is a compromise.
+at every point: linear equations for ε = E d, solved by least squares at random points for every unit in turn. Terms
+that are products of powers give whole exponents E, so that they hold for large d as well; where units cannot agree (in
+x^9 with a plain number beside it, say) they are a compromise.
 """
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -28,26 +31,33 @@ _MOST = 15.0  # decades
 def natural_scales(problem: Problem) -> Array:
     """Sizes (P,) of the parameters if states, inputs and times have the sizes they have in the data."""
     model, experiments = problem.model, problem.data.experiments
-    P, K = len(model.parameters), len(model.states)
+    series = [np.concatenate([e.y[:, k] for e in experiments]) for k in range(len(model.states))]
+    series += [np.concatenate([e.u[name][1] for e in experiments]) for name in model.inputs]
+    series += [np.concatenate([e.t - e.t[0] for e in experiments])]
+    decades = exponents(model) @ np.log10([_size(values) for values in series])
+    return np.asarray(10.0 ** np.clip(decades, -_MOST, _MOST))
+
+
+@functools.lru_cache(maxsize=64)
+def exponents(model: Model) -> Array:
+    """Exponents (P, K+U+1) of the units of states, inputs and time in the units of the parameters."""
+    P, K, U = len(model.parameters), len(model.states), len(model.inputs)
     if not P or K > _MOST_STATES:
-        return np.ones(P)
-    d_x = np.log([_size(np.concatenate([e.y[:, k] for e in experiments])) for k in range(K)])
-    d_u = np.log([_size(np.concatenate([e.u[name][1] for e in experiments])) for name in model.inputs])
-    d_t = float(np.log(_size(np.concatenate([e.t - e.t[0] for e in experiments]))))
+        return np.zeros((P, K + U + 1))
     rng = np.random.default_rng(0)
-    t, (x, theta, u) = rng.uniform(0.5, 2.0, _POINTS), (rng.uniform(0.5, 2.0, (_POINTS, n)) for n in (K, P, len(d_u)))
+    t, (x, theta, u) = rng.uniform(0.5, 2.0, _POINTS), (rng.uniform(0.5, 2.0, (_POINTS, n)) for n in (K, P, U))
     f, fx, ft = model.linearise(t, x, theta, u)
-    h = 1e-6
-    # Along the changes of inputs and time together; both are seldom there.
-    later = [model.linearise(t * (1.0 + s * h * d_t), x, theta, u * (1.0 + s * h * d_u))[0] for s in (1.0, -1.0)]
-    right = (d_x - d_t) * f - np.einsum("mik,mk->mi", fx, d_x * x) - (later[0] - later[1]) / (2.0 * h)
-    A, b = (ft * theta[:, None]).reshape(-1, P), right.ravel()
-    fine = np.isfinite(A).all(1) & np.isfinite(b)
+    h, unit = 1e-7, np.eye(U)
+    right = np.empty((_POINTS, K, K + U + 1))
+    right[..., :K] = f[..., None] * np.eye(K) - fx * x[:, None]
+    for i in range(U):
+        right[..., K + i] = -(model.linearise(t, x, theta, u * (1.0 + h * unit[i]))[0] - f) / h
+    right[..., -1] = -f - (model.linearise(t * (1.0 + h), x, theta, u)[0] - f) / h
+    A, b = (ft * theta[:, None]).reshape(-1, P), right.reshape(-1, K + U + 1)
+    fine = np.isfinite(A).all(1) & np.isfinite(b).all(1)
     size = np.sqrt((A[fine] ** 2).sum(0))
-    eps = np.linalg.lstsq(A[fine] / np.where(size > 0, size, 1.0), b[fine], rcond=1e-8)[0] / np.where(
-        size > 0, size, 1.0
-    )
-    return np.asarray(10.0 ** np.clip(np.nan_to_num(eps) / np.log(10.0), -_MOST, _MOST))
+    size = np.where(size > 0, size, 1.0)[:, None]
+    return np.asarray(np.linalg.lstsq(A[fine] / size.T, b[fine], rcond=1e-8)[0] / size)
 
 
 def _size(values: Array) -> float:

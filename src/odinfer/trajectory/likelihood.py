@@ -7,6 +7,7 @@ bounds. Noise that is not known is at its maximum (noise/).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -60,7 +61,7 @@ class Likelihood:
         object.__setattr__(self, "unknowns", Unknowns(self.problem))
         object.__setattr__(self, "noise", noise_of(self.problem, (_NOISE_FLOOR * self.scale) ** 2))
 
-    @property
+    @functools.cached_property
     def t(self) -> list[Array]:
         """Observation times (N,) of every experiment."""
         return [e.t for e in self.problem.data.experiments]

@@ -109,7 +109,7 @@ def refine(
         if better is None:
             break
         point = better
-    H, _ = _normal(like, point.paths, point.condensed, point.phi)
+    H, _ = _normal(like, point.paths, point.condensed, point.phi, point.noise)
     sigma = np.sqrt(point.noise[0])
     return Refined(point.phi, point.paths, point.condensed, sigma, point.loglik, point.value, H, iterations, converged)
 
@@ -161,7 +161,7 @@ def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> J
 
 
 def _normal(
-    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array
+    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array, noise: Array
 ) -> tuple[Array, Array]:
     """Gauss–Newton Hessian (P, P) and gradient (P,), about the paths with their Newton correction."""
     x, S = [], []
@@ -169,7 +169,7 @@ def _normal(
         maps = lin.nodes[np.searchsorted(path.mesh, t)]
         x.append((path.at_mesh(t) + maps[..., -1])[None])
         S.append(maps[None, ..., :-1])
-    H, g = like.normal(x, S, _judged(like, paths, phi).noise, phi[None])
+    H, g = like.normal(x, S, noise, phi[None])
     return H[0], g[0]
 
 
@@ -205,7 +205,8 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
             if point is not None:
                 return point
             break
-        move = _step(like, _packed(like, paths, phi), *_normal(like, paths, lins, phi), 1e-4)
+        equations = _normal(like, paths, lins, phi, _judged(like, paths, phi).noise)
+        move = _step(like, _packed(like, paths, phi), *equations, 1e-4)
         full = _moved(like, paths, lins, move)
         for share in (1.0, 0.5, 0.25, 0.1):  # of the whole step, Newton correction included
             trial = tuple(p.towards(q, share) for p, q in zip(paths, full, strict=True))
@@ -226,7 +227,7 @@ def _maximise(like: Likelihood, start: _Point, max_iterations: int) -> tuple[_Po
     def propose(point: _Point, damping: float) -> tuple[_Point, bool]:
         nonlocal at, equations
         if at is not point:
-            at, equations = point, _normal(like, point.paths, point.condensed, point.phi)
+            at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
         move = _step(like, _packed(like, point.paths, point.phi), *equations, damping)
         moved = _moved(like, point.paths, point.condensed, move)
         trial = _restored(like, moved, point.phi + like.unknowns.phi(move))

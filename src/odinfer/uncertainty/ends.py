@@ -128,13 +128,16 @@ class _Round(NamedTuple):
     ratio: Array
 
 
-def find_ends(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.05) -> Ends:
+def find_ends(
+    on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.05, accuracy: float = 1e-3
+) -> Ends:
     """Where the profile likelihood of a held quantity has fallen by half of `wanted.fall`.
 
     Args:
         best: B copies of the maximum.
         held: the quantity of each.
         tolerance: of the fall, relative to what is wanted.
+        accuracy: of the maxima that are returned, in nats.
     """
     if not len(wanted.side):
         return Ends(wanted.side, best, np.empty(0, np.int64))
@@ -142,7 +145,8 @@ def find_ends(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
     goal = np.where(np.isfinite(found.values), found.values, wanted.limit)
     settled = np.isfinite(goal) & np.isfinite(found.batch.value)
     settled[found.lost] = False
-    exact = on.maximise(found.batch, held, np.where(settled, goal, held.value(found.batch)))
+    goals = np.where(settled, goal, held.value(found.batch))
+    exact = on.maximise(found.batch, held, goals, tolerance=accuracy)
     ratio, left = _fall(on, exact, held, wanted, best)
     there = np.abs(held.value(exact) - goal) <= 1e-6 * (np.abs(goal) + np.abs(goal - held.value(best)))
     end = np.abs(ratio**2 - 1.0) <= 2.0 * tolerance

@@ -39,7 +39,8 @@ def profile(maximum: Maximum, name: str) -> Profile:
     a = held.gradient(best)
     freedom, fall = info.spread(a[:1])[1][0], info.fall(a, CONFIDENCE)
     limit, _ = far_from(maximum, index, side)
-    exact = find_ends(on, best, held, Wanted(side, fall * shares**2, info.spread(a)[0], limit)).batch
+    wanted = Wanted(side, fall * shares**2, info.spread(a)[0], limit)
+    exact = find_ends(on, best, held, wanted, accuracy=1e-6).batch
     values, lost = held.value(exact), exact.value - refined.objective
     good = np.isfinite(exact.value) & (side * (values - refined.phi[j]) > 0)
     values, lost = np.append(values[good], refined.phi[j]), np.append(lost[good], 0.0)
