@@ -14,6 +14,7 @@ from odinfer.bench.cells import Case, Cell, Entry, Rival
 from odinfer.bench.compute import method_of, system_of
 from odinfer.bench.runs import LIMIT, Run
 from odinfer.bench.store import canonical
+from odinfer.checks import is_whole
 from odinfer.errors import InputError, nearest
 
 PAPER = "paper"
@@ -173,7 +174,7 @@ def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
         if name != "lorenz96":
             raise InputError(f"{where}: only lorenz96 comes in sizes")
         for size in t["sizes"]:
-            if not isinstance(size, int) or size < 4:
+            if not is_whole(size, 4):
                 raise InputError(f"{where}: sizes must be whole numbers from 4 on, not {size!r}")
             yield Case(f"lorenz96_{size}", f"{t['label']}, K = {size}", {"name": f"lorenz96_{size}"}, t["noise"], size)
         return

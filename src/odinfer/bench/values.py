@@ -85,7 +85,7 @@ def times(value: Any) -> tuple[float, ...]:
 
     words = "a list of increasing times, or {start, stop, count}"
     if isinstance(value, dict):
-        _must(set(value) == {"start", "stop", "count"} and isinstance(value["count"], int), words)
+        _must(set(value) == {"start", "stop", "count"} and is_whole(value["count"]), words)
         value = np.linspace(value["start"], value["stop"], value["count"]).tolist()
     _must(isinstance(value, list) and all(isinstance(v, int | float) for v in value), words)
     _must(all(a < b for a, b in itertools.pairwise(value)), words)

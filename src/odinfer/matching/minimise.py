@@ -86,60 +86,67 @@ def gauss_newton(
         rival: the risk of a better solution; the search ends early once it is clear that it stays above.
         steps: (risk, z, linearisation, mismatch, γ, φ) ↦ the steps from there; dense algebra if not given.
     """
-    z_low, z_high = risk.z_bounds
-    p_low, p_high = risk.problem.phi_bounds
-    z, phi = np.clip(z, z_low, z_high), np.clip(phi, p_low, p_high)
+    z, phi = np.clip(z, *risk.z_bounds), np.clip(phi, *risk.problem.phi_bounds)
     lin = risk.linearise(z, phi)
     e = risk.mismatch(z, lin.f)
     if not np.isfinite(e).all():
         return Solution(z, phi, np.full(len(risk.w), np.nan), np.inf, 0, False)
     gamma = np.broadcast_to(gamma, len(risk.w)) if rule.fixed is None else rule.update(risk.w, e)
     start = _Here(z, phi, gamma, lin, e, risk.value(z, e, gamma, phi))
-    memory, last_gain, taken, abandoned = _Anderson(), np.inf, 0, False
-    at, step, plain = None, None, False
+    descent = _Descent(risk, rule, tolerance, rival, steps or _dense_steps)
+    limits = Rule(down=0.15, up=8.0, most=1e12, steps=max_iterations)
+    ended = levenberg_marquardt(start, descent.propose, descent.settles, limits)
+    here, arrived = ended.point, bool(ended.settled) and not descent.abandoned
+    return Solution(here.z, here.phi, here.gamma, here.value, ended.steps + int(ended.stuck), arrived)
 
-    def moved(here: _Here, dz: Array, dphi: Array) -> tuple[_Here, bool]:
+
+class _Descent:
+    """One descent of a risk: its steps, extrapolated where they have become regular, and when they are enough."""
+
+    def __init__(
+        self, risk: Objective, rule: GammaRule, tolerance: float, rival: float, steps: Callable[..., Step]
+    ) -> None:
+        self.risk, self.rule, self.tolerance, self.rival, self.steps = risk, rule, tolerance, rival, steps
+        self.memory, self.last_gain, self.taken, self.abandoned = _Anderson(), np.inf, 0, False
+        self.at: _Here | None = None  # where `step` starts, and whether it has been extrapolated from there
+        self.extrapolated = False
+
+    def propose(self, here: _Here, damping: float) -> tuple[_Here, bool]:
+        if self.at is not here:
+            self.at, self.extrapolated = here, False
+            self.step = self.steps(self.risk, here.z, here.lin, here.e, here.gamma, here.phi)
+        dz, dphi, bounded = self.step(damping)
+        further = dz, dphi
+        if not self.extrapolated and not bounded and self.last_gain < 1.0:  # near enough for steps to be nearly linear
+            further, self.extrapolated = self.memory.extrapolate(here.z, here.phi, dz, dphi), True
+        found, better = self._moved(here, *further)
+        if not better and self.memory.used:
+            self.memory = _Anderson()
+            found, better = self._moved(here, dz, dphi)
+        return found, better
+
+    def settles(self, better: bool, gain: float, here: _Here, damping: float) -> bool:
+        if not better:
+            return False
+        self.last_gain, self.taken = gain, self.taken + 1
+        # A small gain of a heavily damped step says little.
+        if gain < self.tolerance * (1.0 + abs(here.value)) and damping < 1.0:
+            return True
+        self.abandoned = self.taken >= 4 and here.value - 10.0 * gain > self.rival
+        return self.abandoned
+
+    def _moved(self, here: _Here, dz: Array, dphi: Array) -> tuple[_Here, bool]:
         """The point after a step with γ updated, and whether the step lowers the risk before that."""
-        z, phi = here.z + dz, here.phi + dphi
+        risk, z, phi = self.risk, here.z + dz, here.phi + dphi
         if risk.problem.bounded:
-            z, phi = np.clip(z, z_low, z_high), np.clip(phi, p_low, p_high)
+            z, phi = np.clip(z, *risk.z_bounds), np.clip(phi, *risk.problem.phi_bounds)
         lin = risk.linearise(z, phi)
         e = risk.mismatch(z, lin.f)
         base = risk.state_terms(z, phi)
         if not base + risk.gamma_terms(e, here.gamma) <= here.value:
             return here, False
-        gamma = rule.update(risk.w, e)
+        gamma = self.rule.update(risk.w, e)
         return _Here(z, phi, gamma, lin, e, base + risk.gamma_terms(e, gamma)), True
-
-    def propose(here: _Here, damping: float) -> tuple[_Here, bool]:
-        nonlocal at, step, plain, memory
-        if at is not here:
-            at, plain = here, False
-            step = (steps or _dense_steps)(risk, here.z, here.lin, here.e, here.gamma, here.phi)
-        dz, dphi, bounded = step(damping)
-        further = dz, dphi
-        if not plain and not bounded and last_gain < 1.0:  # close enough for the steps to be nearly linear
-            further, plain = memory.extrapolate(here.z, here.phi, dz, dphi), True
-        found, better = moved(here, *further)
-        if not better and memory.used:
-            memory = _Anderson()
-            found, better = moved(here, dz, dphi)
-        return found, better
-
-    def settles(better: Any, gain: float, here: _Here, damping: float) -> bool:
-        nonlocal last_gain, taken, abandoned
-        if not better:
-            return False
-        last_gain, taken = gain, taken + 1
-        # A small gain of a heavily damped step says little.
-        if gain < tolerance * (1.0 + abs(here.value)) and damping < 1.0:
-            return True
-        abandoned = taken >= 4 and here.value - 10.0 * gain > rival
-        return abandoned
-
-    ended = levenberg_marquardt(start, propose, settles, Rule(down=0.15, up=8.0, most=1e12, steps=max_iterations))
-    here, arrived = ended.point, bool(ended.settled) and not abandoned
-    return Solution(here.z, here.phi, here.gamma, here.value, ended.steps + int(ended.stuck), arrived)
 
 
 def _dense_steps(risk: Any, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> Step:
