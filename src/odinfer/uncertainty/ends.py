@@ -35,7 +35,10 @@ _DAMPING = 1e-6  # of the steps along the ridge
 _STILL = 1e-10  # and of those that only ask what is left to gain
 # Followed from point to point: growth of the root of the fall that a step aims at and may have at most, steps at
 # most, the share of the way to the next point below which the ridge is taken to end, and what a maximum may still gain.
-_AIM, _GROWTH, _POINTS, _SHORTEST, _LEFT = 0.35, 0.6, 80, 1e-4, 0.02
+_AIM, _GROWTH, _POINTS, _SHORTEST, _LEFT = 0.35, 0.6, 60, 1e-4, 0.02
+_FAILURES = 10  # steps that did not lead to a maximum, after which the ridge is taken to end
+_SURE = 0.1  # relative error of the fall at a supposed end up to which it is one
+_NEAR = 0.01  # of the way: how far from its goal a held state may be, which is held in first order only
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Ends(NamedTuple):
     Attributes:
         values: (B,), infinite where the likelihood does not fall so far on the way to an infinite limit.
         batch: the trajectories there, or where the way to them was given up.
-        lost: those whose way was given up before an end or a limit; their values are the furthest points reached.
+        lost: those whose way was given up before an end or a limit; their values are guesses from the pace so far.
     """
 
     values: Array
@@ -148,8 +151,8 @@ def find_ends(
     goals = np.where(settled, goal, held.value(found.batch))
     exact = on.maximise(found.batch, held, goals, tolerance=accuracy)
     ratio, left = _fall(on, exact, held, wanted, best)
-    there = np.abs(held.value(exact) - goal) <= 1e-6 * (np.abs(goal) + np.abs(goal - held.value(best)))
-    end = np.abs(ratio**2 - 1.0) <= 2.0 * tolerance
+    there = np.abs(held.value(exact) - goal) <= _NEAR * np.abs(goal - held.value(best))
+    end = np.abs(ratio**2 - 1.0) <= max(2.0 * tolerance, _SURE)
     limit = (goal == wanted.limit) & (ratio <= 1.0)
     sure = settled & there & (left <= _LEFT) & (end | limit) | (held.value(best) == wanted.limit)
     wrong = np.flatnonzero(~sure)
@@ -183,6 +186,7 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         step = np.where(known, _AIM * wanted.sd * np.sqrt(wanted.fall), 0.1 * (1e-3 + np.abs(start)))
     at, root = np.zeros(len(side)), np.zeros(len(side))  # the furthest maximum inside, and the root of its fall
     outer = np.full(len(side), np.inf)  # the nearest maximum outside
+    failures = np.zeros(len(side), int)
     found, now, active, lost = start.copy(), best, np.flatnonzero(room > 0), np.empty(0, np.int64)
     for _ in range(_POINTS):
         if not len(active):
@@ -192,7 +196,7 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         part, own, quantity = on.take(active), now.take(active), held.take(active)
         trial = _at(part, own, quantity, goal)
         ratio, left = _fall(part, trial, quantity, Wanted(*(v[active] for v in wanted)), best)
-        good = np.isfinite(ratio) & (left <= _LEFT) & (np.abs(quantity.value(trial) - goal) <= 1e-6 * reach)
+        good = np.isfinite(ratio) & (left <= _LEFT) & (np.abs(quantity.value(trial) - goal) <= _NEAR * reach)
         # A fall that jumps has left the ridge, unless the step was as short as can be.
         good &= (ratio - root[active] <= _GROWTH) | (width <= _SHORTEST * reach)
         close, inside = good & (np.abs(ratio**2 - 1.0) <= tolerance), good & (ratio < 1.0)
@@ -208,11 +212,15 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         at[taken], root[taken], outer[active[over]] = reach[kept], ratio[kept], reach[over]
         found[active[close]] = goal[close]
         found[active[limit]] = np.where(np.isfinite(wanted.limit), wanted.limit, side * np.inf)[active[limit]]
-        stuck = ~good & (width <= _SHORTEST * (reach + 1e-3 * np.abs(start[active])))
+        failures[active[~good]] += 1
+        stuck = failures[active] > _FAILURES
         lost = np.append(lost, active[stuck])
         active = active[~close & ~limit & ~stuck]
     lost = np.append(lost, active)
-    found[lost] = (start + side * at)[lost]
+    # Given up: as far as the pace up to the last maximum would lead.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        guess = np.where(root > 0, at / root, np.inf)
+    found[lost] = (start + side * np.minimum(np.minimum(guess, outer), room))[lost]
     return Ends(found, now, lost)
 
 

@@ -39,4 +39,5 @@ def forecast(maximum: Maximum, e: int, t: Array, level: float) -> tuple[Array, A
             for k in range(x.shape[1]):
                 units = (exact[:, k] - x[some, k]) / sd[some, k]
                 band[after, k] = x[after, k] + np.interp(t[after], t[some], units) * sd[after, k]
+            band[some] = exact  # to the last digit
     return x, low, high
