@@ -67,37 +67,42 @@ def one(task: tuple[str, int]) -> dict[str, Any]:
         fall = best.info.fall(u.unit(u.phi_index), 0.95)
         n = problem.count
 
-        def objective(v: Any) -> Any:
-            found = od.simulate(model, problem.theta(u.phi(v)), u.x0(v, 0), t, rtol=1e-8, atol=1e-10)
-            rss = np.maximum(np.nansum((found - y) ** 2, 0), 1e-300)
-            value = 0.5 * (n * (np.log(2 * np.pi * rss / n) + 1)).sum()
-            return value if np.isfinite(found).all() else np.inf
+        def residuals(v: Any) -> Any:
+            found = od.simulate(model, problem.theta(u.phi(v)), u.x0(v, 0), t, rtol=1e-9, atol=1e-11)
+            return np.nan_to_num(found - y, nan=1e3)
+
+        def objective(r: Any) -> float:
+            rss = np.maximum((r**2).sum(0), 1e-300)
+            return float(0.5 * (n * (np.log(2 * np.pi * rss / n) + 1)).sum())
 
         top = best.objective
 
         def held(j: int, value: float, starts: list[Any]) -> float:
-            """Twice the fall of the likelihood, fitted anew with parameter j held."""
-            from scipy.optimize import minimize
+            """Twice the fall of the likelihood, fitted anew with parameter j held: least squares, reweighted."""
+            from scipy.optimize import least_squares
 
             free = np.delete(np.arange(u.size), u.phi_index[j])
             lowest = np.inf
             for v in starts:
                 v = np.clip(v, u.low, u.high)
                 v[u.phi_index[j]] = value
-                scale = np.maximum(np.abs(v[free]), 1e-3)
+                sigma = best.sigma
+                for _ in range(6):
 
-                def of(w: Any, v: Any = v, scale: Any = scale) -> float:
-                    full = v.copy()
-                    full[free] = np.clip(w * scale, u.low[free], u.high[free])
-                    return float(min(objective(full) - top, 1e6))
+                    def of(w: Any, v: Any = v, sigma: Any = sigma) -> Any:
+                        full = v.copy()
+                        full[free] = w
+                        return (residuals(full) / sigma).ravel()
 
-                found = minimize(
-                    of,
-                    v[free] / scale,
-                    method="Nelder-Mead",
-                    options={"xatol": 1e-6, "fatol": 1e-4, "maxiter": 400 * len(free), "adaptive": True},
-                )
-                lowest = min(lowest, found.fun)  # fmt: skip
+                    inside = np.clip(v[free], u.low[free] + 1e-12, u.high[free] - 1e-12)
+                    bounds, scale = (u.low[free], u.high[free]), np.maximum(np.abs(inside), 1e-3)
+                    found = least_squares(of, inside, bounds=bounds, x_scale=scale, xtol=1e-10, ftol=1e-10, max_nfev=60)
+                    v[free] = found.x
+                    r = residuals(v)
+                    before, sigma = sigma, np.sqrt(np.maximum((r**2).mean(0), 1e-300))
+                    if np.abs(np.log(sigma / before)).max() < 1e-4:
+                        break
+                lowest = min(lowest, objective(r) - top)
             return 2.0 * lowest
 
         at = u.join([p.x0 for p in best.refined.paths], best.phi)
