@@ -9,7 +9,7 @@ import odinfer as od
 from odinfer.errors import InputError
 from odinfer.smoothing.evidence import Series, empirical_bayes, log_evidence
 from odinfer.smoothing.kernels import kernel
-from odinfer.smoothing.smooth import AUTO, facts, noise, posterior_curves, smooth_states
+from odinfer.smoothing.smooth import AUTO, facts, noise_sd, posterior_curves, smooth_states
 from odinfer.smoothing.units import Units
 
 FEW = settings(max_examples=12, derandomize=True, deadline=None)
@@ -79,7 +79,7 @@ def test_shared_hyperparameters_are_those_of_all_states_together(holey):
     (pooled,) = empirical_bayes([series], ["rbf"], [None])
     np.testing.assert_allclose(numbers(one), numbers(pooled), rtol=1e-6)
     assert smooth_states(holey, units, "rbf", shared=True, on_grid=True) == (one, other)
-    np.testing.assert_allclose(noise(units, (one, other)) / units.scale, np.sqrt(one.noise))
+    np.testing.assert_allclose(noise_sd(units, (one, other)) / units.scale, np.sqrt(one.noise))
 
 
 def test_shapes_from_a_grid_cost_little_evidence(holey):
@@ -94,7 +94,7 @@ def test_shapes_from_a_grid_cost_little_evidence(holey):
 def test_known_noise_is_taken_as_given_in_the_units_of_the_user(lv, lv_data, on_grid):
     problem = od.Problem(lv.model, lv_data, sigma={"predator": 0.3})
     units = Units.of(problem)
-    sd = noise(units, smooth_states(problem, units, on_grid=on_grid))
+    sd = noise_sd(units, smooth_states(problem, units, on_grid=on_grid))
     assert sd[1] == pytest.approx(0.3)
     assert 0.05 < sd[0] < 0.2
 

@@ -47,16 +47,18 @@ class Engine(Objective, Protocol):
     def gradients(self, s: Solution) -> list[Gradients]: ...
 
 
-def engine_of(problem: Problem, algebra: str, grid: int, temper: float, jitter: float, **smoothing: Any) -> Engine:
+def engine_of(
+    problem: Problem, algebra: str, grid: int, temper: float, jitter: float, scale_time: bool = True, **smoothing: Any
+) -> Engine:
     """Smooth the data of a problem and set up its risk.
 
     Args:
         algebra: "dense", "sparse", or "auto": sparse where it is faster.
         grid: points per gap between observations; one where dense algebra would grow too large.
-        temper, jitter: see `odinfer.Odin`.
-        smoothing: options of `smooth_states`, and scale_time.
+        temper, jitter, scale_time: see `odinfer.Odin`.
+        smoothing: options of `smooth_states`.
     """
-    units = Units.of(problem, smoothing.pop("scale_time", True))
+    units = Units.of(problem, scale_time)
     field = sparse_field(problem, grid, algebra)
     hypers = smooth_states(problem, units, **smoothing, on_grid=field is not None)
     if field is not None:

@@ -38,14 +38,14 @@ class Search:
     """How the ODIN stage is run; its options are those of `odinfer.Odin`, which explains them."""
 
     kernel: str
-    optimizer: str
+    optimizer: str = "gauss-newton"
     gamma: str | float
-    gamma_bounds: tuple[float, float]
+    gamma_bounds: tuple[float, float] = (1e-6, 1e3)
     jitter: float
     grid: int
     temper: float
-    starts: int
-    hops: int
+    starts: int = 10
+    hops: int = 0
     shared: bool
     scale_time: bool
     hyper_bounds: tuple[float, float]

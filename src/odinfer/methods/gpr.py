@@ -17,7 +17,7 @@ from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Fit
 from odinfer.smoothing.evidence import Hyperparameters
 from odinfer.smoothing.kernels import kernel
-from odinfer.smoothing.smooth import facts, noise, posterior_curves, smooth_states
+from odinfer.smoothing.smooth import facts, noise_sd, posterior_curves, smooth_states
 from odinfer.smoothing.units import Units
 
 
@@ -66,7 +66,7 @@ class Gpr:
         curves = posterior_curves(problem, units, hypers, self.jitter)
         nothing = problem.theta(np.full(len(problem.free), np.nan))
         only = stage(
-            problem, nothing, curves, noise(units, hypers),
+            problem, nothing, curves, noise_sd(units, hypers),
             objective=-sum(h.evidence for h in hypers), seconds=time.perf_counter() - clock,
         )  # fmt: skip
         say("done", 1.0)

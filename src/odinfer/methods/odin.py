@@ -25,10 +25,10 @@ from odinfer.result.assemble import assemble, named, residual_squares, stage
 from odinfer.result.fit import Fit, Workings
 from odinfer.result.verdicts import CONTRADICTS, NOT_JUDGED
 from odinfer.smoothing.grids import finer_grid
-from odinfer.smoothing.smooth import facts, noise
+from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.collocation import CollocationPath
 from odinfer.trajectory.continuation import follow
-from odinfer.trajectory.refine import Refined, explore, paths_through, refine
+from odinfer.trajectory.refine import Refined, explore, paths_through, refine, with_slopes
 from odinfer.trajectory.simulate import simulate
 from odinfer.uncertainty.maximum import Maximum, Reached
 
@@ -69,15 +69,15 @@ class Odin:
     """
 
     kernel: str = "auto"
-    optimizer: str = "gauss-newton"
+    optimizer: str = Search.optimizer
     refine: bool = True
     gamma: str | float = "learn"
-    gamma_bounds: tuple[float, float] = (1e-6, 1e3)
+    gamma_bounds: tuple[float, float] = Search.gamma_bounds
     jitter: float = 1e-6
     grid: int = 2
     temper: float = 4.0
-    starts: int = 10
-    hops: int = 0
+    starts: int = Search.starts
+    hops: int = Search.hops
     shared: bool = False
     scale_time: bool = True
     hyper_bounds: tuple[float, float] = (1e-10, 1e6)
@@ -156,7 +156,7 @@ class Odin:
     def _refined(self, minima: Minima, seed: int) -> Maximum | None:
         """From all minima; if the best trajectory is not convincing from those of a finer grid, then from random θ."""
         engine, problem = minima.engine, minima.engine.problem
-        scatter = noise(engine.units, engine.hypers)
+        scatter = noise_sd(engine.units, engine.hypers)
         best = _best_from(engine, minima.solutions)
         if not _close(best, _CONVINCING * scatter) and 2 * engine.mean.size <= MOST_UNKNOWNS:
             # On a finer grid with less weight on the smoother ODIN is less biased, though slower.
@@ -197,14 +197,14 @@ def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Arr
 
 def _simulated(problem: Problem, phi: Array, initial: Sequence[Array]) -> tuple[CollocationPath, ...] | None:
     """Paths by forward integration, for where the estimated states are too far from any solution to start from."""
-    theta, curves = problem.theta(phi), []
-    for i, (e, x0) in enumerate(zip(problem.data.experiments, initial, strict=True)):
+    theta, states = problem.theta(phi), []
+    for e, x0 in zip(problem.data.experiments, initial, strict=True):
         t, _ = finer_grid(e.t, 4)
         x = simulate(problem.model, theta, x0, t, e.u, rtol=1e-6, atol=1e-8)
         if not np.isfinite(x).all():
             return None
-        curves.append((t, x, problem.model.linearise(t, x, theta, problem.inputs_at(i, t))[0]))
-    return paths_through(problem, curves, parts=2)
+        states.append((t, x))
+    return paths_through(problem, with_slopes(problem, theta, states), parts=2)
 
 
 def _assembled(
@@ -215,7 +215,7 @@ def _assembled(
     s = solutions[0] if solutions else _smoothed_only(engine)
     status = Status.NOT_FINITE if not solutions else Status.CONVERGED if s.converged else Status.MAX_ITERATIONS
     curves = engine.curves(s) if solutions else engine.mean_curves()
-    gamma, sigma = named(names, s.gamma), noise(engine.units, engine.hypers)
+    gamma, sigma = named(names, s.gamma), noise_sd(engine.units, engine.hypers)
     stages = {
         "odin": stage(
             problem, problem.theta(s.phi), curves, sigma,

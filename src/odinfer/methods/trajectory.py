@@ -26,10 +26,10 @@ from odinfer.progress import Progress, silent
 from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Fit, Workings
 from odinfer.smoothing.grids import dense_times
-from odinfer.smoothing.smooth import noise, posterior_curves, smooth_states
+from odinfer.smoothing.smooth import noise_sd, posterior_curves, smooth_states
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import CollocationPath
-from odinfer.trajectory.refine import Refined, paths_through, refine
+from odinfer.trajectory.refine import Refined, paths_through, refine, with_slopes
 from odinfer.trajectory.simulate import simulate
 from odinfer.uncertainty.maximum import Maximum
 
@@ -97,7 +97,7 @@ class Trajectory:
         maximum = None
         if best is None:
             hypers = smooth_states(problem, units, weak_prior=True)  # of the data, so that there is a curve to show
-            curves, sigma = posterior_curves(problem, units, hypers), noise(units, hypers)
+            curves, sigma = posterior_curves(problem, units, hypers), noise_sd(units, hypers)
             theta = problem.theta(np.full(len(problem.free), np.nan))
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
@@ -171,17 +171,16 @@ def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: i
 
 def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[CollocationPath, ...] | None:
     """The trajectories at φ (F,) from x0 (E, K) on a mesh that is fine enough for them; None if one blows up."""
-    theta, curves = problem.theta(phi), []
+    theta, states = problem.theta(phi), []
     limit = _FAR * float(np.abs(x0).max() + scale.max())
-    for i, (e, start) in enumerate(zip(problem.data.experiments, x0, strict=True)):
+    for e, start in zip(problem.data.experiments, x0, strict=True):
         t = dense_times(e.t)
         inputs: dict[str, Any] = {**e.u, _LIMIT: ([t[0]], [limit])}
         x = simulate(_guarded(problem.model), theta, start, t, inputs, rtol=1e-6, atol=1e-9 * float(scale.min()))
         if not np.isfinite(x).all():
             return None
-        slope = problem.model.linearise(t, x, theta, problem.inputs_at(i, t))[0]
-        curves.append((t, x, slope))
-    parts = 1
+        states.append((t, x))
+    curves, parts = with_slopes(problem, theta, states), 1
     while True:
         paths = paths_through(problem, curves, parts)
         if parts >= _FINEST or max(path.condense(phi, scale).violation for path in paths) <= _NEAR:

@@ -28,7 +28,7 @@ from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.evidence import Hyperparameters
 from odinfer.smoothing.grids import dense_times, finer_grid
 from odinfer.smoothing.operators import Smoother
-from odinfer.smoothing.smooth import facts, noise, posterior_curves
+from odinfer.smoothing.smooth import facts, noise_sd, posterior_curves
 from odinfer.smoothing.splines import cross_validated, natural, roughness
 from odinfer.smoothing.units import Units
 
@@ -93,7 +93,7 @@ class TwoStep(Gpr):
         finite = bool(np.isfinite(best.risk))
         status = Status.NOT_FINITE if not finite else Status.CONVERGED if best.converged else Status.MAX_ITERATIONS
         only = stage(
-            problem, problem.theta(best.phi), curves, noise(risk.units, risk.hypers),
+            problem, problem.theta(best.phi), curves, noise_sd(risk.units, risk.hypers),
             objective=best.risk, seconds=time.perf_counter() - clock, note=status.value,
         )  # fmt: skip
         say("done", 1.0)

@@ -22,7 +22,7 @@ from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit
 from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.kernels import kernel
-from odinfer.smoothing.smooth import noise, smooth_states
+from odinfer.smoothing.smooth import noise_sd, smooth_states
 from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
@@ -121,7 +121,7 @@ class Vgm:
         names = problem.model.states
         say("done", 1.0)
         result = stage(
-            problem, theta, curves, noise(units, hypers),
+            problem, theta, curves, noise_sd(units, hypers),
             gamma=named(names, np.full(len(names), float(self.gamma))), objective=-q.bound[-1],
             seconds=seconds, note=status.value,
         )  # fmt: skip

@@ -42,7 +42,8 @@ class Normal:
     def best(self, x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
         """Variances (..., K) and the log-likelihood (...) of states x against observations y; see `Noise`."""
         rss = squares(x, y)
-        return self.variance(rss), self.loglik(rss)
+        variance = self.variance(rss)
+        return variance, self.loglik(rss, variance)
 
     def whitened(self, x: Array, y: Array, variance: Array) -> tuple[Array, Array]:
         """(x − y)/σ and 1/σ, zero where nothing was observed; see `Noise`."""

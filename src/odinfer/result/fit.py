@@ -14,7 +14,6 @@ from odinfer.errors import InputError, nearest
 from odinfer.problem.problem import Problem
 from odinfer.result.stages import ExperimentFit, Stage, frame
 from odinfer.uncertainty.results import (
-    CONFIDENCE,
     KINDS,
     Bootstrap,
     Intervals,
@@ -24,7 +23,7 @@ from odinfer.uncertainty.results import (
     checked_level,
     sample_intervals,
 )
-from odinfer.uncertainty.small_sample import quantile
+from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit
 from odinfer.sampling.diagnostics import ess, r_hat, verdict
 from odinfer.smoothing.curves import Curve
-from odinfer.smoothing.smooth import noise
+from odinfer.smoothing.smooth import noise_sd
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def to_fit(method: Any, seed: int, risk: Dense, draws: Draws) -> Fit:
         for b in risk.blocks
     ]
     found = stage(
-        problem, mean, curves, noise(units, risk.hypers),
+        problem, mean, curves, noise_sd(units, risk.hypers),
         gamma=named(names, draws.gamma), seconds=draws.seconds, note=sentence,
     )  # fmt: skip
     return assemble(

@@ -60,8 +60,7 @@ class SamplerOptions:
         return Search(
             kernel=self.kernel, gamma=gamma, jitter=self.jitter, grid=self.grid, temper=self.temper,
             shared=self.shared, scale_time=self.scale_time, hyper_bounds=self.hyper_bounds, thorough=self.thorough,
-            weak_prior=self.weak_prior, algebra="dense", optimizer="gauss-newton", gamma_bounds=(1e-6, 1e3),
-            starts=10, hops=0,
+            weak_prior=self.weak_prior, algebra="dense",
         )  # fmt: skip
 
     def begin(

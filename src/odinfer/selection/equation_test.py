@@ -25,7 +25,7 @@ from odinfer.result.assemble import residual_squares
 from odinfer.result.fit import Fit
 from odinfer.selection.residual_signal import signal
 from odinfer.selection.single_equation import Equation, Estimate
-from odinfer.smoothing.smooth import noise
+from odinfer.smoothing.smooth import noise_sd
 
 Array = NDArray[np.float64]
 
@@ -206,7 +206,7 @@ def _truth(problem: Problem, case: _Case, k: int) -> list[Array] | None:
 
 def _smoothers_noise(problem: Problem, estimate: Estimate) -> Array:
     """Noise standard deviations (K,): the smoother's, or what ODIN's states leave if that is more."""
-    smoother = noise(estimate.risk.units, estimate.risk.hypers)
+    smoother = noise_sd(estimate.risk.units, estimate.risk.hypers)
     left = residual_squares(problem, estimate.observed()) / problem.count
     return np.asarray(np.sqrt(np.maximum(smoother**2, left)))
 

@@ -52,7 +52,7 @@ def smooth_states(
     return tuple(empirical_bayes(series, names, known, margin, bounds, thorough, weak_prior))
 
 
-def noise(units: Units, hypers: Sequence[Hyperparameters]) -> Array:
+def noise_sd(units: Units, hypers: Sequence[Hyperparameters]) -> Array:
     """Noise standard deviations (K,) in the user's units."""
     return units.user_sd(np.sqrt([h.noise for h in hypers]))
 

@@ -84,6 +84,13 @@ def paths_through(
     return tuple(paths)
 
 
+def with_slopes(
+    problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]
+) -> list[tuple[Array, Array, Array]]:
+    """Times (N,) and states (N, K) of every experiment together with the slopes of the model at θ (P,)."""
+    return [(t, x, problem.model.linearise(t, x, theta, problem.inputs_at(e, t))[0]) for e, (t, x) in enumerate(states)]
+
+
 def refine(
     problem: Problem,
     scale: Array,
@@ -116,10 +123,8 @@ def refine(
 
 def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]) -> Refined | None:
     """Maximise the likelihood from parameters (P,) and states: per experiment times (N,) and x (N, K)."""
-    curves = [
-        (t, x, problem.model.linearise(t, x, theta, problem.inputs_at(e, t))[0]) for e, (t, x) in enumerate(states)
-    ]
-    return refine(problem, Units.of(problem).scale, paths_through(problem, curves, 2), problem.phi(theta))
+    paths = paths_through(problem, with_slopes(problem, theta, states), 2)
+    return refine(problem, Units.of(problem).scale, paths, problem.phi(theta))
 
 
 def explore(problem: Problem, scale: Array, best: Refined, directions: int = 2, reach: float = 2.5) -> Refined:

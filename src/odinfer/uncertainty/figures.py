@@ -10,14 +10,12 @@ import numpy as np
 from odinfer.errors import InputError
 from odinfer.style.drawing import BAD, GOOD, STYLE, WIDTH, add_axes, blank, label, short
 from odinfer.style.text import number
-from odinfer.uncertainty.small_sample import threshold
+from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from odinfer.uncertainty.results import Profile
-
-_SHOWN = 0.95  # the level of the limit that is drawn
 
 
 def profiles_figure(profiles: Mapping[str, Profile]) -> Figure:
@@ -31,7 +29,7 @@ def profiles_figure(profiles: Mapping[str, Profile]) -> Figure:
     for i, p in enumerate(profiles.values()):
         ax = add_axes(figure, i % columns * each + 0.66, 2.5 * (rows - 1 - i // columns) + 0.5, each - 0.86, 1.8)
         fall = -2.0 * p.likelihoods
-        wanted = float(threshold(p.freedom, p.count, _SHOWN))
+        wanted = float(threshold(p.freedom, p.count, CONFIDENCE))
         ax.plot(p.values, fall, color=GOOD, lw=1.6, marker="o", ms=2.8)
         ax.axhline(wanted, color=BAD, lw=1.1, ls=(0, (4, 2)))
         for end in p.interval():

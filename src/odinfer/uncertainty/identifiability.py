@@ -11,8 +11,7 @@ from odinfer.errors import listed
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.uncertainty.information import Information
-from odinfer.uncertainty.results import CONFIDENCE
-from odinfer.uncertainty.small_sample import quantile
+from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
 Array = NDArray[np.float64]
 

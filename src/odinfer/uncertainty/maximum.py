@@ -16,8 +16,8 @@ from odinfer.smoothing.units import Units
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, paths_through, refine
 from odinfer.uncertainty.information import Information, information
-from odinfer.uncertainty.results import CONFIDENCE, Uncertainty
-from odinfer.uncertainty.small_sample import quantile
+from odinfer.uncertainty.results import Uncertainty
+from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
 Array = NDArray[np.float64]
 

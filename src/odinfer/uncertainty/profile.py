@@ -10,8 +10,8 @@ from odinfer.errors import InputError, nearest
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.uncertainty.ends import HeldParameter, Wanted, find_ends
 from odinfer.uncertainty.intervals import far_from
-from odinfer.uncertainty.results import CONFIDENCE, Profile
-from odinfer.uncertainty.small_sample import threshold
+from odinfer.uncertainty.results import Profile
+from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
 if TYPE_CHECKING:
     from odinfer.uncertainty.maximum import Maximum

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
-from odinfer.uncertainty.small_sample import threshold
+from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Intervals = dict[str, tuple[float, float]]
 
-CONFIDENCE = 0.95  # of every interval and band, unless another level is asked for
 BAND = 1.959963984540054  # half a 95 % band in standard deviations of a normal distribution
 # Kinds of intervals beyond the default, for `--uncertainty` and `Fit.interval(kind=...)`.
 KINDS = ("likelihood", "profile", "bootstrap", "sample")

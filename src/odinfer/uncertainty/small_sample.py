@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+CONFIDENCE = 0.95  # of every interval and band, unless another level is asked for
 # Below this share of the best determined direction, in standardised unknowns, rounding decides.
 _FLAT = 1e-13
 
