@@ -47,6 +47,19 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     return np.clip(problem.phi(full), *problem.phi_bounds)
 
 
+def anywhere(problem: Problem, count: int, rng: np.random.Generator) -> Array:
+    """Random φ (count, F) like the late ones of `draw`, for things that happen in any time between two observations and
+    all of them."""
+    t = [e.t - e.t[0] for e in problem.data.experiments]
+    longest = max(times[-1] for times in t)
+    shortest = min(np.diff(times).min() for times in t if len(times) > 1)
+    shares = 10.0 ** rng.uniform(np.log10(shortest / longest), 0.0, count)
+    found = draw(problem, 2 * count, rng)[count:]
+    theta, usual = problem.theta(found), natural_scales(problem)
+    theta *= np.stack([natural_scales(problem, share) / usual for share in shares])
+    return np.clip(problem.phi(theta), *problem.phi_bounds)
+
+
 def _early(count: int) -> NDArray[np.bool_]:
     """Which of `count` starts are of the paper's kind: positive."""
     return np.arange(count) < (count + 1) // 2

@@ -28,7 +28,9 @@ from odinfer.smoothing.grids import finer_grid
 from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.collocation import CollocationPath
 from odinfer.trajectory.continuation import follow
+from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.refine import Refined, explore, paths_through, refine, with_slopes
+from odinfer.trajectory.shooting import grown
 from odinfer.trajectory.simulate import simulate
 from odinfer.uncertainty.maximum import Maximum, Reached
 
@@ -42,6 +44,8 @@ _MISFIT, _SMOOTH = 4.0, 0.8
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum, and probably is one
 # if they do by more than that. Then so many random θ are tried, too.
 _CONVINCING, _POOR, _TRIES = 1.15, 2.0, 5
+# Growing horizons: starts, steps of integration in all, and the noise at least, in scales of the states.
+_SHOTS, _SHOTS_STEPS, _LEAST_NOISE = 20, 60_000, 1e-3
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,8 @@ class Odin:
             # Slopes can be matched best by parameters beyond infinity, whose trajectories lead nowhere.
             drawn = starts.draw(problem, 2 * _TRIES, np.random.default_rng([seed, 1]))[:_TRIES]
             best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
+        if not _close(best, _POOR * scatter):
+            best = _better(best, _shot(engine, minima.solutions, scatter, seed))
         return None if best is None else Maximum.of(problem, engine.units.scale, best)
 
 
@@ -193,6 +199,25 @@ def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Arr
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
     return None if best is None else explore(problem, scale, best)
+
+
+def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int) -> Refined | None:
+    """The best trajectory by growing horizons, from ODIN's minima and from random θ; ends with the first that is close.
+
+    For what no smoother follows between the observations: fast and slow changes in one system, bursts, jumps.
+    """
+    problem, scale = engine.problem, engine.units.scale
+    mean, budget, best = engine.units.user(engine.mean), Budget(_SHOTS_STEPS), None
+    rng = np.random.default_rng([seed, 2])
+    x0 = []
+    for e, b in zip(problem.data.experiments, engine.blocks, strict=True):
+        x0.append(np.where(np.isfinite(e.y[0]), e.y[0], mean[b.rows][0]))
+    sigma = np.maximum(scatter, _LEAST_NOISE * scale)
+    for phi in (*(s.phi for s in solutions), *starts.anywhere(problem, _SHOTS, rng)):
+        best = _better(best, grown(problem, scale, sigma, x0, phi, budget))
+        if _close(best, _CONVINCING * scatter) or budget.steps <= 0:
+            break
+    return best
 
 
 def _simulated(problem: Problem, phi: Array, initial: Sequence[Array]) -> tuple[CollocationPath, ...] | None:

@@ -17,7 +17,7 @@ from odinfer.problem.model import Model
 Array = NDArray[np.float64]
 
 _DENSE_UP_TO = 500  # states for which LSODA may hold and factor a full Jacobian
-_MOST_EVALUATIONS = 20_000  # of the right-hand side, between two times at which it is restarted
+_MOST_EVALUATIONS = 100_000  # of the right-hand side, between two times at which it is restarted
 
 
 class _Stopped(Exception):
