@@ -186,11 +186,14 @@ def from_truth(problem: Any, truth: Any) -> float:
 
     best, sd = worth(at), np.sqrt(np.mean((y - x) ** 2, 0))
     for _ in range(4):
+
         def left(v: Any, sd: Any = sd) -> Any:
             return np.nan_to_num(((y - states(v * size)) / sd).ravel(), nan=1e3, posinf=1e3, neginf=-1e3)
 
         start = np.clip(at, low + 1e-12 * size, high - 1e-12 * size)
-        found = least_squares(left, start / size, bounds=(low / size, high / size), diff_step=1e-5, max_nfev=25, x_scale="jac")
+        found = least_squares(
+            left, start / size, bounds=(low / size, high / size), diff_step=1e-5, max_nfev=25, x_scale="jac"
+        )
         v = found.x * size
         value = worth(v)
         if not value > best + 1e-4:
@@ -259,7 +262,9 @@ def main() -> None:
         if group != "real" or (Path(options.data) / f"{name}.csv").exists()
     ]
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    print(f"{'group':8}{'system':32}{'fits':>5}{'reached':>9}{'missed':>8}{'said so':>9}{'accused':>9}{'crash':>7}{'median s':>10}{'most s':>8}")
+    print(
+        f"{'group':8}{'system':32}{'fits':>5}{'reached':>9}{'missed':>8}{'said so':>9}{'accused':>9}{'crash':>7}{'median s':>10}{'most s':>8}"
+    )
     with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
         for row in pool.map(one, tasks):
             if options.verbose:

@@ -76,14 +76,14 @@ def integrated(
         f = model.evaluate(at, x[None], theta, problem.inputs_at(experiment, at))[0]
         if not np.isfinite(f).all():
             raise _Stopped
-        return f
+        return np.asarray(f)
 
     def jacobian(now: float, x: Array) -> Array:
         at = np.array([now])
         fx = model.linearise(at, x[None], theta, problem.inputs_at(experiment, at))[1][0]
         if not np.isfinite(fx).all():
             raise _Stopped
-        return fx
+        return np.asarray(fx)
 
     x = x0
     try:

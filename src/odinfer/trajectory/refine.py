@@ -136,8 +136,9 @@ def shoot(
     comes sooner or later than before.
     """
     like = Likelihood(problem, scale)
-    start = _integrated(like, x0, phi, budget)
-    return None if start is None else _ended(like, *_maximise(like, start, max_iterations, budget))
+    with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
+        start = _integrated(like, x0, phi, budget)
+        return None if start is None else _ended(like, *_maximise(like, start, max_iterations, budget))
 
 
 def _ended(like: Likelihood, point: _Point, iterations: int, converged: bool) -> Refined:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.matching.scales import natural_scales
 from odinfer.noise.normal import squares
 from odinfer.problem.prior import near, normal
 from odinfer.problem.problem import Problem
@@ -23,6 +24,7 @@ Array = NDArray[np.float64]
 
 _FIRST, _GROWTH = 5, 1.7  # observations of the first horizon, and how much longer each is than the one before
 _STEPS = 15  # on the way
+_SLOWER = 4  # tries with ever slower changes
 _ASTRAY = 100.0  # residuals, in variances of the noise, at which a start is given up
 _PULL = 2.0  # natural logarithms by which a parameter may change for half a nat
 
@@ -41,11 +43,15 @@ def grown(
     """
     weights = dict(zip(problem.model.states, sigma.tolist(), strict=True))
     longest = max(len(e.t) for e in problem.data.experiments)
-    rows, theta = float(_FIRST), problem.theta(phi)
+    rows, theta, slower = float(_FIRST), problem.theta(phi), _slower(problem)
     try:
         while rows < longest:
-            part = replace(_held(problem, theta), sigma=weights, data=problem.data.first(rows / longest))
-            found = shoot(part, scale, x0, part.phi(theta), _STEPS, budget)
+            for _ in range(_SLOWER):  # a trajectory that ends before the next data do may be too fast
+                part = replace(_held(problem, theta), sigma=weights, data=problem.data.first(rows / longest))
+                found = shoot(part, scale, x0, part.phi(theta), _STEPS, budget)
+                if found is not None:
+                    break
+                theta = theta * slower
             if found is None or _astray(part, found, sigma):
                 return None
             x0, theta = [p.x0 for p in found.paths], part.theta(found.phi)
@@ -53,6 +59,13 @@ def grown(
         return shoot(problem, scale, x0, np.clip(problem.phi(theta), *problem.phi_bounds), budget=budget)
     except Exhausted:
         return None
+
+
+def _slower(problem: Problem) -> Array:
+    """Factors (P,) of the parameters that make everything happen in twice the time; one for those that are given."""
+    factors = natural_scales(problem, 2.0) / natural_scales(problem)
+    factors[[p in problem.fixed for p in problem.model.parameters]] = 1.0
+    return factors
 
 
 def _astray(problem: Problem, found: Refined, sigma: Array) -> bool:
