@@ -26,14 +26,12 @@ from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of, silent
 from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit, Workings
-from odinfer.smoothing.grids import finer_grid
 from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.collocation import CollocationPath
 from odinfer.trajectory.continuation import follow
-from odinfer.trajectory.integrate import Budget
-from odinfer.trajectory.refine import Refined, explore, paths_through, refine, with_slopes
+from odinfer.trajectory.integrate import Budget, Exhausted, integrated
+from odinfer.trajectory.refine import Refined, explore, paths_through, refine
 from odinfer.trajectory.shooting import grown
-from odinfer.trajectory.simulate import simulate
 from odinfer.uncertainty.maximum import Maximum, Reached
 
 Array = NDArray[np.float64]
@@ -45,9 +43,9 @@ _UNEXPLAINED = 0.5
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum, and probably is one
 # if they do by more than that, or fall short of it by so much. Then so many random θ are tried, too.
 _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
-# Growing horizons: starts, steps of integration for each and for all, the noise at least in scales of the states, and
-# the difference up to which two starts lead to one optimum.
-_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _LEAST_NOISE, _SAME = 20, 5000, 30_000, 1e-3, 0.05
+# Growing horizons: starts, steps of integration for each and for all, starts after one that follows the data, the noise
+# at least in scales of the states, and the difference up to which two starts lead to one optimum.
+_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 5000, 30_000, 4, 1e-3, 0.05
 
 
 _WRONG = (
@@ -224,8 +222,8 @@ def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Arr
         for phi in instead or (s.phi, *starts.pulled_back(problem, s.phi)):
             found = refine(problem, scale, guess, phi)
             if found is None:
-                simulated = _simulated(problem, phi, [x[b.rows][0] for b in engine.blocks])
-                found = refine(problem, scale, simulated, phi) if simulated else None
+                paths = _integrated(problem, scale, phi, [x[b.rows][0] for b in engine.blocks])
+                found = refine(problem, scale, paths, phi) if paths else None
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
     return None if best is None else explore(problem, scale, best)
@@ -243,27 +241,36 @@ def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int)
         x0.append(np.where(np.isfinite(e.y[0]), e.y[0], mean[b.rows][0]))
     sigma = np.maximum(scatter, _LEAST_NOISE * scale)
     drawn = starts.anywhere(problem, _SHOTS, np.random.default_rng([seed, 2]))
+    each, more = _SHOT_STEPS, len(solutions) + len(drawn)
     for phi in (*(s.phi for s in solutions), *drawn):
-        budget = Budget(min(_SHOT_STEPS, left))
+        budget = Budget(min(each, left))
         found = grown(problem, scale, sigma, x0, phi, budget)
-        left -= _SHOT_STEPS - max(budget.steps, 0)
+        spent = min(each, left) - max(budget.steps, 0)
+        left, more = left - spent, more - 1
+        if found is not None and not _misses(problem, found.sigma, 0.0 * scale):
+            # This may well be it: others get their chance, but not a better one.
+            each, more = min(each, 2 * spent), min(more, _CHANCES)
         agree = found is not None and best is not None and abs(found.objective - best.objective) < _SAME
         best = _better(best, found)
-        if agree or left <= 0 or (_close(best, scatter, _CONVINCING) and _credible(best, scatter, scale)):
+        if agree or left <= 0 or more <= 0 or (_close(best, scatter, _CONVINCING) and _credible(best, scatter, scale)):
             break
     return best
 
 
-def _simulated(problem: Problem, phi: Array, initial: Sequence[Array]) -> tuple[CollocationPath, ...] | None:
+def _integrated(
+    problem: Problem, scale: Array, phi: Array, initial: Sequence[Array]
+) -> tuple[CollocationPath, ...] | None:
     """Paths by forward integration, for where the estimated states are too far from any solution to start from."""
-    theta, states = problem.theta(phi), []
-    for e, x0 in zip(problem.data.experiments, initial, strict=True):
-        t, _ = finer_grid(e.t, 4)
-        x = simulate(problem.model, theta, x0, t, e.u, rtol=1e-6, atol=1e-8)
-        if not np.isfinite(x).all():
+    theta, paths, budget = problem.theta(phi), [], Budget(_SHOT_STEPS)
+    for e, x0 in enumerate(initial):
+        try:
+            path = integrated(problem, e, theta, x0, scale, budget)
+        except Exhausted:
+            path = None
+        if path is None:
             return None
-        states.append((t, x))
-    return paths_through(problem, with_slopes(problem, theta, states), parts=2)
+        paths.append(path)
+    return tuple(paths)
 
 
 def _assembled(

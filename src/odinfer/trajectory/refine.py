@@ -112,6 +112,8 @@ def refine(
         return None
     for _ in range(4):  # the mesh is judged where the optimisation ends
         point, iterations, converged = _maximise(like, point, max_iterations)
+        if _hopeless(like, point.noise[0]):
+            break
         finer = [path.refined(point.phi, scale, accuracy) for path in point.paths]
         if all(f is None for f in finer):
             break
@@ -156,6 +158,8 @@ def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Ar
 def explore(problem: Problem, scale: Array, best: Refined, directions: int = 2, reach: float = 2.5) -> Refined:
     """Look on both sides along the least determined directions, where a neighbouring optimum may lie."""
     like = Likelihood(problem, scale)
+    if _hopeless(like, best.sigma**2):
+        return best
     d = np.sqrt(np.maximum(np.diag(best.information), 1e-300))
     w, V = np.linalg.eigh(best.information / np.outer(d, d))
     at, found, unknowns = _packed(like, best.paths, best.phi), best, like.unknowns
@@ -243,6 +247,11 @@ def _defects(like: Likelihood, point: _Point) -> tuple[Array, ...]:
 def _suits(like: Likelihood, trial: _Point, made: Sequence[Array]) -> bool:
     """Whether a mesh that left defects `made` when it was made still suits a trajectory."""
     return all((d <= _WORSE * m + _NO_MATTER).all() for d, m in zip(_defects(like, trial), made, strict=True))
+
+
+def _hopeless(like: Likelihood, variance: Array) -> bool:
+    """Whether a trajectory leaves as much (K,) of some state as its mean would: nothing to be more accurate about."""
+    return bool((variance > np.nanvar(np.concatenate([y[0] for y in like.y]), 0)).any())
 
 
 def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 15) -> _Point | None:

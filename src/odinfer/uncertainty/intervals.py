@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
+from odinfer.trajectory.integrate import Budget
 from odinfer.uncertainty.ends import HeldParameter, HeldState, Wanted, find_ends
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
+from odinfer.uncertainty.shot_ends import shot_end
 from odinfer.uncertainty.small_sample import quantile
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_STEPS = 30_000  # of integration, for all ends that cannot be followed otherwise
 _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
 
 
@@ -78,7 +81,15 @@ def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array,
     # Where the likelihood does not change at all there is no way to follow: any value will do.
     blind = np.isinf(sd)
     limit = np.where(blind, refined.phi[both], limit)
-    found, there, lost = find_ends(on, best, held, Wanted(side, info.fall(a, level), sd, limit))
+    fall = info.fall(a, level)
+    found, there, lost = find_ends(on, best, held, Wanted(side, fall, sd, limit))
+    budget, reached = Budget(_STEPS), []
+    for i in lost.tolist():
+        end = shot_end(maximum, int(both[i]), side[i], fall[i], sd[i], limit[i], budget)
+        if end is not None:
+            found[i] = end
+            reached.append(i)
+    lost = np.setdiff1d(lost, reached)
     open_ = ((found == limit) & (limit != bound)) | blind | np.isin(np.arange(2 * F), lost)
     found = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found)
     return found[:F], found[F:], there.phi, lost
