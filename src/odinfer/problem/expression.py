@@ -134,10 +134,13 @@ def _as_names(text: str, words: Iterable[str]) -> str:
 
 
 def _product(text: str) -> str:
-    """What to write instead of a product without its sign."""
+    """What to write instead of a product without its sign, or of a function without brackets."""
     number, name = r"(?<![\w.])(?>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)", r"(?!(?:and|or|not)\b)[^\W\d]\w{0,40}"
     found = re.search(rf"({number})\s*({name})", text) or re.search(rf"\b({name})\s+({name})", text)
-    return f"write {found[1][:40]}*{found[2]}".translate(_BOLD) if found else ""
+    if not found:
+        return ""
+    call = found[1] in ARITY
+    return f"write {found[1][:40]}{'(' if call else '*'}{found[2]}{')' * call}".translate(_BOLD)
 
 
 def checked_name(text: str, where: str) -> str:
@@ -249,7 +252,7 @@ class Program(Instructions):
             case ast.Name(id=name), _ if "mean" in (close := nearest(name, ARITY)):
                 return f"calls the unknown function {SHORT.repr(name)}{close} (products need *)"
             case ((ast.Name() | ast.Constant() | ast.BinOp()), [arg]):
-                kind = "calls the unknown function" if isinstance(func, ast.Name) else "is no product with"
+                kind = "calls the unknown function" if isinstance(func, ast.Name) else "lacks an operator after"
                 factor = f"({left})" if isinstance(func, ast.BinOp) else left
                 product = f"{factor}*({self.source.piece(arg.col_offset, arg.end_col_offset)})"
                 return f"{kind} {SHORT.repr(left)}; write {product if len(product) < 80 else '*'}"
