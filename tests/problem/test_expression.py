@@ -281,6 +281,7 @@ BAD = [
     ("x" + "^x" * 5000, "too"),
     ("+".join("a" * 40_000), "too long"),
     ("\ud800", "not valid text"),
+    ("a" * 201, "is too long for a name"),
     ("dx/dt", "'dt' is a reserved word"),
     ("exp*x", "'exp' is a reserved word"),
     ("__a", "'__a' is not a name"),

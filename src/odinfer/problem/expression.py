@@ -19,7 +19,7 @@ import numpy as np
 
 from odinfer.errors import InputError, nearest
 
-MAX_CHARACTERS = 100_000
+MAX_CHARACTERS, MAX_NAME = 100_000, 200
 ARITY = dict.fromkeys(("exp", "log", "ln", "log10", "sqrt", "abs", "sign", "sin", "cos", "tan"), range(1, 2))
 ARITY |= dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh"), range(1, 2))
 ARITY |= {"pow": range(2, 3), "min": range(2, MAX_CHARACTERS), "max": range(2, MAX_CHARACTERS)}
@@ -148,6 +148,8 @@ def checked_name(text: str, where: str) -> str:
     # Python also takes marks such as the middle dot for letters, which would make 'a·b' one name.
     if not (re.fullmatch(r"[^\W\d]\w*", text) and text.isidentifier()) or text.startswith("__"):
         raise InputError(f"{where}: {SHORT.repr(text)} is not a name; use letters, digits and underscores")
+    if len(text) > MAX_NAME:
+        raise InputError(f"{where}: {SHORT.repr(text)} is too long for a name; use at most {MAX_NAME} characters")
     if (text := unicodedata.normalize("NFKC", text)) in RESERVED:
         raise InputError(f"{where}: '{text}' is a reserved word; choose another name")
     return text
