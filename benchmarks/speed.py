@@ -11,6 +11,7 @@
 4. The command from a cold shell against `import jax, pandas`, and its peak memory.
 5. Uncertainty on LV (σ = 0.1): the default intervals and a bootstrap of 200 refits in units of a fit; NUTS with and
    without compilation, and its effective draws of θ per second against FGPGM's Metropolis sampler.
+6. f and its Jacobians of models from text at 39, 390 and 3,000 points, and f at one point, against JAX.
 Compare ratios, not seconds, and only on a quiet machine.
 """
 
@@ -212,14 +213,30 @@ def uncertainty(repeats: int) -> None:
     )
 
 
+def field(repeats: int) -> None:
+    import odinfer as od
+    from odinfer.problem.field import TracedField
+
+    print("\n6. f and its Jacobians by the text itself / by JAX, µs; then f alone at one point")
+    for name in ("lotka_volterra", "protein_transduction"):
+        model, line = getattr(od.systems, name).model, ""
+        for M in (39, 390, 3000, 1):
+            x = np.random.default_rng(0).uniform(0.2, 2.0, (M, len(model.states)))
+            at = np.arange(float(M)), x, np.broadcast_to(0.7, (M, len(model.parameters))), np.zeros((M, 0))
+            asked = [f.evaluate if M == 1 else f.linearise for f in (model.derivatives, TracedField(model))]
+            own, jax = (min(clock(functools.partial(ask, *at), 200) for _ in range(repeats)) for ask in asked)
+            line += f"   {1e6 * own:4.0f} / {1e6 * jax:4.0f} (ratio {jax / own:.1f})"
+        print(f"{name:22}{line}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer draws")
-    parser.add_argument("--only", type=int, help="one of the five parts")
+    parser.add_argument("--only", type=int, help="one of the six parts")
     options = parser.parse_args()
     draws = 3 if options.quick else 10
     print(f"one numpy.linalg.eigh of a 200×200 matrix: {1e3 * eigh_seconds():.1f} ms")
-    parts = {1: odin_stage, 2: optimisers, 3: against_scipy, 4: cold_shell, 5: uncertainty}
+    parts = {1: odin_stage, 2: optimisers, 3: against_scipy, 4: cold_shell, 5: uncertainty, 6: field}
     for number, part in parts.items():
         if options.only in (None, number):
             part(draws if number < 4 else min(draws, 5))

@@ -200,10 +200,14 @@ def test_the_field_goes_to_another_process_without_what_is_compiled(text):
 def test_derivatives_of_many_names_in_many_instructions_are_as_many_instructions_as_the_model_has():
     n = 400
     chain = "\n".join(f"d{i} = d{i - 1}*tanh(a{i})" for i in range(1, n))
-    field = field_of(f"x' = d{n - 1}\nd0 = x\n{chain}")
-    at = np.zeros(3), np.full((3, 1), 2.0), np.full((3, n - 1), 5.0), np.zeros((3, 0))
+    field = field_of(f"x' = d{n - 1}; y' = 3; z' = x + a7; d0 = x\n{chain}")
+    at = np.zeros(3), np.full((3, 3), 2.0), np.full((3, n - 1), 5.0), np.zeros((3, 0))
     f, fx, ft = field.linearise(*at)
     assert not field._single
+    rows, columns = field.pattern
+    assert [(rows == k).sum() for k in range(3)] == [n, 0, 2]
+    np.testing.assert_array_equal(field.nonzeros(*at)[1], np.concatenate([fx, ft], 2)[:, rows, columns])
+    f, fx, ft = f[:, :1], fx[:, :1, :1], ft[:, :1]
     np.testing.assert_allclose(f, 2.0 * np.tanh(5.0) ** (n - 1))
     np.testing.assert_allclose(fx[..., 0], f / 2.0)
     np.testing.assert_allclose(ft[:, 0], np.broadcast_to(f / np.tanh(5.0) / np.cosh(5.0) ** 2, (3, n - 1)))

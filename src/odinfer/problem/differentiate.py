@@ -86,6 +86,10 @@ class _Term:
         return _Term(self.tape, args[0]) if op == "neg" else self.apply("neg")
 
     def __add__(self, other: _Term) -> _Term:
+        for one, two in ((self, other), (other, self)):
+            op, args = self.tape.code[two.i]
+            if op == "neg":
+                return one - _Term(self.tape, args[0])
         return self._folded(operator.add, other) or self.apply("+", other)
 
     def __sub__(self, other: _Term | float) -> _Term:
@@ -134,39 +138,30 @@ def _power(x: _Term, n: _Term) -> _Term:
 def _derivative(op: str, args: Sequence[_Term], y: _Term, d: Sequence[_Term | None]) -> _Term:
     """That of y = op(args) along one direction, from those of its arguments; None stands for zero, but not for all."""
     zero = y.of(0.0)
-    match op, d:
-        case _, [_Term() as dx]:
-            return _ONE[op](dx, args[0], y)
-        case "where", [_, da, db]:
-            return args[0].apply("where", da or zero, db or zero)
-        case ("+", [da, None]) | ("-", [da, None]):
-            return da or zero
-        case "+", [None, db]:
-            return db or zero
-        case "-", [None, db]:
-            return -(db or zero)
-        case "+", [_Term() as da, _Term() as db]:
-            return da + db
-        case "-", [_Term() as da, _Term() as db]:
-            return da - db
-        case (("min" | "max"), [da, db]):
-            (a, b), beats = args, ">" if op == "max" else "<"
+    parts: list[_Term | None] = []
+    match op, args, d:
+        case _, [x], [_Term() as dx]:
+            return _ONE[op](dx, x, y)
+        case "where", [holds, _, _], [_, da, db]:
+            return holds.apply("where", da or zero, db or zero)
+        case (("min" | "max"), [a, b], [da, db]):
             # Half of each where they are equal, as in JAX; the other one does not count, be it infinite.
-            tie = (da or zero) * 0.5 + (db or zero) * 0.5
+            beats, tie = ">" if op == "max" else "<", (da or zero) * 0.5 + (db or zero) * 0.5
             return a.apply(beats, b).apply("where", da or zero, b.apply(beats, a).apply("where", db or zero, tie))
-    a, b = args
-    parts = []
-    match op, d:
-        case "*", [da, db]:
-            parts = [da * b if da else None, db * a if db else None]
-        case "/", [da, db]:
-            parts = [da / b if da else None, -(db * (y / b)) if db else None]
-        case "pow", [da, db]:
-            parts = [da * (b * _power(a, b - 1.0)) if da else None]
-            if db:
-                safe = a if a.value else a.apply("==", zero).apply("where", 1.0, a)
-                parts.append(db * (safe.apply("log") * y))
-    return functools.reduce(operator.add, (part for part in parts if part))
+        case "+", _, [da, db]:
+            parts = [da, db]
+        case "-", _, [da, db]:
+            parts = [da, db and -db]
+        case "*", [a, b], [da, db]:
+            parts = [da and da * b, db and db * a]
+        case "/", [_, b], [da, db]:
+            parts = [da and da / b, db and -(db * (y / b))]
+        case "pow", [a, b], [da, db]:
+            parts = [da and da * (b * _power(a, b - 1.0))]
+            if db:  # at x = 0 the power itself is what counts, not the infinite logarithm
+                positive = a if a.value else a.apply("==", zero).apply("where", 1.0, a)
+                parts.append(db * (positive.apply("log") * y))
+    return functools.reduce(operator.add, filter(None, parts))
 
 
 class _Differentiated(NamedTuple):
@@ -289,7 +284,7 @@ class TextField:
     def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
         if len(t) == 1:
             try:
-                return np.array([self._at_one(t.tolist(), x[0].tolist(), theta[0].tolist(), u[0].tolist())])
+                return np.array([self._at_one(t.tolist(), *(a[0].tolist() for a in (x, theta, u)))], float)
             except (ArithmeticError, ValueError):
                 pass  # infinite or not a number somewhere, which numpy can say
         out = np.empty(x.shape)
@@ -326,7 +321,7 @@ class TextField:
                     out[:, i] = d
             else:
                 rows, columns = self.pattern
-                for k in range(K):
+                for k in np.unique(rows):
                     out[:, rows == k] = np.transpose(found[K + k])[..., columns[rows == k]]
         return f, out
 

@@ -142,10 +142,14 @@ def _statement(text: str, line: int, second_order: set[str]) -> Iterator[tuple[s
             yield from (("input" if word == "input" else "scale", name, word) for name in rest.split(","))
     elif match := _ASSIGNMENT.match(text):
         left, right = map(str.strip, match.groups())
+        if re.search(r"\(\s*t\s*\)", left):
+            raise InputError(f"line {line}: write {SHORT.repr(left)} without (t); states depend on time as they stand")
         if _INITIAL.fullmatch(left):
             problem = "gives an initial value, which cannot be given here yet: it is estimated from the data"
             raise InputError(f"line {line}: {SHORT.repr(text)} {problem}; remove it (to simulate, give --x0)")
         source = read(right, line, second_order)
+        if re.search(f"[{PRIMES}]{{3}}$", left):
+            raise InputError(f"line {line}: {SHORT.repr(left)} is of third order; make two of it: x' = v, v'' = ...")
         if state := _SECOND_ORDER.fullmatch(left):
             name = checked_name((state[1] or state[2]).strip(), f"line {line}")
             yield "equation", name, read(slope_of(name), line)

@@ -19,7 +19,7 @@ import numpy as np
 
 from odinfer.errors import InputError, nearest
 
-MAX_CHARACTERS = 100_000
+MAX_CHARACTERS, MAX_NAME = 100_000, 200
 ARITY = dict.fromkeys(("exp", "log", "ln", "log10", "sqrt", "abs", "sign", "sin", "cos", "tan"), range(1, 2))
 ARITY |= dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh"), range(1, 2))
 ARITY |= {"pow": range(2, 3), "min": range(2, MAX_CHARACTERS), "max": range(2, MAX_CHARACTERS)}
@@ -134,10 +134,13 @@ def _as_names(text: str, words: Iterable[str]) -> str:
 
 
 def _product(text: str) -> str:
-    """What to write instead of a product without its sign."""
+    """What to write instead of a product without its sign, or of a function without brackets."""
     number, name = r"(?<![\w.])(?>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)", r"(?!(?:and|or|not)\b)[^\W\d]\w{0,40}"
     found = re.search(rf"({number})\s*({name})", text) or re.search(rf"\b({name})\s+({name})", text)
-    return f"write {found[1][:40]}*{found[2]}".translate(_BOLD) if found else ""
+    if not found:
+        return ""
+    call = found[1] in ARITY
+    return f"write {found[1][:40]}{'(' if call else '*'}{found[2]}{')' * call}".translate(_BOLD)
 
 
 def checked_name(text: str, where: str) -> str:
@@ -145,6 +148,8 @@ def checked_name(text: str, where: str) -> str:
     # Python also takes marks such as the middle dot for letters, which would make 'a·b' one name.
     if not (re.fullmatch(r"[^\W\d]\w*", text) and text.isidentifier()) or text.startswith("__"):
         raise InputError(f"{where}: {SHORT.repr(text)} is not a name; use letters, digits and underscores")
+    if len(text) > MAX_NAME:
+        raise InputError(f"{where}: {SHORT.repr(text)} is too long for a name; use at most {MAX_NAME} characters")
     if (text := unicodedata.normalize("NFKC", text)) in RESERVED:
         raise InputError(f"{where}: '{text}' is a reserved word; choose another name")
     return text
@@ -249,7 +254,7 @@ class Program(Instructions):
             case ast.Name(id=name), _ if "mean" in (close := nearest(name, ARITY)):
                 return f"calls the unknown function {SHORT.repr(name)}{close} (products need *)"
             case ((ast.Name() | ast.Constant() | ast.BinOp()), [arg]):
-                kind = "calls the unknown function" if isinstance(func, ast.Name) else "is no product with"
+                kind = "calls the unknown function" if isinstance(func, ast.Name) else "lacks an operator after"
                 factor = f"({left})" if isinstance(func, ast.BinOp) else left
                 product = f"{factor}*({self.source.piece(arg.col_offset, arg.end_col_offset)})"
                 return f"{kind} {SHORT.repr(left)}; write {product if len(product) < 80 else '*'}"

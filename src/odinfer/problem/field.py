@@ -46,6 +46,8 @@ class TracedField:
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
     def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
+        if len(t) == 1:  # as integrators ask: half the time
+            return np.asarray(self._traced("_value", t[0], x[0], theta[0], u[0]))[None]
         return np.asarray(self._traced("_values", t, x, theta, u))
 
     @functools.cached_property
@@ -73,6 +75,14 @@ class TracedField:
         compiled: Callable[..., Any] = jax.jit(jax.vmap(self.model.f))
         return compiled
 
+    @functools.cached_property
+    def _value(self) -> Callable[..., Any]:
+        from odinfer._jax import jax
+
+        self._check_indices()
+        compiled: Callable[..., Any] = jax.jit(self.model.f)
+        return compiled
+
     def _check_indices(self) -> None:
         """Refuse a field that reaches beyond its states or parameters: numpy says so, JAX takes the last instead."""
         m = self.model
@@ -87,13 +97,16 @@ class TracedField:
             return  # tracing will say what is wrong
 
     def _traced(self, name: str, *arguments: Array) -> Any:
-        from odinfer._jax import jax
-
         try:
             return getattr(self, name)(*arguments)
         except InputError:
             raise
-        except (jax.errors.JAXTypeError, TypeError, ValueError, IndexError, AttributeError, NameError) as error:
+        except Exception as error:
+            from odinfer._jax import jax
+
+            kinds = (jax.errors.JAXTypeError, TypeError, ValueError, IndexError, AttributeError, NameError)
+            if not isinstance(error, kinds):
+                raise
             reason = str(error).splitlines()[0][:120]
             raise InputError(
                 f"the field of model '{self.model.name}' cannot be traced by JAX ({reason}); use ordinary arithmetic "

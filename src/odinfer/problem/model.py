@@ -129,11 +129,16 @@ class Model:
         Returns:
             f (M, K), ∂f/∂x (M, K, K), ∂f/∂θ (M, K, P).
         """
-        return self.derivatives.linearise(t, x, np.broadcast_to(theta, (len(t), len(self.parameters))), u)
+        return self.derivatives.linearise(t, x, self._everywhere(theta, len(t)), u)
 
     def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
         """f (M, K) at M points t (M,), x (M, K), u (M, U), for one θ (P,) or one per point (M, P)."""
-        return self.derivatives.evaluate(t, x, np.broadcast_to(theta, (len(t), len(self.parameters))), u)
+        return self.derivatives.evaluate(t, x, self._everywhere(theta, len(t)), u)
+
+    def _everywhere(self, theta: Array, M: int) -> Array:
+        """θ (M, P) from one θ or one per point."""
+        shape = M, len(self.parameters)
+        return theta if isinstance(theta, np.ndarray) and theta.shape == shape else np.broadcast_to(theta, shape)
 
     def equation(self, k: int) -> Model:
         """The equation of state k alone: a model of one state, with the other states, then the inputs, as inputs.

@@ -54,7 +54,7 @@ def simulate(
 
     def rhs(now: float, state: Array) -> Array:
         u = np.array([[np.interp(now, *s) for s in series]])
-        out: Array = model.evaluate(np.array([now]), state[None], th, u)[0]
+        out: Array = model.evaluate(np.array([now]), state[None], th[None], u)[0]
         if not np.isfinite(out).all():  # LSODA would never return
             raise _Stopped
         return out
