@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from odinfer.judgement.verdicts import CONSISTENT
 from odinfer.noise.normal import Normal, squares
 from odinfer.problem.problem import Problem
+from odinfer.problem.unknowns import Unknowns
 from odinfer.result.fit import Fit, Workings
 from odinfer.result.stages import ExperimentFit, Stage, frame
 from odinfer.smoothing.curves import Curve, Gradients
@@ -105,6 +106,7 @@ def assemble(
         "fixed": sorted(problem.fixed),
         "stage_used": used,
         "observations": named(names, problem.count),
+        "unknowns": Unknowns(problem, noise=True).size,
         "rmse": named(names, np.sqrt(residual_squares(problem, result.x) / problem.count)),
         "loglik": result.loglik,
         "seconds": float(np.nansum([s.seconds for s in stages.values()])),
@@ -133,10 +135,24 @@ def assemble(
         converged=converged,
         details=common | dict(details or {}),
         samples=dict(samples or {}),
-        warnings=(*warnings, *_at_bounds(problem, result.theta), *(uncertainty.notes if uncertainty else ())),
+        warnings=(
+            *warnings,
+            *_too_few(common),
+            *_at_bounds(problem, result.theta),
+            *(uncertainty.notes if uncertainty else ()),
+        ),
         uncertainty=uncertainty,
         workings=workings or Workings(),
     )
+
+
+def _too_few(facts: Mapping[str, Any]) -> Iterator[str]:
+    observed, unknowns = sum(facts["observations"].values()), facts["unknowns"]
+    if observed <= unknowns:
+        yield (
+            f"{observed} observations for {unknowns} unknowns (parameters, initial values and noise) leave nothing to "
+            "tell how sure the estimates are: no intervals"
+        )
 
 
 def _at_bounds(problem: Problem, theta: Mapping[str, float]) -> Iterator[str]:

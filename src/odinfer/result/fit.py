@@ -399,6 +399,8 @@ class Fit:
     @property
     def without_intervals(self) -> str:
         """Why this fit has no intervals, in a sentence."""
+        if sum(self.details.get("observations", {}).values()) <= self.details.get("unknowns", -1):
+            return "there are no more observations than unknowns, so nothing tells how sure the estimates are"
         if self.details.get("stage_used", self.method) == "odin":
             return (
                 "ODIN's own estimate has no interval that is known to cover: it needs the refined stage "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
+from odinfer.problem.unknowns import Unknowns
 from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.grids import dense_times
 from odinfer.smoothing.units import Units
@@ -121,8 +122,13 @@ class Maximum:
         sd, freedom = self.info.spread(self.like.unknowns.lift(e, S))
         return np.hypot(sd * quantile(freedom, CONFIDENCE) / quantile(np.inf, CONFIDENCE), self.info.accuracy)
 
-    def intervals(self, level: float = CONFIDENCE) -> Uncertainty:
-        """Likelihood intervals of the free parameters, their covariance, and what the data cannot determine."""
+    def intervals(self, level: float = CONFIDENCE) -> Uncertainty | None:
+        """Likelihood intervals of the free parameters, their covariance, and what the data cannot determine.
+
+        None where there are no more data than unknowns: then nothing is left to tell how sure they are.
+        """
+        if self.problem.count.sum() <= Unknowns(self.problem, noise=True).size:
+            return None
         from odinfer.uncertainty.intervals import likelihood_intervals
 
         return likelihood_intervals(self, level)
