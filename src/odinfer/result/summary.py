@@ -11,7 +11,7 @@ import numpy as np
 from odinfer.errors import Status, listed
 from odinfer.result.figures import MOST, shown
 from odinfer.result.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
-from odinfer.style.text import TextTable, few, number, plain
+from odinfer.style.text import TextTable, duration, few, number, plain
 from odinfer.uncertainty.results import Intervals
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def state_table(fit: Fit) -> TextTable:
 def stage_table(fit: Fit) -> TextTable:
     """A row per stage: what it minimised, its likelihood, its time, how it ended."""
     rows = [
-        (_STAGES.get(name, name), number(s.objective), number(s.loglik), f"{s.seconds:.2g} s", s.note)
+        (_STAGES.get(name, name), number(s.objective), number(s.loglik), duration(s.seconds), s.note)
         for name, s in fit.stages.items()
     ]
     return TextTable(("stage", "objective", "log-likelihood", "time", "how it ended"), tuple(rows))
@@ -176,7 +176,7 @@ def facts(fit: Fit) -> list[str]:
         lines.append(f"{many}, those that contradict the data first; the other files and the fit itself have all.")
     lines += interval_facts(fit)
     if "seconds" in d:
-        lines.append(f"Time taken: {d['seconds']:.2g} s; seed {fit.seed}.")
+        lines.append(f"Time taken: {duration(d['seconds'])}; seed {fit.seed}.")
     return lines
 
 
