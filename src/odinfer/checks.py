@@ -7,7 +7,6 @@ import numpy as np
 
 from odinfer.errors import InputError, nearest
 
-
 _LEAST, _MOST = 1e-100, 1e100  # of what is squared, divided by and multiplied with others like it
 
 

@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-
 MOST = 400  # characters of a message: what people bring may be quoted in it, however long it is
 
 

@@ -179,4 +179,4 @@ def make_folder(folder: Path) -> None:
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a text or bytes to a file by `replacing`."""
     with replacing(path) as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.write_bytes(content.encode(errors="backslashreplace") if isinstance(content, str) else content)

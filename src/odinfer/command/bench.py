@@ -74,7 +74,12 @@ def run(
     chosen = what.chosen(methods, systems, draws, full)
     kept = Store(store, create=True)
     try:
-        with handling(signal.default_int_handler), kept, contextlib.closing(crews.start(count, cluster)) as crew, _progress(quiet) as tell:
+        with (
+            handling(signal.default_int_handler),
+            kept,
+            contextlib.closing(crews.start(count, cluster)) as crew,
+            _progress(quiet) as tell,
+        ):
             state = run_grid(what, kept, chosen, crew, part, retry, tell)
     except KeyboardInterrupt:
         say(f"interrupted; the store has {len(kept.records)} results, and the same command goes on from there")

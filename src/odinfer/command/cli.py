@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from odinfer.checks import number, whole
 from odinfer.command.bench import app as bench
-from odinfer.command.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
+from odinfer.command.flags import (
+    LIMITS,
+    check_uncertainty,
+    read_candidates,
+    read_method,
+    read_problem,
+    read_times,
+    read_values,
+)
 from odinfer.command.terminal import DONE, INTERRUPTED, begin, noticed, progress, say, show, show_drawn, staged
 from odinfer.errors import InputError
 from odinfer.files import safe_name
@@ -202,6 +211,7 @@ def compare(
     from odinfer.selection.compare import compare as run
 
     folder = out or Path("comparison")
+    whole("--draws", draws, 0, LIMITS["draws"])
     if len(files) < 2:
         raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
     with noticed(quiet) as notes:
@@ -243,6 +253,7 @@ def simulate(
     from odinfer.problem.csv_file import read_csv, write_csv
     from odinfer.problem.model import Model
 
+    number("--noise", noise)
     with noticed():
         system = Model.from_file(model)
         values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}

@@ -98,7 +98,12 @@ def progress(quiet: bool) -> Iterator[Progress | None]:
         return
     from rich import progress as rich
 
-    columns = rich.BarColumn(), rich.TaskProgressColumn(), rich.TimeRemainingColumn(compact=True), rich.TextColumn("left")
+    columns = (
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TimeRemainingColumn(compact=True),
+        rich.TextColumn("left"),
+    )
     with bar(*columns) as shown:
         task = shown.add_task("starting", total=1.0)
         yield lambda what, share: shown.update(task, description=plain(what), completed=share)

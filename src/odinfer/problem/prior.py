@@ -70,7 +70,8 @@ class Family:
 
 
 def _no_sd(b: float) -> tuple[str, bool]:
-    return f"the standard deviation must be positive, not {b:g}", b <= 0
+    # Its square, and what is divided by it, must stay within the floating-point numbers.
+    return f"the standard deviation must be positive, between 1e-100 and 1e100, not {b:g}", not 1e-100 <= b <= 1e100
 
 
 FAMILIES = {
