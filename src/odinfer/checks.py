@@ -45,7 +45,7 @@ def measured(what: str, value: Any) -> float:
     if found <= 0:
         raise InputError(f"{what} must be positive, not {_shown(value)}")
     if not _LEAST <= found <= _MOST:
-        raise InputError(f"{what} must be between {_LEAST:g} and {_MOST:g}, not {found:g}; use other units")
+        raise InputError(f"{what} must be between 1e-100 and 1e100, not {_shown(value)}")
     return found
 
 

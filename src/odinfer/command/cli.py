@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odinfer.checks import number, whole
+from odinfer.checks import measured, whole
 from odinfer.command.bench import app as bench
 from odinfer.command.flags import (
     LIMITS,
@@ -253,7 +253,8 @@ def simulate(
     from odinfer.problem.csv_file import read_csv, write_csv
     from odinfer.problem.model import Model
 
-    number("--noise", noise)
+    if noise:
+        measured("--noise", noise)
     with noticed():
         system = Model.from_file(model)
         values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
@@ -327,6 +328,8 @@ def _said(error: Exception) -> tuple[int, str]:
         return BAD_INPUT, f"error: {usage().rstrip('.')}; see odinfer --help"
     if isinstance(error, InputError):
         return BAD_INPUT, f"error: {error}"
+    if isinstance(error, OSError):  # what the system refuses is no fault of ours
+        return BAD_INPUT, f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
     if isinstance(error, MemoryError):
         return BAD_INPUT, "error: there is not enough memory for this; ask for less, or use a larger machine"
     return INTERNAL, f"internal error: {type(error).__name__}: {error} (run again with --debug)"

@@ -42,15 +42,15 @@ class Results:
             grid = grids.read(name or grids.PAPER)
         else:
             grid = grids.of_content(contents[-1])
-        stored = {key: record for store in opened for key, record in store.records.items()}
-        records = {key: record for key, record in stored.items() if usable(record)}
-        found, used = [], 0
+        records = {key: record for store in opened for key, record in store.records.items()}
+        found, used, damaged = [], 0, 0
         for cell in grid.cells:
             keys = [cell.run(grid.first_seed + i).key for i in range(max(cell.full, cell.draws))]
             mine = [records[key] for key in keys if key in records]
             used += len(mine)
-            found.append((cell, mine))
-        return Results(grid, found, len(records) - used, len(stored) - len(records))
+            found.append((cell, [record for record in mine if usable(record)]))
+            damaged += len(mine) - len(found[-1][1])
+        return Results(grid, found, len(records) - used, damaged)
 
     def cells(self, kind: str = "inference") -> list[tuple[Cell, list[Record]]]:
         """Cells with records: of plain inference, of "candidates", or of systems in several "sizes"."""
