@@ -2,6 +2,7 @@
 
 import json
 import random
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,9 @@ def use(path: Path, fully: bool) -> None:
         _ = fit.states
     fit.intervals_by_kind()
     if fully:
-        write_outputs(fit, path.parent / "out")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as the command does: matplotlib has something to say about odd numbers
+            write_outputs(fit, path.parent / "out")
 
 
 @LENGTHS

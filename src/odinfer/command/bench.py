@@ -40,7 +40,7 @@ Grid = Annotated[str, typer.Argument(metavar="[GRID]", help="paper, or a TOML fi
 @app.command(
     epilog="Examples:\n\n  odinfer bench run paper --store runs\n\n"
     "  odinfer bench run paper --store runs --systems lotka_volterra --methods odin,rkg3 --draws 10\n\n"
-    "  odinfer bench run mine.toml --store runs --cluster tcp://scheduler:8786\n\n"
+    "  odinfer bench run mine.toml --store runs --cluster tcp://10.0.0.5:8786\n\n"
     "Stop it any time: the same command goes on where it stopped. Exit codes: 0 done, 2 bad input, 130 interrupted."
 )
 def run(

@@ -55,7 +55,8 @@ def load(path: str | Path) -> Fit:
 
 
 def _fit(content: dict[str, Any]) -> Fit:
-    parts_of_fit: dict[str, Any] = {key: content[key] for key in ("equations", "seed", "converged")}
+    parts_of_fit: dict[str, Any] = {key: content[key] for key in ("seed", "converged")}
+    parts_of_fit["equations"] = None if content["equations"] is None else _text(content["equations"])
     parts_of_fit |= {key: _text(content[key]) for key in ("model", "method", "status")}
     parts_of_fit |= {key: tuple(_text(text) for text in _list(content[key])) for key in TEXTS}
     parts_of_fit |= {key: _named(content[key]) for key in (*BY_NAME, "gamma_user")}
@@ -98,6 +99,8 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} stands where a text is expected")
     value.encode()  # half a character, which JSON can spell, could not be printed
+    if "\0" in value:
+        raise ValueError("a text has a zero character")
     return value
 
 

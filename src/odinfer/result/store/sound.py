@@ -21,7 +21,6 @@ def sound(fit: Fit) -> Fit:
     Raises:
         ValueError: saying what is wrong.
     """
-    _must(isinstance(fit.equations, str | None), "the equations are no text")
     _must(is_whole(fit.seed), "the seed is no whole number")
     _must(isinstance(fit.converged, bool), "'converged' is neither true nor false")
     _must(isinstance(fit.options, dict) and isinstance(fit.details, dict), "options and details are no tables")
