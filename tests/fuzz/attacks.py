@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-LENGTHS = pytest.mark.parametrize("times", [1, pytest.param(6, marks=pytest.mark.slow)])
+LENGTHS = pytest.mark.parametrize("times", [1, pytest.param(8, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
 
 # What stands where something else belongs.
 ODD: tuple[Any, ...] = (

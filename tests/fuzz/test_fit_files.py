@@ -66,7 +66,7 @@ def test_with_bytes_flipped_or_cut_off(times: int, tmp_path: Path):
     attack(check, times, 150, seed=SEEDS)
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", ["one state", "every interval"])
 def test_what_is_not_damaged_can_be_used(name: str, tmp_path: Path):
     (tmp_path / "fit.json").write_text(WHOLE[name])
     load(tmp_path / "fit.json")

@@ -86,7 +86,7 @@ def test_with_values_replaced(times: int, entries, tmp_path: Path):
         (tmp_path / LOG).write_bytes(b"".join(lines))
         use(tmp_path, fully=seed % 50 == 0 and times > 1)
 
-    attack(check, times, 100, seed=SEEDS)
+    attack(check, times, 60, seed=SEEDS)
 
 
 @LENGTHS
@@ -103,4 +103,4 @@ def test_with_bytes_flipped_or_cut_off(times: int, entries, tmp_path: Path):
         (tmp_path / LOG).write_bytes(content)
         use(tmp_path, fully=False)
 
-    attack(check, times, 40, seed=SEEDS)
+    attack(check, times, 25, seed=SEEDS)
