@@ -79,6 +79,8 @@ def _check_details(details: Mapping[str, Any]) -> None:
         _must(_is_number(details.get(name, 0)), f"'{name}' is no number")
     for name in ("stage_used", "version"):
         _must(isinstance(details.get(name, ""), str), f"'{name}' is no text")
+    test = details.get("model_test", {})
+    _must(isinstance(test, dict) and _is_number(test.get("p", 0.0)), "'model_test' is damaged")
     _must(details.get("fixed") is None or _texts(details["fixed"]), "'fixed' are no names")
 
 
