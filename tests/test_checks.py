@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.checks import choice, interval, is_whole, number, whole
+from odinfer.checks import choice, interval, is_whole, measured, number, whole
 from odinfer.errors import InputError
 
 FEW = settings(max_examples=25, deadline=None)
@@ -111,3 +111,21 @@ def test_numbers_beyond_the_largest_are_infinite_and_messages_stay_short():
     assert len(message(whole, "x", np.zeros((50, 50)))) < 200
     assert message(choice, "x", "a\nb", ["c"]) == "unknown x 'a\\nb'; choose from: c"
     message(choice, "x", np.array(["a", "b"]), ["a"])
+
+
+def test_a_limit_is_said_with_the_number():
+    assert whole("--starts", 10_000, 1, 10_000) == 10_000
+    assert message(whole, "--starts", 10**9, 1, 10_000) == "--starts must be at most 10,000, not 1000000000"
+
+
+@FEW
+@given(st.floats(1e-100, 1e100))
+def test_what_is_measured_can_be_squared_and_divided_by(value):
+    assert measured("sigma", value) == value
+    assert 0 < value * value < math.inf
+    assert 0 < 1 / value / value < math.inf
+
+
+@pytest.mark.parametrize("value", [0, -1.0, 1e300, 1e-300, 1e308, math.inf, math.nan, "1", None, 10**400])
+def test_what_is_not_is_refused(value):
+    assert message(measured, "sigma", value).startswith("sigma must be ")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.errors import InputError, InputWarning, Status, listed, nearest
+from odinfer.errors import MOST, InputError, InputWarning, Status, cut, listed, nearest
 
 FEW = settings(max_examples=40, deadline=None)
 WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=8), max_size=6, unique=True)
@@ -52,3 +52,20 @@ def test_words_are_listed_with_commas_and_a_last_and(words):
 
 def test_lists_of_one_two_and_three():
     assert [listed("abc"[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+
+
+@FEW
+@given(st.text(max_size=60), st.integers(6, 50))
+def test_a_long_text_loses_its_middle(text, most):
+    short = cut(text, most)
+    assert len(short) <= max(most, 0)
+    assert short == text if len(text) <= most else " … " in short
+    assert text.startswith(short.partition(" … ")[0]) or len(text) <= most
+
+
+def test_a_message_of_any_length_says_in_a_line_what_is_wrong_and_what_to_do():
+    message = str(InputError(f"cannot use '{'x' * 100_000}'; write y"))
+    assert len(message) == MOST
+    assert message.startswith("cannot use 'xxx")
+    assert message.endswith("xxx'; write y")
+    assert nearest("x" * 10_000_000, ["abc"]) == "; choose from: abc"

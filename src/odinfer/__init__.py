@@ -1,27 +1,16 @@
 """odinfer: from noisy time series and the equations of a model to parameters, states and a verdict.
 
-This is the public API and nothing else. Only numpy is loaded here; JAX, SciPy, pandas and matplotlib wait until they
-are used.
+This is the public API and nothing else. Nothing is loaded here: every name waits in its module until it is used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from odinfer.errors import InputError as InputError
-from odinfer.errors import InputWarning as InputWarning
-from odinfer.methods import METHODS, class_name
-from odinfer.methods import fit as fit
-from odinfer.problem.csv_file import read_csv as read_csv
-from odinfer.problem.data import Data as Data
-from odinfer.problem.data import Experiment as Experiment
-from odinfer.problem.model import Model as Model
-from odinfer.problem.problem import Problem as Problem
-from odinfer.result.fit import Fit as Fit
-from odinfer.trajectory.simulate import simulate as simulate
-from odinfer.version import __version__ as __version__
-
 if TYPE_CHECKING:
     from odinfer import systems as systems
+    from odinfer.errors import InputError as InputError
+    from odinfer.errors import InputWarning as InputWarning
+    from odinfer.methods import fit as fit
     from odinfer.methods.agm import Agm as Agm
     from odinfer.methods.fgpgm import Fgpgm as Fgpgm
     from odinfer.methods.gpr import Gpr as Gpr
@@ -30,27 +19,53 @@ if TYPE_CHECKING:
     from odinfer.methods.trajectory import Trajectory as Trajectory
     from odinfer.methods.two_step import TwoStep as TwoStep
     from odinfer.methods.vgm import Vgm as Vgm
+    from odinfer.problem.csv_file import read_csv as read_csv
+    from odinfer.problem.data import Data as Data
+    from odinfer.problem.data import Experiment as Experiment
+    from odinfer.problem.model import Model as Model
     from odinfer.problem.optional_terms import candidates as candidates
+    from odinfer.problem.problem import Problem as Problem
+    from odinfer.result.fit import Fit as Fit
     from odinfer.result.store.load import load as load
     from odinfer.selection.compare import Comparison as Comparison
     from odinfer.selection.compare import compare as compare
+    from odinfer.trajectory.simulate import simulate as simulate
+    from odinfer.version import __version__ as __version__
 
-_LATER = {
-    "systems": "odinfer.systems",
-    "load": "odinfer.result.store.load",
-    "candidates": "odinfer.problem.optional_terms",
-    "compare": "odinfer.selection.compare",
-    "Comparison": "odinfer.selection.compare",
-    **{class_name(method): f"odinfer.methods.{method.replace('-', '_')}" for method in METHODS},
+# Where the public names live; classes of methods are found by the names of their files.
+_HOMES = {
+    "errors": ("InputError", "InputWarning"),
+    "methods": ("fit",),
+    "problem.csv_file": ("read_csv",),
+    "problem.data": ("Data", "Experiment"),
+    "problem.model": ("Model",),
+    "problem.optional_terms": ("candidates",),
+    "problem.problem": ("Problem",),
+    "result.fit": ("Fit",),
+    "result.store.load": ("load",),
+    "selection.compare": ("Comparison", "compare"),
+    "trajectory.simulate": ("simulate",),
+    "version": ("__version__",),
 }
 
 
+def _homes() -> dict[str, str]:
+    methods = importlib.import_module("odinfer.methods")
+    found = {methods.class_name(name): f"methods.{name.replace('-', '_')}" for name in methods.METHODS}
+    return found | {name: home for home, names in _HOMES.items() for name in names}
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name == "systems":
+        return importlib.import_module("odinfer.systems")
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None and name[0].isupper():  # what is not, may be a module that is about to be imported
+        home = _homes().get(name)
+    if home is None:
         raise AttributeError(f"module 'odinfer' has no attribute '{name}'")
-    module = importlib.import_module(_LATER[name])
-    return module if name == "systems" else getattr(module, name)
+    globals()[name] = value = getattr(importlib.import_module(f"odinfer.{home}"), name)
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_homes(), "systems"})

@@ -7,16 +7,20 @@ import numpy as np
 
 from odinfer.errors import InputError, nearest
 
+_LEAST, _MOST = 1e-100, 1e100  # of what is squared, divided by and multiplied with others like it
+
 
 def is_whole(value: Any, least: int = 0) -> bool:
     """Whether a value is a whole number from `least` on: Python's or numpy's, but no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
 
 
-def whole(what: str, value: Any, least: int = 0) -> int:
-    """A whole number from `least` on, or an InputError."""
+def whole(what: str, value: Any, least: int = 0, most: int | None = None) -> int:
+    """A whole number from `least` on, up to `most` if there is such a limit, or an InputError."""
     if not is_whole(value, least):
         raise InputError(f"{what} must be a whole number from {least} on, not {_shown(value)}")
+    if most is not None and int(value) > most:
+        raise InputError(f"{what} must be at most {most:,}, not {_shown(value)}")
     return int(value)
 
 
@@ -32,6 +36,16 @@ def number(what: str, value: Any, finite: bool = True) -> float:
         raise InputError(f"{what} must be a number, not {_shown(value)}") from None
     if np.isnan(found) or (finite and np.isinf(found)):
         raise InputError(f"{what} must be a finite number, not {found}")
+    return found
+
+
+def measured(what: str, value: Any) -> float:
+    """A positive number that can be squared and divided by without leaving the numbers, or an InputError."""
+    found = number(what, value)
+    if found <= 0:
+        raise InputError(f"{what} must be positive, not {_shown(value)}")
+    if not _LEAST <= found <= _MOST:
+        raise InputError(f"{what} must be between 1e-100 and 1e100, not {_shown(value)}")
     return found
 
 
@@ -56,5 +70,8 @@ def interval(what: str, value: Any) -> tuple[float, float]:
 
 def _shown(value: Any) -> str:
     """A value in a message: on one line, and not too long."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # a whole number of many thousand digits, lists within lists
+        text = f"a {type(value).__name__} that is too large to show"
     return text if len(text) <= 80 else f"{text[:79]}…"

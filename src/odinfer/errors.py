@@ -4,9 +4,14 @@ import difflib
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
+MOST = 400  # characters of a message: what people bring may be quoted in it, however long it is
+
 
 class InputError(ValueError):
     """Something the caller gave cannot be used; the message is one line: what, where, what to do."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(cut(str(message)))
 
 
 class InputWarning(UserWarning):
@@ -27,10 +32,16 @@ class Status(Enum):
         return self in (Status.CONVERGED, Status.ODIN_KEPT, Status.NOT_FOLLOWED)
 
 
+def cut(text: str, most: int = MOST) -> str:
+    """A text without its middle if it is longer than `most`: messages say at their end what to do."""
+    tail = most // 3
+    return text if len(text) <= most else f"{text[: most - tail - 3]} … {text[-tail:]}"
+
+
 def nearest(name: str, choices: Iterable[str]) -> str:
     """'; did you mean X?' for the closest of `choices`, or their list."""
     choices = list(choices)
-    close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(name)[:MOST], choices, n=1, cutoff=0.6)
     if close:
         return f"; did you mean '{close[0]}'?"
     return f"; choose from: {', '.join(choices)}" if choices else ""

@@ -44,7 +44,7 @@ BROKEN = {
     "unknown method": ('method = "fgpgm"', 'method = "fgpgn"', "unknown method 'fgpgn'; did you mean 'fgpgm'"),
     "system of an experiment": ("['lotka_volterra']", "['lotka']", "experiment 1: unknown system 'lotka'"),
     "method of an experiment": ("['odin']", "['odinn']", "unknown method 'odinn'; did you mean 'odin'"),
-    "draws": ("draws = 3", "draws = 0", "'draws' must be a whole number from 1 on"),
+    "draws": ("draws = 3", "draws = 0", "'draws' must be a whole number from 1 to 100,000"),
     "noise": ("noise = [0.1]", "noise = [-0.1]", "'noise' must be a positive number"),
     "preset": ('preset = "default"', 'preset = "papre"', "unknown preset 'papre'; did you mean 'paper'"),
     "theta": ("{ k = 0.7 }", "{ r = 0.7 }", "theta has no value of 'k'"),

@@ -53,7 +53,7 @@ def test_a_table_gets_its_defaults_and_its_checks():
     [
         ({}, "here: 'draws' is missing"),
         ({"draw": 3}, "here: unknown entry 'draw'; did you mean 'draws'?"),
-        ({"draws": 0}, "here: 'draws' must be a whole number from 1 on, not '0'"),
+        ({"draws": 0}, "here: 'draws' must be a whole number from 1 to 100,000, not '0'"),
         ([3], "here must be a table of names and values"),
     ],
 )

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-MAIN = "from odinfer.command.cli import main; main()"
+MAIN = "from odinfer.command import main; main()"
 
 
 class Run(NamedTuple):

@@ -12,6 +12,9 @@ ROWS = ["0,5,3", "0.5,4,2.5", "1,3,2", "1.5,2.5,1.5", "2,3,1"]
 DATA = "\n".join(["time,prey,predator", *ROWS])
 
 
+SIMULATE = ["simulate", "m.ode", "--x0", "prey=5,predator=3", "--times", "0:1:5"]
+
+
 def refused(cwd: Path, *arguments: str) -> str:
     """Run, check that the input is refused as promised, and return the line."""
     before = sorted(os.listdir(cwd))
@@ -30,6 +33,9 @@ def refused(cwd: Path, *arguments: str) -> str:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "m.ode").write_text(MODEL)
     (tmp_path / "d.csv").write_text(DATA)
+    (tmp_path / "nested.json").write_text('{"a": {"b": [1]}}')
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    (tmp_path / "gigantic.json").write_text(f'{{"a": 1{"0" * 400}}}')
     return tmp_path
 
 
@@ -101,6 +107,20 @@ def test_bad_equations_are_refused_and_never_run(folder: Path, case: str):
 
 
 BAD_FLAGS = {
+    "gamma beyond squares": (["fit", "m.ode", "d.csv", "--gamma", "1e308"], ["--gamma", "1e100"]),
+    "noise beyond squares": (["fit", "m.ode", "d.csv", "--sigma", "prey=1e300"], ["'prey'", "1e100"]),
+    "prior below squares": (["fit", "m.ode", "d.csv", "--prior", "a~normal(0,1e-308)"], ["prior of 'a'", "1e-50"]),
+    "prior beyond squares": (["fit", "m.ode", "d.csv", "--prior", "a~normal(1e300,1)"], ["prior of 'a'", "1e50"]),
+    "a billion starts": (["fit", "m.ode", "d.csv", "--starts", "1000000000"], ["--starts", "at most 10,000"]),
+    "a billion grid points": (["fit", "m.ode", "d.csv", "--grid", "1000000000"], ["--grid", "at most 1,000"]),
+    "a billion draws": (["compare", "m.ode", "m.ode", "d.csv", "--draws", "1000000000"], ["--draws", "at most"]),
+    "a hundred thousand workers": (["compare", "m.ode", "m.ode", "d.csv", "--workers", "100000"], ["workers", "most"]),
+    "infinite noise": ([*SIMULATE, "--theta", "a=1,b=1,c=1,d=1", "--noise", "inf"], ["--noise", "inf"]),
+    "infinite parameter": ([*SIMULATE, "--theta", "a=inf"], ["'a'", "finite"]),
+    "nested JSON": ([*SIMULATE, "--theta", "nested.json"], ["nested.json", "numbers by name"]),
+    "deeply nested JSON": ([*SIMULATE, "--theta", "deep.json"], ["deep.json", "numbers by name"]),
+    "gigantic JSON": ([*SIMULATE, "--theta", "gigantic.json"], ["gigantic.json", "numbers by name"]),
+    "a name of a hundred thousand letters": (["fit", "m.ode", "d.csv", "--set", f"{'q' * 100_000}=0:1"], ["qqq"]),
     "model missing": (["fit", "no.ode", "d.csv"], ["no.ode", "does not exist"]),
     "model is a folder": (["fit", ".", "d.csv"], ["folder"]),
     "data missing": (["fit", "m.ode", "no.csv"], ["no.csv", "No such file"]),

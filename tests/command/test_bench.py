@@ -108,7 +108,7 @@ def test_a_grid_without_results_is_not_reported(store, tmp_path, monkeypatch, ca
     ("state", "words"),
     [
         (Headway(5, before=5), "5 of 5 runs are stored."),
-        (Headway(5, 2, 3, seconds=7.4), "5 of 5 runs are stored; 3 of them computed now in 7 s."),
+        (Headway(5, 2, 3, seconds=7.4), "5 of 5 runs are stored; 3 of them computed now in 7.4 s."),
         (Headway(9, 1, 4, seconds=300.0), "5 of 9 runs are stored; 4 of them computed now in 5 min."),
         (Headway(9, 5, failed=2), "5 of 9 runs are stored; 2 failed."),
         (Headway(9, 5, elsewhere=4), "5 of 9 runs are stored; 4 are being computed by another process."),
@@ -117,11 +117,6 @@ def test_a_grid_without_results_is_not_reported(store, tmp_path, monkeypatch, ca
 )
 def test_how_a_run_ended_is_said_in_a_sentence(state, words):
     assert commands._ended(state) == words
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (99.0, "99 s"), (130.0, "2 min"), (9000.0, "2.5 h")])
-def test_durations_are_in_units_that_people_use(seconds, words):
-    assert commands._duration(seconds) == words
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys):

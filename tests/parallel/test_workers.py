@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -84,6 +85,11 @@ def test_a_number_of_workers_that_is_none_starts_nothing(workers):
         wk.start(workers)
 
 
+def test_more_workers_than_a_machine_can_bear_start_nothing():
+    with pytest.raises(InputError, match=r"workers must be at most [\d,]+, not 100000"):
+        wk.start(100_000)
+
+
 ORPHANS = """
 import time
 from odinfer.parallel import executor
@@ -141,6 +147,13 @@ def test_flags_of_the_user_are_kept_and_ours_is_added_once(environment):
 def test_a_cluster_that_is_not_there_is_one_clear_line():
     with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
         wk.Cluster.connect("tcp://127.0.0.1:9", patience=0.5)
+
+
+def test_a_port_that_accepts_and_stays_silent_is_no_cluster():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match=rf"no Dask scheduler answers at '{address}' \(no answer within 0\.5 sec"):
+            wk.Cluster.connect(address, patience=0.5)
 
 
 def test_a_cluster_is_used_like_workers_of_this_machine_once_it_has_some(environment):

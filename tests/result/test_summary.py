@@ -20,6 +20,7 @@ from odinfer.result.summary import (
     summary_rich,
     tone,
 )
+from odinfer.style.text import number
 
 TRUTH = {"a": 1.5, "b": 2.5, "c": 3.5, "d": 4.5}
 
@@ -139,12 +140,42 @@ def test_an_interval_stands_beside_its_estimate_and_a_fixed_parameter_has_none()
     fit = dataclasses.replace(uncertain(), profiles={}, bootstrapped=None, posterior=None)
     table = parameter_table(fit)
     assert table.header[:4] == ("parameter", "estimate", "95 % from", "to")
-    assert [row[:4] for row in table.rows] == [
+    assert [row[:4] for row in table.rows[:4]] == [
         ("a", "1", "0.8", "1.25"),
         ("b", "1.1", "0.8", "1.4"),
         ("c", "1.2", "0.9", "inf"),
         ("d (fixed)", "1.3", "-", "-"),
     ]
+
+
+def test_initial_values_follow_the_parameters_with_the_intervals_of_their_kind():
+    every = uncertain()
+    plain = dataclasses.replace(every, profiles={}, bootstrapped=None, posterior=None)
+    e = every.experiments["1"]
+    first = plain.predict(e.t[:1])
+    prey, predator = parameter_table(plain).rows[4:]
+    assert (prey[0], predator[0]) == (f"prey({number(e.t[0])})", f"predator({number(e.t[0])})")
+    assert prey[1:4] == tuple(
+        number(float(first[c].iloc[0]), d) for c, d in (("prey", 5), ("prey_low", 4), ("prey_high", 4))
+    )
+    assert prey[4:] == tuple(number(s.x[0][0, 0]) for s in every.stages.values())
+    refits = parameter_table(dataclasses.replace(every, posterior=None)).rows[4]
+    assert refits[2:4] == tuple(number(v[0, 0], 4) for v in every.bootstrapped.band())
+    drawn = parameter_table(every, {"a": 1.0}).rows[4]
+    assert drawn[2:4] == tuple(number(v, 4) for v in np.quantile(every.posterior.x0["prey"], [0.025, 0.975]))
+    assert drawn[-1] == "-"
+
+
+def test_of_many_initial_values_a_few_are_shown_and_said_to_be_few():
+    fit = make_fit(tuple(f"x{i}" for i in range(40)), experiments=("one", "two"))
+    rows = parameter_table(fit).rows[4:]
+    assert len(rows) == 12
+    assert rows[0][0].endswith(", one")
+    assert "12 of 80 initial values are shown; states.csv has all." in facts(fit)
+
+
+def test_the_representation_of_a_fit_is_its_summary():
+    assert repr(make_fit()) == make_fit().summary()
 
 
 def test_what_is_known_about_the_intervals_is_said_with_them():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.style.text import TextTable, few, number, plain
+from odinfer.style.text import TextTable, duration, few, number, plain
 
 FEW = settings(max_examples=50, deadline=None)
 
@@ -33,6 +33,17 @@ def test_a_number_keeps_so_many_digits_and_no_more(value, digits):
     assert not exponent.startswith(("+", "0", "-0"))
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "0 s"), (1.234e-5, "1.2e-5 s"), (0.2, "0.2 s"), (1.04, "1 s"), (9.94, "9.9 s"), (9.96, "10 s"),
+        (99.4, "99 s"), (130.0, "2 min"), (9000.0, "2.5 h"), (math.nan, "- s"),
+    ],
+)  # fmt: skip
+def test_durations_are_in_units_that_people_use(seconds, words):
+    assert duration(seconds) == words
+
+
 @FEW
 @given(st.text())
 def test_plain_text_is_on_one_line_and_of_the_same_length(text):
@@ -54,7 +65,7 @@ def test_plain_text_is_cut_with_a_mark(text, most):
 
 
 def test_escape_sequences_of_terminals_lose_their_power():
-    assert plain("\x1b[2J\r\nname\u202e") == " [2J  name "
+    assert plain("\x1b[2J\r\nname\u202e") == "\N{REPLACEMENT CHARACTER}[2J  name\N{REPLACEMENT CHARACTER}"
 
 
 CELLS = st.text(st.characters(codec="ascii"), max_size=30)

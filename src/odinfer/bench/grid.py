@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,17 @@ from odinfer.errors import InputError, nearest
 
 PAPER = "paper"
 PRESETS = ("default", "paper")
+_MISSING: Any = object()  # the default of what is only there if it was given
+_NUMBERS = check.by_name(check.by_name(check.pair))
+_REPORT: dict[str, tuple[Any, Any]] = {
+    "paper": (check.label, _MISSING),
+    **dict.fromkeys(("states", "compared", "also"), (check.texts, _MISSING)),
+    "parameters": (check.by_name(check.texts), _MISSING),
+    "marginals": (check.by_name(check.label), _MISSING),
+    "seconds": (_NUMBERS, _MISSING),
+    "gamma": (_NUMBERS, _MISSING),
+    "authors": (check.by_name(check.numbers), _MISSING),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +91,18 @@ def read(name: str) -> Grid:
             text, folder, where = path.read_text("utf-8-sig"), path.parent, str(path)
         except FileNotFoundError:
             raise InputError(f"there is no grid '{name}'; give 'paper' or a TOML file") from None
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"the grid '{name}' cannot be read: {getattr(error, 'strerror', 'not UTF-8')}") from None
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not valid TOML: {error}") from None
-    for key, system in (content.get("systems") or {}).items():
+    systems = content.get("systems")
+    for key, system in systems.items() if isinstance(systems, dict) else ():
         if isinstance(system, dict) and "model" in system and folder is not None:
             try:
                 system["equations"] = (folder / system.pop("model")).read_text("utf-8-sig")
-            except (OSError, UnicodeDecodeError, TypeError) as error:
+            except (OSError, ValueError, TypeError) as error:
                 raise InputError(f"{where}, systems.{key}: the model file cannot be read: {error}") from None
     return of_content(content, where)
 
@@ -100,7 +113,7 @@ def of_content(content: Mapping[str, Any], where: str = "the grid in the store")
         content,
         where,
         {
-            "title": (check.text, "Benchmark"),
+            "title": (check.label, "Benchmark"),
             "draws": (check.count, 100),
             "first_seed": (check.whole, 0),
             "timeout": (check.positive, 600.0),
@@ -112,9 +125,14 @@ def of_content(content: Mapping[str, Any], where: str = "the grid in the store")
         },
     )
     try:
-        canonical(content)
-    except (TypeError, ValueError):
-        raise InputError(f"{where} has a date, NaN or infinity, which mean nothing in a grid") from None
+        json.loads(canonical(content)), json.dumps(content, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(f"{where} has a date, NaN or something else that means nothing in a grid") from None
+    report = check.taken(top["report"], f"{where}, report", _REPORT)
+    report = {key: value for key, value in report.items() if value is not _MISSING}
+    for kind in ("systems", "methods", "candidates"):
+        for name in top[kind]:
+            check.taken({"name": name}, f"{where}, {kind}", {"name": (check.label, None)})
     cases: dict[str, list[Case]] = {n: list(_cases(n, t, f"{where}, systems.{n}")) for n, t in top["systems"].items()}
     entries = {n: _entry(n, t, f"{where}, methods.{n}") for n, t in top["methods"].items()}
     candidates = {n: _candidate(n, t, f"{where}, candidates.{n}") for n, t in top["candidates"].items()}
@@ -125,12 +143,12 @@ def of_content(content: Mapping[str, Any], where: str = "the grid in the store")
             table,
             here,
             {
-                "systems": (check.listed, None),
-                "methods": (check.listed, None),
+                "systems": (check.texts, None),
+                "methods": (check.texts, None),
                 "noise": (check.levels, ()),
-                "candidates": (check.listed, []),
+                "candidates": (check.texts, []),
                 "draws": (check.count, top["draws"]),
-                "name": (check.text, ""),
+                "name": (check.label, ""),
                 "full": (check.count, 0),
             },
         )
@@ -150,7 +168,7 @@ def of_content(content: Mapping[str, Any], where: str = "the grid in the store")
                             cells.setdefault((case.name, noise, method, name), cell)
     if not cells:
         raise InputError(f"{where} has no runs: it needs systems, methods and experiments")
-    return Grid(top["title"], tuple(cells.values()), top["first_seed"], top["timeout"], top["report"], content)
+    return Grid(top["title"], tuple(cells.values()), top["first_seed"], top["timeout"], report, content)
 
 
 def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
@@ -160,12 +178,12 @@ def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
         table,
         where,
         {
-            "label": (check.text, name),
+            "label": (check.label, name),
             "noise": (check.levels, None),
             "sizes": (check.listed, []),
             "equations": (check.text, ""),
-            "theta": (check.table, {}),
-            "x0": (check.table, {}),
+            "theta": (check.numbers, {}),
+            "x0": (check.numbers, {}),
             "times": (check.times, ()),
             "snr": (check.flag, False),
         },
@@ -174,8 +192,8 @@ def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
         if name != "lorenz96":
             raise InputError(f"{where}: only lorenz96 comes in sizes")
         for size in t["sizes"]:
-            if not is_whole(size, 4):
-                raise InputError(f"{where}: sizes must be whole numbers from 4 on, not {size!r}")
+            if not is_whole(size, 4) or size > 100_000:
+                raise InputError(f"{where}: sizes must be whole numbers from 4 to 100,000, not {size!r}")
             yield Case(f"lorenz96_{size}", f"{t['label']}, K = {size}", {"name": f"lorenz96_{size}"}, t["noise"], size)
         return
     spec: dict[str, Any] = {"name": name}
@@ -190,7 +208,7 @@ def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         for parameter in system.model.parameters:
-            if not isinstance(t["theta"].get(parameter), int | float):
+            if parameter not in t["theta"]:
                 raise InputError(f"{where}: theta has no value of '{parameter}'")
     elif name not in SYSTEMS:
         raise InputError(f"{where}: unknown system{nearest(name, [*SYSTEMS, 'lorenz96'])}; or give its model")
@@ -204,12 +222,12 @@ def _entry(name: str, table: Any, where: str) -> Entry:
         table,
         where,
         {
-            "label": (check.text, name),
+            "label": (check.label, name),
             "method": (check.text, name),
             "preset": (check.text, "default"),
             "options": (check.table, {}),
             "draws": (check.count, 0),
-            "systems": (check.listed, []),
+            "systems": (check.texts, []),
         },
     )
     if t["method"] not in (*METHODS, LIMIT):
@@ -223,7 +241,7 @@ def _entry(name: str, table: Any, where: str) -> Entry:
 def _candidate(name: str, table: Any, where: str) -> Rival:
     from odinfer.problem.model import Model
 
-    t = check.taken(table, where, {"equations": (check.text, None), "wrong": (check.listed, [])})
+    t = check.taken(table, where, {"equations": (check.text, None), "wrong": (check.texts, [])})
     try:
         states = Model.from_text(t["equations"], name).states
     except InputError as error:

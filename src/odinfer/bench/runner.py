@@ -9,11 +9,11 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from odinfer.bench.cells import Cell
 from odinfer.bench.compute import compute, failure
 from odinfer.bench.grid import Grid
+from odinfer.bench.records import usable
 from odinfer.bench.runs import Run
 from odinfer.bench.store import Store
 from odinfer.errors import InputError
@@ -82,9 +82,11 @@ def run_grid(
         tell: called with the state now and then.
     """
     runs = selected(grid, chosen, shard)
-    if retry:
-        again = (LOST, TIMED_OUT)
-        store.forget(r.key for _, r in runs if store.records.get(r.key, _NONE)["outcome"]["status"].startswith(again))
+    stored = {run.key: store.records[run.key] for _, run in runs if run.key in store.records}
+    again = (LOST, TIMED_OUT) if retry else ()
+    spoilt = [key for key, r in stored.items() if not usable(r) or r["outcome"]["status"].startswith(again)]
+    if spoilt:
+        store.forget(spoilt)
     store.add_grid(grid.content)
     missing = {run.key: (cell, run) for cell, run in runs if run.key not in store.records}
     state = Headway(len(runs), len(runs) - len(missing), workers=workers.size, damaged=store.damaged)
@@ -113,9 +115,6 @@ def run_grid(
     state.elsewhere = sum(key not in store.records for key in missing)
     state.seconds = time.monotonic() - clock
     return state
-
-
-_NONE: dict[str, Any] = {"outcome": {"status": ""}}
 
 
 def _claimed(store: Store, missing: dict[str, tuple[Cell, Run]]) -> Iterator[executor.Task]:

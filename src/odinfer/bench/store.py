@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from odinfer.errors import InputError
+from odinfer.files import replacing
 
 LOG, LOCK, DAMAGED = "runs.log", "lock", "damaged.log"
 # A process on another machine cannot be asked whether it lives; silent for so many seconds, it does not.
@@ -197,7 +198,7 @@ class Store:
             case {"kind": "forget", "keys": keys}:
                 for key in keys:
                     self.records.pop(key, None)
-        if "seen" in entry and entry["owner"] in self._owners:
+        if "seen" in entry and entry.get("owner") in self._owners:
             self._owners[entry["owner"]]["seen"] = entry["seen"]
 
     def _repair(self) -> None:
@@ -207,17 +208,15 @@ class Store:
         self.damaged += len(damaged)
         if not damaged:
             return
-        path, temporary = self.folder / LOG, self.folder / f".{LOG}-{secrets.token_hex(4)}"
-        with contextlib.suppress(OSError):
+        path = self.folder / LOG
+        with contextlib.suppress(OSError, InputError):
             good = [line for line in path.read_bytes().split(b"\n") if _entry(line) is not None]
             with open(self.folder / DAMAGED, "ab") as aside:
                 aside.write(b"".join(line + b"\n" for line in damaged))
-            with open(temporary, "wb") as file:
+            with replacing(path) as temporary, open(temporary, "wb") as file:
                 file.write(b"".join(line + b"\n" for line in good))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
-        temporary.unlink(missing_ok=True)
         self._read()
 
 
@@ -240,8 +239,26 @@ def _entry(line: bytes) -> dict[str, Any] | None:
     checksum, _, text = line.partition(b" ")
     if not text or digest(text).encode() != checksum:
         return None
-    entry: dict[str, Any] = json.loads(text)
-    return entry
+    try:
+        entry = json.loads(text)
+    except (ValueError, RecursionError):  # its checksum is right: written by another program
+        return None
+    return entry if _is_entry(entry) else None
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("seen", 0.0), int | float):
+        return False
+    match entry:
+        case {"kind": "record", "key": str(), "run": dict(), "outcome": dict(), "timing": dict()}:
+            return True
+        case {"kind": "owner", "owner": str(), "host": str(), "pid": int(), "born": str(), "seen": _}:
+            return True
+        case {"kind": "claim", "owner": str(), "keys": list(keys)} | {"kind": "forget", "keys": list(keys)}:
+            return all(isinstance(key, str) for key in keys)
+        case {"kind": "grid", "content": dict()} | {"kind": "end", "owner": str()}:
+            return True
+    return False
 
 
 def _this_process() -> dict[str, Any]:
@@ -263,7 +280,7 @@ def _lives(owner: dict[str, Any] | None) -> bool:
         return bool(time.time() - owner["seen"] < _SILENT)
     try:
         os.kill(owner["pid"], 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from odinfer.checks import is_whole
 from odinfer.errors import InputError, nearest
+
+_MOST, _LONGEST = 100_000, 200  # draws, times or states; characters of a name
 
 
 def taken(table: Any, where: str, known: Mapping[str, tuple[Callable[[Any], Any], Any]]) -> dict[str, Any]:
@@ -24,15 +25,22 @@ def taken(table: Any, where: str, known: Mapping[str, tuple[Callable[[Any], Any]
             raise InputError(f"{where}: '{key}' is missing")
         try:
             found[key] = check(table[key]) if key in table else default
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{where}: '{key}' must be {error}, not {str(table[key])[:60]!r}") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{where}: '{key}' must be {error}, not '{_short(table[key])}'") from None
     return found
 
 
 def known(where: str, what: str, name: Any, choices: Mapping[str, Any]) -> Any:
-    if name not in choices:
-        raise InputError(f"{where}: unknown {what} '{name}'{nearest(str(name), choices)}")
+    if not isinstance(name, str) or name not in choices:
+        raise InputError(f"{where}: unknown {what} '{_short(name)}'{nearest(_short(name), choices)}")
     return choices[name]
+
+
+def _short(value: Any) -> str:
+    try:
+        return str(value)[:60]
+    except (ValueError, RecursionError):  # a whole number of thousands of digits, tables within tables
+        return "what cannot be shown"
 
 
 def _must(valid: bool, words: str) -> None:
@@ -43,6 +51,16 @@ def _must(valid: bool, words: str) -> None:
 def text(value: Any) -> str:
     _must(isinstance(value, str) and bool(value.strip()), "a text")
     return str(value)
+
+
+def label(value: Any) -> str:
+    _must(isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= _LONGEST, f"a text up to {_LONGEST} long")
+    return str(value)
+
+
+def texts(value: Any) -> list[str]:
+    _must(isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of names")
+    return list(value)
 
 
 def flag(value: Any) -> bool:
@@ -56,13 +74,39 @@ def whole(value: Any) -> int:
 
 
 def count(value: Any) -> int:
-    _must(is_whole(value, 1), "a whole number from 1 on")
+    _must(is_whole(value, 1) and value <= _MOST, f"a whole number from 1 to {_MOST:,}")
     return int(value)
 
 
-def positive(value: Any) -> float:
-    _must(isinstance(value, int | float) and 0 < value < math.inf, "a positive number")
+def number(value: Any) -> float:
+    _must(isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100, "a number")
     return float(value)
+
+
+def numbers(value: Any) -> dict[str, float]:
+    _must(isinstance(value, dict), "numbers by name")
+    return {name: number(v) for name, v in value.items()}
+
+
+def positive(value: Any) -> float:
+    _must(
+        isinstance(value, int | float) and not isinstance(value, bool) and 1e-100 < value < 1e100, "a positive number"
+    )
+    return float(value)
+
+
+def pair(value: Any) -> tuple[float, float]:
+    _must(isinstance(value, list) and len(value) == 2, "a pair of numbers")
+    return number(value[0]), number(value[1])
+
+
+def by_name(check: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    """A table whose values are all of one kind."""
+
+    def checked(value: Any) -> dict[str, Any]:
+        return {name: check(v) for name, v in table(value).items()}
+
+    return checked
 
 
 def table(value: Any) -> dict[str, Any]:
@@ -85,8 +129,9 @@ def times(value: Any) -> tuple[float, ...]:
 
     words = "a list of increasing times, or {start, stop, count}"
     if isinstance(value, dict):
-        _must(set(value) == {"start", "stop", "count"} and is_whole(value["count"]), words)
-        value = np.linspace(value["start"], value["stop"], value["count"]).tolist()
-    _must(isinstance(value, list) and all(isinstance(v, int | float) for v in value), words)
+        _must(set(value) == {"start", "stop", "count"}, words)
+        value = np.linspace(number(value["start"]), number(value["stop"]), min(count(value["count"]), _MOST)).tolist()
+    _must(isinstance(value, list), words)
+    value = tuple(map(number, value))
     _must(all(a < b for a, b in itertools.pairwise(value)), words)
-    return tuple(map(float, value))
+    return tuple(value)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odinfer.command.terminal import DONE, INTERRUPTED, say
+from odinfer.command.terminal import DONE, INTERRUPTED, bar, handling, say, show
+from odinfer.style.text import duration
 
 if TYPE_CHECKING:
     from odinfer.bench.runner import Headway, Tell
@@ -38,7 +40,7 @@ Grid = Annotated[str, typer.Argument(metavar="[GRID]", help="paper, or a TOML fi
 @app.command(
     epilog="Examples:\n\n  odinfer bench run paper --store runs\n\n"
     "  odinfer bench run paper --store runs --systems lotka_volterra --methods odin,rkg3 --draws 10\n\n"
-    "  odinfer bench run mine.toml --store runs --cluster tcp://scheduler:8786\n\n"
+    "  odinfer bench run mine.toml --store runs --cluster tcp://10.0.0.5:8786\n\n"
     "Stop it any time: the same command goes on where it stopped. Exit codes: 0 done, 2 bad input, 130 interrupted."
 )
 def run(
@@ -72,14 +74,19 @@ def run(
     chosen = what.chosen(methods, systems, draws, full)
     kept = Store(store, create=True)
     try:
-        with kept, contextlib.closing(crews.start(count, cluster)) as crew, _progress(quiet) as tell:
+        with (
+            handling(signal.default_int_handler),
+            kept,
+            contextlib.closing(crews.start(count, cluster)) as crew,
+            _progress(quiet) as tell,
+        ):
             state = run_grid(what, kept, chosen, crew, part, retry, tell)
     except KeyboardInterrupt:
         say(f"interrupted; the store has {len(kept.records)} results, and the same command goes on from there")
         return INTERRUPTED
     if not quiet:
-        typer.echo(_ended(state))
-        typer.echo(f"Next: odinfer bench report --store {store}")
+        show(_ended(state))
+        show(f"Next: odinfer bench report --store {store}")
     return DONE
 
 
@@ -95,7 +102,7 @@ def status(
 
     results = Results.of(store, grid)
     for line in results.status(full):
-        typer.echo(line)
+        show(line)
     return DONE
 
 
@@ -111,23 +118,17 @@ def report(
     from odinfer.bench.report.results import Results
 
     names = write(Results.of(store, grid), out)
-    typer.echo(f"Open {out / names[0]} first. Also in {out}: {len(names) - 1} tables and figures")
+    show(f"Open {out / names[0]} first. Also in {out}: {len(names) - 1} tables and figures")
     return DONE
 
 
 def _ended(state: Headway) -> str:
     words = [f"{state.before + state.done} of {state.total} runs are stored"]
-    words += [f"{state.done} of them computed now in {_duration(state.seconds)}"] if state.done else []
+    words += [f"{state.done} of them computed now in {duration(state.seconds)}"] if state.done else []
     words += [f"{state.failed} failed"] if state.failed else []
     words += [f"{state.elsewhere} are being computed by another process"] if state.elsewhere else []
     words += [f"{state.damaged} damaged entries of the store were set aside"] if state.damaged else []
     return "; ".join(words) + "."
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 @contextlib.contextmanager
@@ -142,19 +143,18 @@ def _progress(quiet: bool) -> Iterator[Tell | None]:
             if time.monotonic() - last[0] >= _EVERY:
                 last[0] = time.monotonic()
                 done = state.before + state.done
-                say(f"{done} of {state.total} runs, {state.failed} failed, {_duration(state.left)} left")
+                say(f"{done} of {state.total} runs, {state.failed} failed, {duration(state.left)} left")
 
         yield line
     else:
-        from rich import console, progress
+        from rich import progress
 
-        columns: Any = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeElapsedColumn())
-        with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("starting workers", total=None)
+        with bar(progress.BarColumn(), progress.TimeElapsedColumn()) as shown:
+            task = shown.add_task("starting workers", total=None)
 
             def show(state: Headway) -> None:
                 done = state.before + state.done
-                words = f"{done} of {state.total} runs, {_duration(state.left)} left"
-                bar.update(task, description=words, completed=done, total=state.total)
+                words = f"{done} of {state.total} runs, {duration(state.left)} left"
+                shown.update(task, description=words, completed=done, total=state.total)
 
             yield show

@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from odinfer.checks import measured, whole
 from odinfer.command.bench import app as bench
-from odinfer.command.flags import check_uncertainty, read_candidates, read_method, read_problem, read_times, read_values
-from odinfer.command.terminal import DONE, INTERRUPTED, noticed, progress, say, staged
+from odinfer.command.flags import (
+    LIMITS,
+    check_uncertainty,
+    read_candidates,
+    read_method,
+    read_problem,
+    read_times,
+    read_values,
+)
+from odinfer.command.terminal import DONE, INTERRUPTED, begin, noticed, progress, say, show, show_drawn, staged
 from odinfer.errors import InputError
+from odinfer.files import safe_name
 from odinfer.methods import METHODS
 
 if TYPE_CHECKING:
@@ -65,7 +75,7 @@ def _version(
     if version:
         from odinfer.version import __version__
 
-        typer.echo(f"odinfer {__version__}")
+        show(f"odinfer {__version__}")
         raise typer.Exit
 
 
@@ -107,14 +117,16 @@ def fit(
     debug: Debug = False,
 ) -> int:
     """Estimate parameters and states of MODEL from DATA."""
-    folder = out or Path(f"{model.stem}-fit")
+    from odinfer.result.report import OUTPUTS
+
+    folder = out or Path(f"{safe_name(model.stem)}-fit")
     with noticed(quiet) as notes:
         problem = read_problem(model, data, ctx.params, notes)
         true = read_values("--truth", truth, problem.model.parameters) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
         check_uncertainty(uncertainty)
-        with staged(folder) as stage:
+        with staged(folder, OUTPUTS) as stage:
             with progress(quiet or as_json) as tell:
                 result = _fitted(problem, how, seed, tell)
                 if uncertainty is not None:
@@ -128,17 +140,15 @@ def fit(
             names = [path.name for path in report.write_outputs(result, stage, true)]
             document = (stage / "fit.json").read_text("utf-8")
     if as_json:
-        typer.echo(document.rstrip())
+        show(document.rstrip())
     elif not quiet:
         if sys.stdout.isatty():
-            from rich.console import Console
-
-            Console().print(summary.summary_rich(result, true))
+            show_drawn(summary.summary_rich(result, true))
         else:
-            typer.echo(summary.summary(result, true).rstrip())
+            show(summary.summary(result, true).rstrip())
         first = next((name for name in names if name.endswith(".html")), names[0])
         others = ", ".join(name for name in names if name != first)
-        typer.echo(f"\nOpen {folder / first} first. Also in {folder}: {others}")
+        show(f"\nOpen {folder / first} first. Also in {folder}: {others}")
     if not result.converged:
         say(f"not converged: {result.status}")
     return DONE if result.converged else NOT_CONVERGED
@@ -166,8 +176,8 @@ def check(
     with noticed() as notes:
         problem = read_problem(model, data, ctx.params, notes)
         found = checks.findings(problem)
-    typer.echo(checks.describe(problem))
-    typer.echo("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
+    show(checks.describe(problem))
+    show("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
     return DONE
 
 
@@ -206,6 +216,7 @@ def compare(
     from odinfer.selection.compare import compare as run
 
     folder = out or Path("comparison")
+    whole("--draws", draws, 0, LIMITS["draws"])
     if len(files) < 2:
         raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
     with noticed(quiet) as notes:
@@ -219,10 +230,10 @@ def compare(
             names = [path.name for path in reports.write_outputs(found, stage)]
             document = (stage / "comparison.json").read_text("utf-8")
     if as_json:
-        typer.echo(document.rstrip())
+        show(document.rstrip())
     elif not quiet:
-        typer.echo(found.summary())
-        typer.echo(f"Open {folder / names[0]} first. Also in {folder}: {', '.join(names[1:])}")
+        show(found.summary())
+        show(f"Open {folder / names[0]} first. Also in {folder}: {', '.join(names[1:])}")
     return DONE if any(f.converged for f in found.fits.values()) else NOT_CONVERGED
 
 
@@ -247,6 +258,8 @@ def simulate(
     from odinfer.problem.csv_file import read_csv, write_csv
     from odinfer.problem.model import Model
 
+    if noise:
+        measured("--noise", noise)
     with noticed():
         system = Model.from_file(model)
         values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
@@ -266,7 +279,8 @@ def simulate(
             printed = "" if out else file.read_text("utf-8")
             if not out:
                 file.unlink()
-    typer.echo(printed, nl=False)
+    if printed:
+        show(printed.rstrip("\n"))
     finite = np.isfinite(x).all(1)
     if not finite.all():
         say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
@@ -285,17 +299,18 @@ def example(
 
     if name is None:
         known = examples.names()
-        typer.echo("\n".join(f"{key:{max(map(len, known))}}  {what}" for key, what in known.items()))
-        typer.echo("\nWrite one with: odinfer example NAME")
+        show("\n".join(f"{key:{max(map(len, known))}}  {what}" for key, what in known.items()))
+        show("\nWrite one with: odinfer example NAME")
         return DONE
     ode, data, truth = examples.write(name, folder or Path(name), force)
-    typer.echo(f"Wrote {ode}, {data} and {truth}. Next:")
-    typer.echo(f"  odinfer check {ode} {data}\n  odinfer fit {ode} {data} --truth {truth}")
+    show(f"Wrote {ode}, {data} and {truth}. Next:")
+    show(f"  odinfer check {ode} {data}\n  odinfer fit {ode} {data} --truth {truth}")
     return DONE
 
 
 def main() -> None:
     """Run the command: the one place where exceptions become one line and an exit code."""
+    begin()
     try:
         code = int(app(prog_name="odinfer", standalone_mode=False) or DONE)
     except (KeyboardInterrupt, typer.Abort):
@@ -306,13 +321,23 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-        usage = getattr(error, "format_message", None)  # the command line itself is wrong
-        code = BAD_INPUT if usage or isinstance(error, InputError) else INTERNAL
-        if code == INTERNAL:
-            say(f"internal error: {type(error).__name__}: {error} (run again with --debug)")
-        else:
-            say(f"error: {usage().rstrip('.')}; see odinfer --help" if usage else f"error: {error}")
+        code, words = _said(error)
+        say(words)
     sys.exit(code)
+
+
+def _said(error: Exception) -> tuple[int, str]:
+    """The exit code of an exception, and the line about it."""
+    usage = getattr(error, "format_message", None)  # the command line itself is wrong
+    if usage:
+        return BAD_INPUT, f"error: {usage().rstrip('.')}; see odinfer --help"
+    if isinstance(error, InputError):
+        return BAD_INPUT, f"error: {error}"
+    if isinstance(error, OSError):  # what the system refuses is no fault of ours
+        return BAD_INPUT, f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, "error: there is not enough memory for this; ask for less, or use a larger machine"
+    return INTERNAL, f"internal error: {type(error).__name__}: {error} (run again with --debug)"
 
 
 def _fitted(problem: Problem, method: Method, seed: int, tell: Progress | None) -> Fit:

@@ -10,13 +10,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from odinfer.checks import measured, number, whole
 from odinfer.errors import InputError, nearest
+from odinfer.style.text import plain
 
 if TYPE_CHECKING:
     from odinfer.methods import Method
     from odinfer.problem.csv_file import CsvTable
     from odinfer.problem.model import Model
     from odinfer.problem.problem import Problem
+
+# What an option may ask for at most: more would fill the memory before it fails.
+LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
 
 
 def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
@@ -27,7 +32,7 @@ def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[
     text = read_text(model)
 
     def parsed(inputs: Sequence[str] = ()) -> Model:
-        return Model.from_text(text, model.stem, inputs)
+        return Model.from_text(text, plain(model.stem), inputs)
 
     return _posed(parsed(), parsed, CsvTable.read(data), _known(flags), flags, notes)
 
@@ -40,7 +45,7 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
 
     known, found = _known(flags), []
     texts = [(path, read_text(path)) for path in models]
-    families = [(path, text, candidates(text, path.stem)) for path, text in texts]
+    families = [(path, text, candidates(text, plain(path.stem))) for path, text in texts]
     everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.states, *m.inputs)}
     for flag, values in (*known.items(), ("input", flags["input"] or ())):
         for name in values:
@@ -54,7 +59,7 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
             inputs = [n for n in flags["input"] or () if n in (*model.parameters, *model.inputs)]
 
             def again(given: Sequence[str], path: Path = path, text: str = text, i: int = i) -> Model:
-                return candidates(text, path.stem, given)[i]
+                return candidates(text, plain(path.stem), given)[i]
 
             found.append(_posed(model, again, table, mine, {**flags, "input": inputs}, notes))
         if len(family) > 1:
@@ -112,6 +117,10 @@ def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Met
             raise InputError(f"the method '{name}' has no option '{key}'{nearest(key, sorted(known))}")
     with contextlib.suppress(KeyError, ValueError):
         given["gamma"] = float(given["gamma"])
+    if isinstance(given.get("gamma"), float) and given["gamma"] > 0:
+        measured("--gamma", given["gamma"])
+    for key in given.keys() & LIMITS:
+        whole(f"--{key}", given[key], 1, LIMITS[key])
     method: Method = cls.paper(paper, **given) if paper else cls(**given)
     return method
 
@@ -145,7 +154,7 @@ def _number(flag: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{flag}: '{text}' is not a number") from None
+        raise InputError(f"{flag}: '{text[:60]}' is not a number") from None
 
 
 def _numbers(flag: str, items: Iterable[str] | None) -> dict[str, float]:
@@ -177,18 +186,19 @@ def read_values(flag: str, text: str, known: Iterable[str]) -> dict[str, float]:
             values = {name: float(value) for name, value in content.get("theta", content).items()}
         except OSError as error:
             raise InputError(f"{flag}: cannot read '{text}' ({error.strerror}); give a=2,b=1 or a JSON file") from None
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise InputError(f"{flag}: '{text}' is not a JSON file of numbers by name") from None
-    for name in values:
+    for name, value in values.items():
         if name not in known:
             raise InputError(f"{flag}: the model has no '{name}'{nearest(name, known)}")
+        number(f"{flag}: the value of '{name}'", value)
     return values
 
 
 def read_times(text: str) -> Any:
     import numpy as np
 
-    numbers = [_number("--times", part) for part in re.split("[:,]", text)]
+    numbers = [number("--times", _number("--times", part)) for part in re.split("[:,]", text)]
     if ":" not in text:
         return np.array(numbers)
     if len(numbers) != 3 or not (numbers[2].is_integer() and 2 <= numbers[2] <= 1e6):

@@ -1,26 +1,80 @@
-"""What commands share on the terminal: lines on stderr, progress, and outputs that appear all at once or not at all."""
+"""What commands share on the terminal: everything that is printed, progress, interrupts, and outputs all at once."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
-from odinfer.errors import InputError, InputWarning
-from odinfer.progress import Progress
+from odinfer import files
+from odinfer.errors import InputError, InputWarning, cut
+from odinfer.style.text import plain
 
-DONE, INTERRUPTED = 0, 130  # exit codes
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from odinfer.progress import Progress
+
+DONE, INTERRUPTED, TERMINATED = 0, 130, 143  # exit codes
+_ENDINGS = {signal.SIGINT: ("interrupted", INTERRUPTED), signal.SIGTERM: ("terminated", TERMINATED)}
+
+
+# --- what is printed
+
+
+def begin() -> None:
+    """Standard streams that can be written to, whatever the caller has closed, and interrupts that are one line."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # closed: the next file that is opened would take its number, and what is printed
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, "w" if descriptor else "r"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a Greek name in a pipe that has no Greek
+    warnings.simplefilter("ignore")  # those for users are collected by `noticed`
+    _handle(_stopping())
 
 
 def say(text: str) -> None:
     """One line on stderr."""
-    print(" ".join(text.split()), file=sys.stderr, flush=True)
+    with contextlib.suppress(InputError):  # there is nobody left to tell
+        _write(sys.stderr, cut(plain(" ".join(text.split()))) + "\n")
+
+
+def show(text: str) -> None:
+    """Lines on stdout: names and labels in them come from files, so nothing in them commands the terminal."""
+    _write(sys.stdout, "\n".join(map(plain, text.split("\n"))) + "\n")
+
+
+def show_drawn(drawn: RenderableType) -> None:
+    """A table with colours, of texts that are plain already."""
+    from rich.console import Console
+
+    console = Console()
+    with console.capture() as captured:
+        console.print(drawn)
+    _write(sys.stdout, captured.get())
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
+    except (OSError, ValueError) as error:
+        # What the stream still holds would fail again when Python ends.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):  # a reader that has seen enough, such as head
+            raise InputError(f"cannot print: {getattr(error, 'strerror', None) or error}") from error
 
 
 @contextlib.contextmanager
@@ -37,51 +91,73 @@ def noticed(quiet: bool = False) -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
-def staged(folder: Path) -> Iterator[Path]:
-    """A hidden folder whose files move to `folder` at the end, all of them or, after an error or Ctrl-C, none.
-
-    It is made before computing, so that a place that cannot be written to is reported at once.
-    """
-    base = folder.absolute()
-    while not os.path.lexists(base):
-        base = base.parent
-    stage = base / f".odinfer-{secrets.token_hex(6)}"
-
-    def stop(*_: object) -> None:
-        # At once and not by an exception, which Python loses where it is raised inside a callback.
-        shutil.rmtree(stage, ignore_errors=True)
-        sys.stderr.write("\r\x1b[K\x1b[?25h" if sys.stderr.isatty() else "")  # the progress line hides the cursor
-        say("interrupted; nothing was written")
-        os._exit(INTERRUPTED)
-
-    handler = signal.signal(signal.SIGINT, stop)
-    try:
-        stage.mkdir()
-        yield stage
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in sorted(stage.iterdir()):
-            os.replace(file, folder / file.name)
-    except OSError as error:
-        raise InputError(f"cannot write to '{folder}': {error.strerror or error}; choose another place") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
-        signal.signal(signal.SIGINT, handler)
-
-
-@contextlib.contextmanager
 def progress(quiet: bool) -> Iterator[Progress | None]:
     """A bar on a terminal that says what is being done and how long it will still take."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich import console
     from rich import progress as rich
 
     columns = (
-        rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TaskProgressColumn(),
-        rich.TimeRemainingColumn(compact=True), rich.TextColumn("left"),
-    )  # fmt: skip
-    with rich.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda what, share: bar.update(task, description=what, completed=share)
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TimeRemainingColumn(compact=True),
+        rich.TextColumn("left"),
+    )
+    with bar(*columns) as shown:
+        task = shown.add_task("starting", total=1.0)
+        yield lambda what, share: shown.update(task, description=plain(what), completed=share)
+
+
+def bar(*columns: Any) -> Any:
+    """A line on stderr that comes and goes: words, which are no markup, and then the columns."""
+    from rich import console
+    from rich import progress as rich
+
+    words = rich.TextColumn("{task.description}", markup=False)
+    return rich.Progress(words, *columns, console=console.Console(stderr=True), transient=True)
+
+
+# --- interrupts and outputs
+
+
+@contextlib.contextmanager
+def staged(folder: Path, names: Iterable[str] = ()) -> Iterator[Path]:
+    """`files.staged`, also where the command is interrupted or terminated: then nothing appears."""
+    with handling(), files.staged(folder, names) as stage:
+        _handle(_stopping(stage))
+        yield stage
+        _handle(signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def handling(interrupt: Any = None) -> Iterator[None]:
+    """Handlers of signals are as before afterwards; inside, an interrupt is handled so, if given."""
+    before = {number: signal.getsignal(number) for number in _ENDINGS}
+    if interrupt is not None and before[signal.SIGINT] is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _handle(handler: Any) -> None:
+    for number in _ENDINGS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and shells ask for in the background
+            signal.signal(number, handler)
+
+
+def _stopping(stage: Path | None = None) -> Callable[..., None]:
+    def stop(number: int, _: object) -> None:
+        # At once and not by an exception, which Python loses where it is raised inside a callback.
+        if stage is not None:
+            shutil.rmtree(stage, ignore_errors=True)
+        word, code = _ENDINGS[signal.Signals(number)]
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write("\r\x1b[K\x1b[?25h" if sys.stderr.isatty() else "")  # the progress line hides the cursor
+        say(f"{word}; nothing was written")
+        os._exit(code)
+
+    return stop

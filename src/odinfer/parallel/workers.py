@@ -18,8 +18,11 @@ from typing import Any, Protocol
 from odinfer.checks import whole
 from odinfer.errors import InputError
 
+_MOST_WORKERS = 64  # or four per core where that is more; each is a process of some 200 MB
 _MOST_RESTARTS = 5  # of a worker that dies without a task
 _SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+# The process that multiprocessing starts to clean up after us does so; after an interrupt it would also tell.
+_SILENT = "ignore:resource_tracker:UserWarning"
 _XLA = "--xla_cpu_multi_thread_eigen=false"
 
 
@@ -43,8 +46,8 @@ class Workers(Protocol):
 
 
 def check_workers(workers: int) -> None:
-    """Refuse a number of workers that is none."""
-    whole("workers", workers, 1)
+    """Refuse a number of workers that is none, or that would bring this machine to its knees."""
+    whole("workers", workers, 1, max(_MOST_WORKERS, 4 * (os.cpu_count() or 1)))
 
 
 def start(workers: int, cluster: str | None = None) -> Workers:
@@ -116,17 +119,18 @@ class _Lane:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        self._executor: Executor = ProcessPoolExecutor(1, get_context("spawn"), _begin_worker)
         with _inherited():
+            self._executor: Executor = ProcessPoolExecutor(1, get_context("spawn"), _begin_worker)
             self._pid = self._executor.submit(os.getpid)  # starts the process
 
 
 @contextlib.contextmanager
 def _inherited() -> Iterator[None]:
     """What a process started inside inherits: single-threaded algebra, and no interest in Ctrl-C, which is ours."""
-    before = {name: os.environ.get(name) for name in (*_SINGLE_THREADED, "XLA_FLAGS")}
+    before = {name: os.environ.get(name) for name in (*_SINGLE_THREADED, "XLA_FLAGS", "PYTHONWARNINGS")}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     _single_threaded()
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before["PYTHONWARNINGS"], _SILENT)))
     try:
         yield
     finally:
@@ -181,6 +185,7 @@ class Cluster:
         except ImportError:
             raise InputError("a cluster needs Dask: pip install 'odinfer[cluster]'") from None
         try:
+            _greet(address, patience)
             client = Client(address, timeout=patience, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -210,6 +215,28 @@ class Cluster:
     def close(self) -> None:
         self._executor.shutdown(wait=False)
         self._client.close()
+
+
+def _greet(address: str, patience: float) -> None:
+    """Exchange greetings with a scheduler: a Client would wait for ever for those of a port that stays silent."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    from distributed import Security
+    from distributed.comm import connect
+
+    async def greeted() -> None:
+        comm = await connect(address, timeout=patience, **Security().get_connection_args("client"))
+        comm.abort()
+
+    async def in_time() -> None:
+        try:
+            await asyncio.wait_for(greeted(), patience)
+        except TimeoutError:
+            raise OSError(f"no answer within {patience:g} seconds") from None
+
+    with ThreadPoolExecutor(1) as thread:  # the caller's own may run a loop already, as in a notebook
+        thread.submit(asyncio.run, in_time()).result()
 
 
 def _on_cluster(function: Callable[..., Any], *args: Any) -> Any:

@@ -17,6 +17,7 @@ from odinfer.errors import InputError, nearest
 Array = NDArray[np.float64]
 Derivatives = tuple[float, float, float]  # −log p and its first two derivatives
 
+_MOST = 1e50  # squares of squares of such numbers, and what is divided by them, are still numbers
 # How the JAX form tells families apart; the Gamma prior (shape, rate) belongs to methods that have it as their default.
 FLAT, NORMAL, LOGNORMAL, GAMMA = range(4)
 
@@ -31,7 +32,8 @@ class Term:
 
 def normal(mean: float, sd: float) -> Term:
     c = 0.5 * np.log(2 * np.pi * sd**2)
-    return Term(lambda v: (0.5 * ((v - mean) / sd) ** 2 + c, (v - mean) / sd**2, 1.0 / sd**2))
+    # z * z: Python raises at the power of a float that is too large, where a product is infinite.
+    return Term(lambda v: (0.5 * (z := (v - mean) / sd) * z + c, z / sd, 1.0 / sd**2))
 
 
 def lognormal(median: float, sd: float) -> Term:
@@ -151,6 +153,8 @@ def _term(name: str, given: Any) -> Term:
         raise InputError(f"unknown prior '{kind}' of '{name}'{nearest(str(kind), FAMILIES)}")
     if not (np.isfinite(a) and np.isfinite(b)):
         raise InputError(f"the prior of '{name}' has a parameter that is not finite")
+    if not max(abs(a), abs(b)) <= _MOST or 0 < b < 1 / _MOST:
+        raise InputError(f"the prior of '{name}' has a parameter beyond 1e50 or a standard deviation below 1e-50")
     for words, wrong in FAMILIES[kind].objections(a, b):
         if wrong:
             raise InputError(f"prior of '{name}': {words}")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import number
+from odinfer.checks import measured, number
 from odinfer.errors import InputError, nearest
 from odinfer.problem.data import Data
 from odinfer.problem.expression import slope_of
@@ -96,8 +96,7 @@ class Problem:
             if scale not in ("log", "linear"):
                 raise InputError(f"the scale of '{name}' must be 'log' or 'linear', not '{scale}'")
         for name, sd in self.sigma.items():
-            if number(f"sigma of '{name}'", sd) <= 0:
-                raise InputError(f"sigma of '{name}' must be positive, not {sd}")
+            measured(f"sigma of '{name}'", sd)
         for name in (*self.model.parameters, *self.model.states):
             low, high = self.limits(name)
             if not low < high:

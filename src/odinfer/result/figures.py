@@ -85,7 +85,7 @@ def gamma_figure(fit: Fit) -> Figure | None:
     if not states:
         return None
     values = np.array([fit.gamma[fit.state_names[k]] for k in states])
-    real = values[np.isfinite(values) & (values > 0)]
+    real = np.clip(values[np.isfinite(values) & (values > 0)], 1e-100, 1e100)  # powers of ten around it are numbers
     low, high = (real.min(), real.max()) if len(real) else (1e-6, 1.0)
     low, high = 10.0 ** np.floor(np.log10(low) - 1), 10.0 ** np.ceil(np.log10(max(high, 1.0)) + 1)
     names, rows = [short(fit.state_names[k], 24) for k in states], np.arange(len(states))[::-1]

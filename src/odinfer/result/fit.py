@@ -56,7 +56,7 @@ class Workings:
     case: Case | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit:
     """The result of a fit, without the model: everything here can be saved, loaded and plotted.
 
@@ -105,6 +105,9 @@ class Fit:
     posterior: Posterior | None = None
     problem: Problem | None = field(default=None, repr=False)
     workings: Workings = field(default=Workings(), repr=False)
+
+    def __repr__(self) -> str:
+        return self.summary()
 
     def __getstate__(self) -> dict[str, Any]:
         # A model may hold functions that cannot go to another process.

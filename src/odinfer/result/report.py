@@ -20,6 +20,7 @@ from odinfer.uncertainty.figures import profiles_figure
 from odinfer.uncertainty.results import BAND
 from odinfer.version import __version__
 
+OUTPUTS = ("fit.json", "fit.nc", "states.csv", "plot.png", "report.html")
 _FIGURES = {
     "states": figures.states_figure,
     "gradients": figures.gradients_figure,
@@ -56,7 +57,7 @@ def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Pat
     folder = Path(folder)
     make_folder(folder)
     pictures = _pictures(fit)
-    paths = [folder / name for name in ("fit.json", "fit.nc", "states.csv", "plot.png", "report.html")]
+    paths = [folder / name for name in OUTPUTS]
     store.write(fit, paths[0])
     store.write(fit, paths[1])
     with replacing(paths[2]) as temporary:

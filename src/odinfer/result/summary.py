@@ -12,8 +12,8 @@ from odinfer.errors import Status, listed
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.result.figures import MOST, shown
-from odinfer.style.text import TextTable, few, number, plain
-from odinfer.uncertainty.results import Intervals
+from odinfer.style.text import TextTable, duration, few, number, plain
+from odinfer.uncertainty.results import BAND, Intervals, sample_intervals
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,6 +24,7 @@ Truth = Mapping[str, float] | None
 
 _WIDTH = 100  # columns of text
 _ROWS = 100  # states in a table
+_MOST_INITIAL = 12  # initial values in a table
 _STAGES = {"odin": "ODIN stage", "refined": "refined stage"}
 _KINDS = {"likelihood": "likelihood", "profile": "profile likelihood", "bootstrap": "bootstrap", "sample": "posterior"}
 # What has to be said beside "95 %" about a kind, or the target of a posterior: the measurements of docs/uncertainty.md.
@@ -101,7 +102,7 @@ def summary_rich(fit: Fit, truth: Truth = None) -> RenderableType:
 
 
 def parameter_table(fit: Fit, truth: Truth = None) -> TextTable:
-    """A row per parameter: the final estimate with its interval, those of the stages, and the truth if it is given."""
+    """A row per parameter and initial value: the estimate with its interval, those of the stages, and the truth."""
     fixed = fit.details.get("fixed") or ()
     _, found = shown_intervals(fit)
     ends = ("95 % from", "to") if found else ()
@@ -111,8 +112,33 @@ def parameter_table(fit: Fit, truth: Truth = None) -> TextTable:
         pair = [number(v, 4) for v in found.get(name, (np.nan, np.nan))] if found else []
         numbers = [number(value.get(name, np.nan)) for value in (fit.theta, *values)]
         rows.append((f"{name} (fixed)" if name in fixed else name, numbers[0], *pair, *numbers[1:]))
+    rows += _initial_rows(fit, bool(ends), bool(truth))
     stages = tuple(_STAGES.get(name, name) for name in fit.stages)
     return TextTable(("parameter", "estimate", *ends, *stages, *(["true"] if truth else [])), tuple(rows))
+
+
+def _initial_rows(fit: Fit, with_ends: bool, with_truth: bool) -> list[tuple[str, ...]]:
+    """A row per state and experiment at its first observation; the intervals are the bands there."""
+    rows: list[tuple[str, ...]] = []
+    kind, _ = shown_intervals(fit)
+    for i, (label, e) in enumerate(fit.experiments.items()):
+        if not len(e.t):
+            continue
+        x, sd = (v[0] for v in e.estimate())
+        low, high = x - BAND * sd, x + BAND * sd
+        if kind == "bootstrap" and fit.bootstrapped is not None and fit.bootstrapped.t:
+            low, high = (v[0] for v in fit.bootstrapped.band(i))
+        for k in shown(fit, _MOST_INITIAL):
+            state = fit.state_names[k]
+            name = f"{state}({number(e.t[0])})" if len(fit.experiments) == 1 else f"{state}({number(e.t[0])}), {label}"
+            ends = low[k], high[k]
+            if kind == "sample" and fit.posterior is not None:
+                draws = fit.posterior.x0.get(state if len(fit.experiments) == 1 else f"{label}:{state}")
+                ends = sample_intervals({"x0": draws})["x0"] if draws is not None else ends
+            pair = [number(float(v), 4) for v in ends] if with_ends else []
+            stages = [number(float(s.x[i][0, k])) for s in fit.stages.values()]
+            rows.append((name, number(float(x[k])), *pair, *stages, *(["-"] if with_truth else [])))
+    return rows[:_MOST_INITIAL]
 
 
 def shown_intervals(fit: Fit) -> tuple[str, Intervals]:
@@ -130,7 +156,8 @@ def interval_facts(fit: Fit) -> list[str]:
     if not found:
         return []
     target = fit.posterior.target if fit.posterior is not None else "method"
-    lines = [f"Intervals: {_KINDS[kind]}, 95 %.{_COVERAGE.get(target if kind == 'sample' else kind, '')}"]
+    bands = " Those of initial values are the bands of the states." if kind in ("likelihood", "profile") else ""
+    lines = [f"Intervals: {_KINDS[kind]}, 95 %.{bands}{_COVERAGE.get(target if kind == 'sample' else kind, '')}"]
     if fit.bootstrapped is not None and (failed := fit.bootstrapped.failed):
         n = failed + len(fit.bootstrapped.draws)
         lines.append(f"{failed} of {n} refits of the bootstrap found no trajectory and are left out.")
@@ -157,7 +184,7 @@ def state_table(fit: Fit) -> TextTable:
 def stage_table(fit: Fit) -> TextTable:
     """A row per stage: what it minimised, its likelihood, its time, how it ended."""
     rows = [
-        (_STAGES.get(name, name), number(s.objective), number(s.loglik), f"{s.seconds:.2g} s", s.note)
+        (_STAGES.get(name, name), number(s.objective), number(s.loglik), duration(s.seconds), s.note)
         for name, s in fit.stages.items()
     ]
     return TextTable(("stage", "objective", "log-likelihood", "time", "how it ended"), tuple(rows))
@@ -179,6 +206,9 @@ def facts(fit: Fit) -> list[str]:
     if len(fit.state_names) > _ROWS:
         many = f"Tables show {_ROWS} and pictures {MOST} of {len(fit.state_names)} states"
         lines.append(f"{many}, those that contradict the data first; the other files and the fit itself have all.")
+    count = len(fit.state_names) * sum(len(e.t) > 0 for e in fit.experiments.values())
+    if count > _MOST_INITIAL:
+        lines.append(f"{_MOST_INITIAL} of {count} initial values are shown; states.csv has all.")
     if isinstance(test := d.get("model_test"), Mapping):
         p, draws = number(test.get("p", np.nan), 2), test.get("draws")
         lines.append(
@@ -186,7 +216,7 @@ def facts(fit: Fit) -> list[str]:
         )
     lines += interval_facts(fit)
     if "seconds" in d:
-        lines.append(f"Time taken: {d['seconds']:.2g} s; seed {fit.seed}.")
+        lines.append(f"Time taken: {duration(d['seconds'])}; seed {fit.seed}.")
     return lines
 
 

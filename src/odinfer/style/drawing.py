@@ -77,5 +77,10 @@ def label(put: Any, words: str, colour: str = "", loc: str = "center") -> None:
     put(words, fontsize=STYLE["text"], color=colour or STYLE["ink"], loc=loc, parse_math=False)
 
 
+def literal(words: str) -> str:
+    """Words for ticks and legends, which would read what is between dollars as mathematics."""
+    return words.replace("$", r"\$")
+
+
 def short(name: str, most: int = 18) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"

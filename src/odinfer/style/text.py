@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,21 @@ class TextTable:
 def number(value: float, digits: int = 5) -> str:
     """A number for people: so many digits, exponents without padding, a dash where there is none."""
     mantissa, e, exponent = f"{value + 0.0:.{digits}g}".partition("e")
-    return "-" if np.isnan(value) else mantissa + e + str(int(exponent)) if e else mantissa
+    return "-" if math.isnan(value) else mantissa + e + str(int(exponent)) if e else mantissa
+
+
+def duration(seconds: float) -> str:
+    """A time span for people: two digits or so, in seconds, minutes or hours."""
+    if not seconds >= 1:
+        return f"{number(seconds, 2)} s"
+    if seconds < 99.5:
+        return f"{seconds:.0f} s" if seconds >= 9.95 else f"{number(seconds, 2)} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def plain(text: str, most: int = 0) -> str:
-    """Without line breaks and control characters, which a terminal would obey, and cut to `most` characters."""
-    text = "".join(c if c.isprintable() else " " for c in text)
+    """On one line, cut to `most` characters, with a mark for each character that a terminal would obey."""
+    text = "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text[: most - 3] + "..." if most and len(text) > most else text
 
 

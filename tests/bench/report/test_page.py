@@ -1,13 +1,20 @@
 """The report as a whole: every item of the paper has its table and figure, and names are text, not markup."""
 
+import os
+import re
 import subprocess
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from bench.report.invented import emptied, rows
 from bench_runs import bench, command, outcomes, start, wait_for_records
+from odinfer.bench import grid as grids
 from odinfer.bench.report.page import PAGE, troubles, write
+from odinfer.bench.report.results import Results
+from odinfer.bench.store import Store
 from odinfer.errors import InputError
 
 
@@ -82,7 +89,7 @@ def test_a_grid_before_its_first_result_is_not_reported(results, tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_said_before_anything_is_drawn(results, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot make the folder"):
+    with pytest.raises(InputError, match=r"cannot write to .*choose another place"):
         write(results, tmp_path / "file" / "report")
 
 
@@ -114,3 +121,64 @@ def test_the_paper_in_small_is_produced_by_one_command_also_after_a_kill(tmp_pat
     text = (tmp_path / "report" / PAGE).read_text("utf-8")
     assert "Not run yet" not in text
     assert text.count('class="badge') >= 8
+
+
+GRID = """
+title = "mine"
+draws = 1
+[systems."x/../../../../PWNED"]
+label = "$\\\\frac$ \\u001b[31m"
+equations = "x' = -k*x"
+theta = { k = 0.7 }
+x0 = { x = 3.0 }
+times = { start = 0.0, stop = 4.0, count = 12 }
+noise = [0.05]
+[methods.gpr]
+label = "$x_{$"
+[[experiments]]
+systems = ["x/../../../../PWNED"]
+methods = ["gpr"]
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory) -> Path:
+    """A store of a grid whose names are paths, escapes of terminals and broken mathematics."""
+    folder = tmp_path_factory.mktemp("hostile")
+    (folder / "grid.toml").write_text(GRID)
+    grid = grids.read(str(folder / "grid.toml"))
+    ((_, run),) = grid.runs(grid.chosen())
+    outcome = {"status": "converged", "converged": True, "theta": {"k": 0.7}, "state_rmse": 0.1, "trmse": 0.1}
+    outcome |= {"trmse_paper": 0.1, "trmses_paper": {"x": 0.1}}
+    with Store(folder / "store", create=True) as store:
+        store.add_grid(grid.content)
+        timing = {"seconds": 1.0, "cpu": 1.0}
+        store.add([{"key": run.key, "run": asdict(run), "outcome": outcome, "timing": timing}])
+    return folder / "store"
+
+
+def test_names_that_are_paths_write_nothing_outside_the_folder_and_labels_are_no_mathematics(hostile, tmp_path):
+    out = tmp_path / "a" / "b" / "c" / "d" / "report"
+    names = write(Results.of([hostile]), out)
+    assert sorted(os.listdir(out)) == sorted(names)
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != out] == []
+    (one,) = [name for name in names if "PWNED" in name]
+    assert re.fullmatch(r"2_trmse_x_PWNED-[0-9a-f]{16}\.png", one)
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from odinfer.bench.report.page import write
+from odinfer.bench.report.results import Results
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+write(Results.of([Path(sys.argv[1])]), Path(sys.argv[2]))
+"""
+
+
+def test_a_full_disk_leaves_the_report_before_as_it_was(hostile, tmp_path):
+    (tmp_path / "index.html").write_text("old")
+    run = subprocess.run([sys.executable, "-c", FULL, hostile, tmp_path], capture_output=True, text=True)
+    assert "InputError: cannot write to" in run.stderr, run.stderr
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"index.html": "old"}

@@ -85,7 +85,12 @@ def parts(tmp_path):
     for name, seeds in (("a", (7, 5)), ("b", (6, 5))):
         with Store(tmp_path / name, create=True) as store:
             store.add_grid(grid.content)
-            store.add([{"key": runs[s].key, "run": asdict(runs[s]), **record(), "timing": {}} for s in seeds])
+            store.add(
+                [
+                    {"key": runs[s].key, "run": asdict(runs[s]), **record(), "timing": {"seconds": 1.0, "cpu": 1.0}}
+                    for s in seeds
+                ]
+            )
     return tmp_path / "a", tmp_path / "b"
 
 

@@ -91,7 +91,7 @@ def edited(**changes) -> str:
         ('{"a": 1}', "is not an odinfer fit"),
         ('{"format": 3}', "is not an odinfer fit"),
         (edited(format="odinfer-fit/2"), "newer odinfer .format odinfer-fit/2.; update"),
-        ('{"format": "odinfer-fit/1"}', "damaged odinfer fit: 'equations' is missing"),
+        ('{"format": "odinfer-fit/1"}', "damaged odinfer fit: 'seed' is missing"),
         (edited(theta=[1, 2]), "damaged"),
         (edited(theta={"a": "one"}), "damaged"),
         (edited(theta={"a": [1.0]}), "damaged"),

@@ -17,7 +17,8 @@ from odinfer.bench.report.results import Results, metric, quartiles, values
 from odinfer.bench.report.tables import chosen_parameters, states_of
 from odinfer.bench.runs import LIMIT
 from odinfer.bench.store import canonical
-from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE
+from odinfer.files import safe_name
+from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def boxes(ax: Axes, samples: Sequence[Array], labels: Sequence[str], log: bool =
         ax.vlines(i, *np.quantile(finite, (0.05, 0.95)), color=colour, lw=1)
         ax.bar(i, high - low, bottom=low, width=0.55, color=colour, alpha=0.3, edgecolor=colour, lw=1)
         ax.hlines(median, i - 0.275, i + 0.275, color=colour, lw=2)
-    ax.set_xticks(range(len(labels)), labels, rotation=35, ha="right", rotation_mode="anchor")
+    ax.set_xticks(range(len(labels)), [*map(literal, labels)], rotation=35, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(labels) - 0.4)
     if log:
         ax.set_yscale("log")
@@ -171,11 +172,11 @@ def seconds_figure(results: Results) -> Figure | None:
         ]
         theirs = [printed.get(name, {}).get(s, (math.nan,))[0] for s in settings]
         x, colour = np.arange(len(settings)) + offset, PALETTE[i % len(PALETTE)]
-        ax.plot(x, ours, "o", color=colour, ms=6, label=label)
+        ax.plot(x, ours, "o", color=colour, ms=6, label=literal(label))
         if not np.isnan(theirs).all():
-            ax.plot(x, theirs, "D", mfc="white", mec=colour, ms=6, label=f"{label}, in the paper")
+            ax.plot(x, theirs, "D", mfc="white", mec=colour, ms=6, label=literal(f"{label}, in the paper"))
     ax.set_yscale("log")
-    ax.set_xticks(range(len(settings)), settings)
+    ax.set_xticks(range(len(settings)), [*map(literal, settings)])
     ax.set_ylabel("seconds per fit", fontsize=STYLE["text"])
     figure.legend(loc="outside right upper", fontsize=STYLE["small"], frameon=False)
     return figure
@@ -235,7 +236,7 @@ def gamma_figure(results: Results) -> Figure | None:
             ax.plot(i, j.printed[0], "D", mfc="white", mec=STYLE["ink"], ms=6)
         ax.axhline(0.1, color=STYLE["faint"], lw=1, ls=(0, (4, 2)))
         ax.set_yscale("log")
-        ax.set_xticks(range(len(mine)), [f"{j.candidate} {j.state}" for j in mine], rotation=35, ha="right")
+        ax.set_xticks(range(len(mine)), [literal(f"{j.candidate} {j.state}") for j in mine], rotation=35, ha="right")
         _titled(ax, f"{group[2]}; {group[0]}")
     axes[0, 0].set_ylabel("γ (blue: equation right, red: wrong)", fontsize=STYLE["text"])
     return figure
@@ -250,7 +251,7 @@ def scaling_figure(results: Results) -> Figure | None:
     for i, fit in enumerate(fits.values()):
         colour = PALETTE[i % len(PALETTE)]
         for ax in axes[0]:
-            ax.plot(fit.K, fit.mean, "o", color=colour, ms=4.5, label=fit.method)
+            ax.plot(fit.K, fit.mean, "o", color=colour, ms=4.5, label=literal(fit.method))
             ax.fill_between(fit.K, fit.mean - fit.sd, fit.mean + fit.sd, color=colour, alpha=0.2, lw=0)
         if not math.isnan(fit.exponent):
             axes[0, 0].plot(fit.K, np.polyval(fit.line, fit.K), "--", color=colour, lw=1.2)
@@ -277,7 +278,7 @@ def every(results: Results) -> dict[str, Callable[[], Figure | None]]:
         "2_trmse": lambda: error_figure(results, "compared", "trmse_paper", "trmse_paper"),
     }
     for case in cases:
-        found[f"2_trmse_{case}"] = lambda case=case: statewise_figure(results, case)  # type: ignore[misc]
+        found[f"2_trmse_{safe_name(case)}"] = lambda case=case: statewise_figure(results, case)  # type: ignore[misc]
     for i, setting in enumerate(results.settings()):
         found[f"3_trajectories_{i + 1}"] = lambda s=setting: trajectory_figure(results, s)  # type: ignore[misc]
     return found | {

@@ -37,7 +37,7 @@ def marginals(results: Results) -> list[Marginal]:
         outcome = first["outcome"]
         names = list(outcome["quantiles"]) if wanted is None else [wanted.get(cell.case.name)]
         for name in names:
-            if name in outcome["quantiles"]:
+            if name in outcome["quantiles"] and name in outcome.get("moments", {}):
                 q, moments = np.array(outcome["quantiles"][name]), outcome["moments"][name]
                 seed, converged = first["run"]["seed"], outcome["converged"]
                 found.append(Marginal(cell.setting, cell.method.label, name, seed, q, moments, converged))

@@ -29,11 +29,14 @@ class Band(NamedTuple):
 
 def band(records: list[Record]) -> Band | None:
     """Of the trajectories that a method's estimates give; what blew up counts as far away. None without any."""
-    kept = [r["outcome"]["trajectory"] for r in records if "trajectory" in r["outcome"]]
-    if not kept:
+    drawn = [r["outcome"]["trajectory"] for r in records if "trajectory" in r["outcome"]]
+    if not drawn:
         return None
     system = system_of(canonical(records[0]["run"]["system"]))
     t = drawn_times(system)
+    kept = [d for d in drawn if all(len(d.get(s, ())) == len(t) for s in system.model.states)]
+    if not kept:
+        return None
     x = np.array([[[numeric(v) for v in draw[s]] for s in system.model.states] for draw in kept])
     x = np.where(np.isfinite(x), x, np.inf)
     # Nearest ranks: no interpolation between a number and infinity.

@@ -11,7 +11,7 @@ from odinfer.bench.report import verdicts as selection
 from odinfer.bench.report.results import Results
 from odinfer.bench.report.tables import ReportTable
 from odinfer.errors import InputError
-from odinfer.files import replacing, write_whole
+from odinfer.files import staged
 from odinfer.problem.csv_file import write_csv
 from odinfer.style.drawing import png
 from odinfer.style.html import inlined, page
@@ -98,7 +98,7 @@ ITEMS = (
 
 
 def write(results: Results, folder: Path) -> list[str]:
-    """Write the page, the tables and the figures.
+    """Write the page, the tables and the figures, all of them or none.
 
     Returns:
         The names of the files, the page first.
@@ -108,10 +108,11 @@ def write(results: Results, folder: Path) -> list[str]:
     """
     if not any(records for _, records in results.found):
         raise InputError("the store has no results of this grid and version; run it first: odinfer bench run")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder '{folder}': {error.strerror}; choose another place") from None
+    with staged(folder, [PAGE]) as stage:
+        return _written(results, stage)
+
+
+def _written(results: Results, folder: Path) -> list[str]:
     pictures = {}
     for name, draw in figures.every(results).items():
         figure = draw()
@@ -122,15 +123,14 @@ def write(results: Results, folder: Path) -> list[str]:
         made = [table(results) for table in item.tables]
         made = [t for t in made if t.rows and len(t.header) > 1]
         for table in made:
-            with replacing(folder / f"{table.name}.csv") as temporary:
-                write_csv(temporary, table.columns)
+            write_csv(folder / f"{table.name}.csv", table.columns)
             names.append(f"{table.name}.csv")
         shown = inlined({n: p for n, p in pictures.items() if n.startswith(item.figures)})
         sections.append((item, made, shown))
     for name, picture in pictures.items():
-        write_whole(folder / f"{name}.png", picture)
+        (folder / f"{name}.png").write_bytes(picture)
         names.append(f"{name}.png")
-    write_whole(folder / PAGE, _page(results, sections))
+    (folder / PAGE).write_text(_page(results, sections), "utf-8")
     return [PAGE, *names]
 
 

@@ -15,6 +15,7 @@ from odinfer.bench import grid as grids
 from odinfer.bench.cells import Cell
 from odinfer.bench.compute import numeric
 from odinfer.bench.grid import Grid
+from odinfer.bench.records import usable
 from odinfer.bench.store import Store
 
 Record = dict[str, Any]
@@ -42,13 +43,14 @@ class Results:
         else:
             grid = grids.of_content(contents[-1])
         records = {key: record for store in opened for key, record in store.records.items()}
-        found, used = [], 0
+        found, used, damaged = [], 0, 0
         for cell in grid.cells:
             keys = [cell.run(grid.first_seed + i).key for i in range(max(cell.full, cell.draws))]
             mine = [records[key] for key in keys if key in records]
             used += len(mine)
-            found.append((cell, mine))
-        return Results(grid, found, len(records) - used, sum(store.damaged for store in opened))
+            found.append((cell, [record for record in mine if usable(record)]))
+            damaged += len(mine) - len(found[-1][1])
+        return Results(grid, found, len(records) - used, damaged)
 
     def cells(self, kind: str = "inference") -> list[tuple[Cell, list[Record]]]:
         """Cells with records: of plain inference, of "candidates", or of systems in several "sizes"."""
@@ -91,6 +93,7 @@ class Results:
         ]
         stored, planned = (sum(int(row[i]) for row in rows[1:]) for i in (2, 3))
         lines += ["", f"{stored} of {planned} runs are stored."]
+        lines += [f"{self.damaged} damaged results are left out."] if self.damaged else []
         lines += [f"{self.others} more results belong to other grids or versions."] if self.others else []
         return lines
 

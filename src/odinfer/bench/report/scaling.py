@@ -40,7 +40,7 @@ def scalings(results: Results) -> dict[str, Scaling]:
         good = [t for t in good if not t.get("first")] or good
         if good:
             labels[cell.method.name] = cell.method.label
-            seconds.setdefault(cell.method.name, {})[cell.case.size] = [numeric(t["seconds"]) for t in good]
+            seconds.setdefault(cell.method.name, {})[cell.case.size] = [max(numeric(t["seconds"]), 1e-9) for t in good]
     found = {}
     for name, by_size in seconds.items():
         K = np.array(sorted(by_size), float)

@@ -127,7 +127,7 @@ def limit_table(results: Results) -> ReportTable:
 
 def _objective(record: Record) -> float:
     stages = record["outcome"].get("stages", {})
-    return numeric(stages["refined"]["objective"]) if "refined" in stages else math.inf
+    return numeric(stages["refined"].get("objective")) if "refined" in stages else math.inf
 
 
 def seconds_table(results: Results) -> ReportTable:
@@ -180,5 +180,6 @@ def chosen_parameters(results: Results) -> list[tuple[str, str, float]]:
         case = results.case(setting).case
         theta = system_of(canonical(case.spec)).theta
         for name in theta if wanted is None else wanted.get(case.name, ()):
-            found.append((setting, name, theta[name]))
+            if name in theta:
+                found.append((setting, name, theta[name]))
     return found

@@ -23,6 +23,7 @@ AGREES, PARTLY, DIFFERS = "agrees", "agrees in part", "differs"
 _RIVALS = ("agm", "fgpgm", "rkg3")
 _NEAR = 0.25  # relative distance from a printed or true value that we call close
 _GAUSSIAN = 0.5  # |skewness| and |excess kurtosis| up to here look Gaussian
+_TICK = 1e-9  # seconds that a run takes at least
 _RIGHT = 0.95  # share of right verdicts that is asked for
 
 
@@ -251,7 +252,7 @@ def _faster(results: Results) -> Finding | None:
 
 
 def _seconds_of(results: Results, setting: str, method: str) -> float:
-    found = [numeric(r["timing"]["seconds"]) for r in results.at(setting, method) if not failed(r)]
+    found = [max(numeric(r["timing"]["seconds"]), _TICK) for r in results.at(setting, method) if not failed(r)]
     return quartiles(np.array(found))[1]
 
 

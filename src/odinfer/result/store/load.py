@@ -14,6 +14,7 @@ from odinfer.result.fit import Fit
 from odinfer.result.stages import ExperimentFit, Stage, frame
 from odinfer.result.store.json_format import BY_NAME, CURVE, FORMAT, GRADIENTS, STAGE, TEXTS
 from odinfer.result.store.json_values import array, of_record, unpacked
+from odinfer.result.store.sound import sound
 from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
 
@@ -32,6 +33,8 @@ def load(path: str | Path) -> Fit:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a JSON file; give the .json file (.nc is for xarray.open_dataset)") from None
+    except ValueError as error:  # a zero character
+        raise InputError(f"cannot read {path}: {error}") from None
     try:
         content = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
@@ -43,24 +46,25 @@ def load(path: str | Path) -> Fit:
     if kind != FORMAT:
         raise InputError(f"{path} was written by a newer odinfer (format {kind[:40]}); update odinfer to read it")
     try:
-        return _fit(content)
+        return sound(_fit(content))
     except KeyError as error:
         problem = f"{error} is missing"
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         problem = str(error)
     raise InputError(f"{path} is a damaged odinfer fit: {' '.join(problem.split())[:200]}")
 
 
 def _fit(content: dict[str, Any]) -> Fit:
-    parts_of_fit: dict[str, Any] = {key: content[key] for key in ("equations", "seed", "converged")}
+    parts_of_fit: dict[str, Any] = {key: content[key] for key in ("seed", "converged")}
+    parts_of_fit["equations"] = None if content["equations"] is None else _text(content["equations"])
     parts_of_fit |= {key: _text(content[key]) for key in ("model", "method", "status")}
-    parts_of_fit |= {key: tuple(_text(text) for text in content[key]) for key in TEXTS}
+    parts_of_fit |= {key: tuple(_text(text) for text in _list(content[key])) for key in TEXTS}
     parts_of_fit |= {key: _named(content[key]) for key in (*BY_NAME, "gamma_user")}
     parts_of_fit |= {key: unpacked(content[key]) for key in ("options", "details")}
     parts_of_fit["verdicts"] = {name: _text(verdict) for name, verdict in content["verdicts"].items()}
     states = parts_of_fit["state_names"]
     experiments: dict[str, ExperimentFit] = {}
-    for e in content["experiments"]:
+    for e in _list(content["experiments"]):
         curve = Curve(**_series(e["curve"], CURVE, len(states)))
         gp = e["gradients"] and Gradients(**_series(e["gradients"], GRADIENTS, len(states)))
         data = _series(e, ("t", "y"), len(states))
@@ -68,7 +72,7 @@ def _fit(content: dict[str, Any]) -> Fit:
     stages = {}
     for name, stage in content["stages"].items():
         times = [e.t for e in experiments.values()]
-        x = tuple(array(v, len(t), len(states)) for v, t in zip(stage["x"], times, strict=True))
+        x = tuple(array(v, len(t), len(states)) for v, t in zip(_list(stage["x"]), times, strict=True))
         parts: dict[str, Any] = {key: _named(stage[key]) for key in BY_NAME}
         parts |= {key: float(array(stage[key])) for key in STAGE}
         stages[name] = Stage(**parts, x=x, note=_text(stage["note"]), states=frame(times[0], x[0], states))
@@ -94,6 +98,15 @@ def _named(values: dict[str, Any]) -> dict[str, float]:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} stands where a text is expected")
+    value.encode()  # half a character, which JSON can spell, could not be printed
+    if "\0" in value:
+        raise ValueError("a text has a zero character")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} stands where a list is expected")
     return value
 
 

@@ -1,0 +1,159 @@
+"""What a fit from a file must satisfy to be used like one that was computed: names, shapes, order of times.
+
+A file that was damaged in the middle may still be JSON of a fit; it is refused here and not where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from odinfer.checks import is_whole
+from odinfer.result.fit import Fit
+from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
+
+
+def sound(fit: Fit) -> Fit:
+    """The fit itself.
+
+    Raises:
+        ValueError: saying what is wrong.
+    """
+    _must(is_whole(fit.seed), "the seed is no whole number")
+    _must(isinstance(fit.converged, bool), "'converged' is neither true nor false")
+    _must(isinstance(fit.options, dict) and isinstance(fit.details, dict), "options and details are no tables")
+    for names in (fit.state_names, fit.parameter_names):
+        _must(len(set(names)) == len(names), "a name is there twice")
+    for values in (fit.theta, *(s.theta for s in fit.stages.values())):
+        _must(set(values) == set(fit.parameter_names), "the values of the parameters are not those of their names")
+    by_state: list[Mapping[str, Any]] = [fit.gamma, fit.gamma_user, fit.sigma, fit.verdicts]
+    by_state += [values for s in fit.stages.values() for values in (s.gamma, s.sigma)]
+    for known in by_state:
+        _must(set(known) <= set(fit.state_names), "there are values of unknown states")
+    _must(bool(fit.state_names and fit.experiments), "there are no states or no experiments")
+    for e in fit.experiments.values():
+        _must(_ordered(e.t) and _ordered(e.curve.t, strictly=True), "times do not increase")
+        _must(e.gradients is None or _ordered(e.gradients.t), "times do not increase")
+        _must(not len(e.t) or len(e.curve.t) > 0, "there are observations but no curve")
+    _check_details(fit.details)
+    if fit.samples:
+        _check_draws(fit.samples, fit.parameter_names)
+    if fit.uncertainty is not None:
+        _check_uncertainty(fit.uncertainty, fit)
+    if fit.bootstrapped is not None:
+        _check_bootstrap(fit.bootstrapped, fit)
+    if fit.posterior is not None:
+        _check_posterior(fit.posterior, fit)
+    for profile in fit.profiles.values():
+        _check_profile(profile, fit)
+    return fit
+
+
+def _must(valid: bool, words: str) -> None:
+    if not valid:
+        raise ValueError(words)
+
+
+def _ordered(t: Any, strictly: bool = False) -> bool:
+    steps = np.diff(t)
+    return bool(np.isfinite(t).all() and ((steps > 0).all() if strictly else (steps >= 0).all()))
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and not (isinstance(value, int) and abs(value) > 1e300)
+    )
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(v, str) for v in value)
+
+
+def _check_details(details: Mapping[str, Any]) -> None:
+    """Those that are put into words; the others may be anything."""
+    for name in ("seconds", "starts", "starts_agreeing"):
+        _must(_is_number(details.get(name, 0)), f"'{name}' is no number")
+    for name in ("stage_used", "version"):
+        _must(isinstance(details.get(name, ""), str), f"'{name}' is no text")
+    test = details.get("model_test", {})
+    _must(isinstance(test, dict) and _is_number(test.get("p", 0.0)), "'model_test' is damaged")
+    _must(details.get("fixed") is None or _texts(details["fixed"]), "'fixed' are no names")
+
+
+def _check_array(what: str, value: Any, *shape: int | None) -> None:
+    fits = isinstance(value, np.ndarray) and value.ndim == len(shape)
+    _must(
+        fits and all(n is None or n == m for n, m in zip(shape, value.shape, strict=True)),
+        f"'{what}' is no array of the right shape",
+    )
+
+
+def _check_names(names: Any, log: Any, known: Iterable[str]) -> None:
+    _must(_texts(names) and len({*names}) == len(names), "'names' are no names")
+    _must({*names} <= {*known}, "there are intervals of unknown parameters")
+    _must(_texts(log) and {*log} <= {*names}, "'log' are no names of parameters")
+
+
+def _check_uncertainty(u: Uncertainty, fit: Fit) -> None:
+    _check_names(u.names, u.log, fit.parameter_names)
+    F = len(u.names)
+    _check_array("covariance", u.covariance, F, F)
+    for what in ("freedom", "low", "high"):
+        _check_array(what, getattr(u, what), F)
+    _must(_is_number(u.level) and 0 < u.level < 1, "'level' is not between 0 and 1")
+    _must(_texts(u.notes), "'notes' are no texts")
+
+
+def _check_profile(p: Profile, fit: Fit) -> None:
+    _must(p.name in fit.parameter_names, "there is a profile of an unknown parameter")
+    _check_array("values", p.values, None)
+    _check_array("likelihoods", p.likelihoods, len(p.values))
+    _must(len(p.values) > 0 and _ordered(p.values), "the values of a profile do not increase")
+    _must(isinstance(p.limits, tuple | list) and len(p.limits) == 2, "'limits' are no pair")
+    for number in (p.estimate, *p.limits, p.freedom, p.count):
+        _must(_is_number(number), "a profile has something else than numbers")
+    _must(p.freedom > 0 and p.count > 0, "a profile has no degrees of freedom")
+
+
+def _check_bootstrap(b: Bootstrap, fit: Fit) -> None:
+    _check_names(b.names, b.log, fit.parameter_names)
+    _check_array("draws", b.draws, None, len(b.names))
+    _must(is_whole(b.failed), "'failed' is no whole number")
+    _check_states(b.t, b.x, fit, len(b.draws))
+
+
+def _check_posterior(p: Posterior, fit: Fit) -> None:
+    for what in ("target", "status"):
+        _must(isinstance(getattr(p, what), str), f"'{what}' of the posterior is no text")
+    _must(isinstance(p.converged, bool) and isinstance(p.details, dict), "the posterior is damaged")
+    _must(is_whole(p.divergences) and _is_number(p.seconds), "the posterior is damaged")
+    for summary in (p.r_hat, p.ess):
+        _must(isinstance(summary, dict) and all(map(_is_number, summary.values())), "the posterior is damaged")
+    _check_draws(p.theta, fit.parameter_names)
+    shape = next(iter(p.theta.values())).shape
+    for more in (p.x0, p.sigma, p.stats):
+        _must(isinstance(more, dict), "the posterior is damaged")
+        for what, draws in more.items():
+            _check_array(what, draws, *shape)
+    _check_states(p.t, p.x, fit, None)
+
+
+def _check_draws(draws: Any, known: Iterable[str]) -> None:
+    _must(isinstance(draws, dict) and len(draws) > 0 and {*draws} <= {*known}, "there are draws of unknown parameters")
+    shape = np.shape(next(iter(draws.values())))
+    _must(len(shape) == 2 and 0 not in shape, "draws are not (chain, draw)")
+    for name, values in draws.items():
+        _check_array(name, values, *shape)
+
+
+def _check_states(t: Any, x: Any, fit: Fit, count: int | None) -> None:
+    """Times and states per experiment, or none at all."""
+    _must(isinstance(t, tuple | list) and isinstance(x, tuple | list), "states of draws are damaged")
+    _must(len(t) == len(x) and len(t) in (0, len(fit.experiments)), "states of draws are damaged")
+    for times, states in zip(t, x, strict=True):
+        _check_array("t", times, None)
+        _check_array("x", states, count, len(times), len(fit.state_names))
