@@ -11,11 +11,11 @@ from odinfer.errors import InputError as InputError
 from odinfer.errors import InputWarning as InputWarning
 from odinfer.methods import METHODS, class_name
 from odinfer.methods import fit as fit
-from odinfer.problem.csv_file import read_csv as read_csv
 from odinfer.problem.data import Data as Data
 from odinfer.problem.data import Experiment as Experiment
 from odinfer.problem.model import Model as Model
 from odinfer.problem.problem import Problem as Problem
+from odinfer.problem.tables.read import read_csv as read_csv
 from odinfer.result.fit import Fit as Fit
 from odinfer.trajectory.simulate import simulate as simulate
 from odinfer.version import __version__ as __version__

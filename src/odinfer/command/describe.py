@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.problem.data import distinct_times
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -48,7 +49,10 @@ def describe(problem: Problem) -> str:
         start = f"{p.start[name]:g}" if name in p.start else "random"
         rows.append([name, _interval(p, name), p.scale.get(name, "linear"), start, words])
     parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
-    rows = [[e.name, str(len(e.t)), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"] for e in experiments]
+    rows = [
+        [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
+        for e in experiments
+    ]
     parts.append(_table(["experiment", "times", "time span", "inputs"], rows))
     return "\n\n".join(["\n".join(parts[:2]), *parts[2:]])
 
@@ -142,7 +146,7 @@ def _gaps(p: Problem) -> Iterator[str]:
     for e in p.data.experiments:
         where = f" in experiment '{e.name}'" if len(p.data.experiments) > 1 else ""
         for state, column in zip(p.model.states, e.y.T, strict=True):
-            t = e.t[np.isfinite(column)]
+            t = distinct_times(e.t[np.isfinite(column)])
             steps = np.diff(t)
             if len(steps) > 2 and steps.max() > _GAP * np.median(steps):
                 i, times = int(steps.argmax()), steps.max() / np.median(steps)
