@@ -67,8 +67,8 @@ def main() -> None:
     print("| file | MB | odinfer | pandas | s per s | outcome |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.csv"
-        for name, (write, *size) in CASES.items():
-            write(path, *size)
+        for name, (write, *shape) in CASES.items():
+            write(path, *shape)
             own, yardstick = measured("odinfer", path), measured("pandas", path)
             shown = [f"{seconds:.2f} s, {megabytes:.0f} MB" for seconds, megabytes, _ in (own, yardstick)]
             ratio = own[0] / yardstick[0]

@@ -121,6 +121,9 @@ def test_times_that_are_equal_up_to_rounding_are_one_time():
 def test_times_in_seconds_of_the_era_and_over_many_decades_stay_apart():
     assert len(make(1.7e9 + T).t) == 5
     assert len(make(10.0 ** np.array([-9, -6, -1, 5, 11])).t) == 5
+    with pytest.warns(InputWarning, match="several values"):
+        t = make(10.0 ** np.array([-3, -3, -1, 5, 6])).t
+    assert 0 < t[1] - t[0] < 0.01 * t[0] * 10
 
 
 @pytest.mark.parametrize(
@@ -200,7 +203,7 @@ REFUSED = {
     ),
     "replicates at one time only": ({"t": T * 0}, "all values are at one time, so replicates cannot be kept"),
     "replicates at times that are very close": (
-        {"t": [0, 0, 1e-12, 1, 2]},
+        {"t": [0, 0, 1e-13, 1, 2]},
         "times are very close, so replicates cannot be kept; average them",
     ),
     "times far from zero": (
@@ -329,7 +332,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 @st.composite
 def series(draw, missing=True):
     """Times (N,), none equal up to rounding, and values (N, 2) with at least 4 of each column observed."""
-    t = draw(st.lists(finite, min_size=5, max_size=12, unique_by=lambda t: f"{t:.9g}"))
+    t = draw(st.lists(finite, min_size=5, max_size=12, unique_by=lambda t: f"{t + 0.0:.9g}"))
     cells = st.one_of(finite, st.just(NAN)) if missing else finite
     y = np.array(draw(st.lists(st.tuples(cells, cells), min_size=len(t), max_size=len(t))))
     y[:4] = np.where(np.isnan(y[:4]), [[1.0, -1.0]], y[:4])

@@ -240,22 +240,26 @@ def _apart(times: np.ndarray, rows: np.ndarray, again: np.ndarray, where: str) -
     So near that it makes no difference to any solution, and what comes later need not know about replicates.
     """
     most = again.max() + 1
-    step = _step_aside(times)
-    if len(times) < 2 or step > np.diff(times).min() / (4 * most):
+    usual, least = _step_aside(times)
+    with np.errstate(over="ignore"):
+        step = min(usual, np.diff(times, append=np.inf).min() / (100 * most))
+    if len(times) < 2 or step < least:
         found = "all values are at one time" if len(times) < 2 else "times are very close"
         raise InputError(f'{where}{found}, so replicates cannot be kept; average them: replicates="mean"')
     keys, new = np.unique(rows * most + again, return_inverse=True)
     return times[keys // most] + step * (keys % most), new.reshape(rows.shape)
 
 
-def _step_aside(t: np.ndarray) -> float:
+def _step_aside(t: np.ndarray) -> tuple[float, float]:
+    """How far apart replicates are put among such times, and how far at least so that floats tell them apart."""
+    least = 4 * _ROUNDING * float(np.abs(t).max())
     with np.errstate(over="ignore"):
-        return max(_ASIDE * float(np.ptp(t)), 4 * _ROUNDING * float(np.abs(t).max()))
+        return max(_ASIDE * float(np.ptp(t)), least), least
 
 
 def distinct_times(t: np.ndarray) -> np.ndarray:
     """The times of an experiment, those of replicates once."""
-    return np.asarray(t[np.append(True, np.diff(t) > 2 * _step_aside(t))])
+    return np.asarray(t[np.append(True, np.diff(t) > 2 * _step_aside(t)[0])])
 
 
 def _observed(t: np.ndarray, y: np.ndarray) -> Series:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
 from odinfer.problem.data import Data
+from odinfer.problem.model import Model
+from odinfer.problem.problem import Problem
 from odinfer.problem.tables.csv_file import harmless, write_csv
 from odinfer.problem.tables.read import read_csv, read_table
 
@@ -310,9 +312,9 @@ def test_every_error_of_a_table_names_its_file(csv_file, options, words):
 finite = st.floats(allow_nan=False, allow_infinity=False)
 cells = finite | st.just(NAN)
 # Times that are not equal up to rounding and two columns (N, 3), with at least 4 of each column observed.
-tables = st.lists(st.tuples(finite, cells, cells), min_size=5, max_size=12, unique_by=lambda row: f"{row[0]:.9g}").map(
-    lambda rows: np.array([*np.nan_to_num(rows[:4], nan=1.0), *rows[4:]])
-)
+tables = st.lists(
+    st.tuples(finite, cells, cells), min_size=5, max_size=12, unique_by=lambda row: f"{row[0] + 0.0:.9g}"
+).map(lambda rows: np.array([*np.nan_to_num(rows[:4], nan=1.0), *rows[4:]]))
 
 
 def quietly(call, *args, **kwargs):
@@ -381,3 +383,57 @@ def test_anything_like_a_table_is_data_or_an_input_error(csv_file, header, rows,
 @given(st.text(max_size=300))
 def test_any_text_after_a_header_is_data_or_an_input_error(csv_file, text):
     reads_or_refuses(csv_file("time,A\n" + text))
+
+
+MODEL = Model.from_text("A' = -k*A")
+WHOLE = [
+    PLAIN,
+    wide([(e, *row) for e in "ab" for row in LONG], "experiment,time,observable,value"),
+    wide([(f"2020-03-{i:02}", i * i, i % 2) for i in range(1, 12)], "Date,A,ID", sep=";"),
+    wide([(0.3, 1), (0.1 + 0.2, 2), (1, -999), (2, 5), (2, 6), (3, 8)], "Days,A"),
+]
+PIECES = [
+    *(
+        ",",
+        ";",
+        "\t",
+        '"',
+        "\n",
+        "\r",
+        "#",
+        "\x85",
+        "\x1b[31m",
+        "\u2028",
+        "é",
+        "\ufeff",
+        "٣",
+        "=1+1",
+        "a" * 300,
+        "9" * 400,
+    ),
+    *("NA", "inf", "1e400", "-999", "1,5", "1_0", "0x10", "12:30", "1e308", "-1e308", "1e-300", "1e15", "-0"),
+    *("2020-01-01", "01/02/2020", "2020-01-01T00:00Z", "time", "T", "Year", "ID", "group", "observable", "value", "A"),
+]
+edits = st.lists(
+    st.tuples(st.floats(0, 1), st.sampled_from([0, 0, 1, 2, 20]), st.sampled_from(PIECES)), min_size=1, max_size=10
+)
+options = st.sampled_from(
+    [{}, {"states": ["A"]}, {"inputs": ["B"]}, {"time": "A"}, {"replicates": "mean"}, {"columns": {"A": "time"}}]
+)
+
+
+@settings(fuzz, max_examples=400)
+@given(st.sampled_from(WHOLE), edits, options, st.sampled_from(["utf-8", "latin-1"]))
+def test_a_damaged_table_is_data_or_an_input_error(csv_file, text, edits, options, encoding):
+    for at, length, piece in edits:
+        i = round(at * len(text))
+        text = text[:i] + piece + text[i + length :]
+    try:
+        data = quietly(read_csv, csv_file(text.encode(encoding, "replace")), **options)
+        outcome = repr(data)[:500]
+        if "A" in data.states:
+            Problem(MODEL, data)
+    except InputError as error:
+        outcome = str(error)
+    assert outcome.isprintable()
+    assert len(outcome) < 700
