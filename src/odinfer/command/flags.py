@@ -108,7 +108,7 @@ def _posed(
             raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
     said = {*inputs, *(name for flag, values in known.items() if flag != "sigma" for name in values)}
     said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
-    for name in sorted({*system.parameters} & data.series - said):
+    for name in sorted({*system.parameters} & data.series(system.states) - said):
         inputs.append(name)
         notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
     system = again(inputs) if inputs else system

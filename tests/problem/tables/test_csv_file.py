@@ -279,7 +279,7 @@ def test_a_file_is_read_once_and_gives_several_selections_of_data(csv_file):
     ids=["wide", "with experiments", "without time", "T beside time", "long", "long with more", "half long"],
 )
 def test_the_series_are_what_varies_over_time(csv_file, content, names):
-    assert read_table(csv_file(content)).series == names
+    assert read_table(csv_file(content)).series() == names
 
 
 def test_columns_have_a_cell_per_row_and_rows_know_their_lines(csv_file):

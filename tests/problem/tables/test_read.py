@@ -31,6 +31,16 @@ def test_the_time_can_be_chosen_and_renamed(csv_file):
     assert (both.states, both.t.tolist()) == (("a", "B"), [1, 2, 4, 8, 16])
 
 
+def test_of_two_times_one_is_renamed_chosen_or_a_state(csv_file):
+    path = csv_file(wide("Year,week,x"))
+    assert read_csv(path, columns={"Year": "time"}).states == ("week", "x")
+    assert read_csv(path, time="week").states == ("Year", "x")
+    assert read_csv(path, ["week", "x"]).t.tolist() == [0, 1, 2, 3, 4]
+    assert read_table(path).series(["week"]) == {"week", "x"}
+    with pytest.raises(InputError, match=r"data\.csv: 'Year', 'week' may each be the time"):
+        read_csv(path)
+
+
 def test_columns_and_observables_get_other_names(csv_file):
     assert read_csv(csv_file(wide("time,height [cm],w=2")), columns={"height [cm]": "h", "w=2": "w"}).states == (
         "h",

@@ -58,4 +58,4 @@ def test_a_choice_leaves_the_table_as_it_was():
     table = long_table([("1", 0, "x", 1)])
     assert table.choosing("time", {"x": "y", "time": "t"}).time == "t"
     assert table.columns["observable"] == ["x"]
-    assert (table.series, table.time) == ({"x"}, None)
+    assert (table.series(), table.time) == ({"x"}, None)

@@ -44,11 +44,16 @@ def roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = (), tim
         InputError: if several columns may be the time.
     """
     free = [name for name in columns if name not in taken and name != time]
-    observable, value = _role(free, OBSERVABLE), _role(free, VALUE)
-    long = observable is not None and value is not None
     time = time or _role(free, TIME) or _by_unit(free)
     marks = [name for name in free if name != time and not _counts_rows(name, columns[name])]
-    return Roles(time, _role(marks, EXPERIMENT), observable if long else None, value if long else None)
+    return Roles(time, _role(marks, EXPERIMENT), *long_columns(free))
+
+
+def long_columns(columns: Iterable[str]) -> tuple[str, str] | tuple[None, None]:
+    """The columns with the names and with the values of observables, if there are both."""
+    columns = list(columns)
+    observable, value = _role(columns, OBSERVABLE), _role(columns, VALUE)
+    return (observable, value) if observable and value else (None, None)
 
 
 def column(name: str, columns: Iterable[str], what: str) -> str:

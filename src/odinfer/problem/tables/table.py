@@ -13,7 +13,7 @@ from odinfer.errors import InputError, nearest
 from odinfer.problem.data import Data, Names, check_count, checked_names, experiment_of, short, warn
 from odinfer.problem.tables import dates
 from odinfer.problem.tables.cells import is_missing, is_number, numbers
-from odinfer.problem.tables.roles import Roles, column, roles
+from odinfer.problem.tables.roles import Roles, column, long_columns, roles
 
 _LARGE, _SPARSE = 10_000_000, 50  # a long table may not become so large and so many times larger when made wide
 Cells = Sequence[str]
@@ -42,18 +42,19 @@ class Table:
         names = names or {}
         with self._named():
             chosen = None if time is None else column(time, self.columns, "time")
-            table = replace(self, time=chosen, columns=dict(self.columns))
-            observable = roles(self.columns, (), chosen).observable
+            observable, _ = long_columns(self.columns)
             kinds = dict.fromkeys(self.columns[observable] if observable else ())
             for old in names:
                 if old not in kinds:
                     column(old, [*self.columns, *islice(kinds, 1000)], "columns")
-            for known in (list(self.columns), list(kinds)):
-                checked_names([names.get(name, name) for name in known if name] or "-", "column")
-            if observable:
-                table.columns[observable] = [names.get(kind, kind) for kind in self.columns[observable]]
-            renamed = {names.get(name, name): cells for name, cells in table.columns.items()}
-            return replace(table, columns=renamed, time=names.get(chosen, chosen) if chosen else None)
+            for known, what in ((self.columns, "column"), (kinds, "observable")):
+                if new := [names.get(name, name) for name in known if name]:
+                    checked_names(new, what)
+        columns = dict(self.columns)
+        if observable:
+            columns[observable] = [names.get(kind, kind) for kind in columns[observable]]
+        columns = {names.get(name, name): cells for name, cells in columns.items()}
+        return replace(self, columns=columns, time=names.get(chosen, chosen) if chosen else None)
 
     def roles(self, taken: Collection[str] = ()) -> Roles:
         """The columns with a role, of those that are not `taken` as series."""
@@ -65,10 +66,9 @@ class Table:
         role = self.roles(taken)
         return (role._replace(time=None) if self.time else role).remarks()
 
-    @property
-    def series(self) -> set[str]:
+    def series(self, taken: Collection[str] = ()) -> set[str]:
         """The names of what varies over time: columns, or the observables of a long table."""
-        role = self.roles()
+        role = self.roles(taken)
         names = set(self.columns[role.observable]) if role.observable else set(self.columns)
         return names - {role.time or "", role.experiment or ""}
 
@@ -94,10 +94,9 @@ class Table:
         for name in (*wanted, *inputs):
             if name not in series:
                 raise InputError(_no_column(name, series))
-        if states is None:  # all but text columns, which hold no number at all: a text among numbers is a mistake
-            given = set(inputs)
-            free = [(name, cells) for name, (_, cells) in series.items() if name and name not in given]
-            found = [name for name, cells in free if any(map(is_number, cells)) or all(map(is_missing, cells))]
+        if states is None:
+            given = {"", *inputs}
+            found = _numeric({name: cells for name, (_, cells) in series.items() if name not in given})
             wanted = checked_names(found, "state column")
         used = dict.fromkeys((*wanted, *inputs))
         unused = [name for name in self.columns if name not in role] if role.observable else []
@@ -108,11 +107,10 @@ class Table:
             check_count(name, int(np.count_nonzero(~np.isnan(values[name]))))
         row_of = np.arange(len(t))
         if role.observable:
-            row_of = _wide_rows(
-                group, np.unique(t, return_inverse=True)[1], _numbered(self.columns[role.observable])[1]
-            )
+            kind = _numbered(self.columns[role.observable])[1]
+            row_of = _wide_rows(group, np.unique(t, return_inverse=True)[1], kind)
         first = np.unique(row_of, return_index=True)[1]
-        if len(first) * len(used) > max(_LARGE, _SPARSE * len(t)):
+        if role.observable and len(first) * len(used) > max(_LARGE, _SPARSE * len(t)):
             raise InputError(f"{len(used)} observables at {len(first)} times are too many; name the states to read")
         filled = {name: np.full(len(first), np.nan) for name in used}
         for name in used:
@@ -210,6 +208,11 @@ def _wide_rows(group: np.ndarray, time: np.ndarray, kind: np.ndarray) -> np.ndar
     again = np.empty_like(at)
     again[order] = at - np.maximum.accumulate(np.where(new, at, 0))
     return np.unique(np.stack([group, time, again]), axis=1, return_inverse=True)[1].ravel()
+
+
+def _numeric(columns: Mapping[str, Cells]) -> list[str]:
+    """All but text columns, which hold no number at all: a text among numbers is a mistake."""
+    return [name for name, cells in columns.items() if any(map(is_number, cells)) or all(map(is_missing, cells))]
 
 
 def _no_column(name: str, columns: Collection[str]) -> str:
