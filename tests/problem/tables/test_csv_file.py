@@ -186,6 +186,7 @@ REFUSED_FILES = {
         "line 2 has no 'experiment'",
     ),
     "no observable name": ("time,observable,value\n0,,1\n", "line 2 has no 'observable'"),
+    "unprintable observable": ("time,observable,value\n0,\x1b[31m,1\n", r"observable '\\x1b\[31m' cannot be a name"),
     "time only": ("time\n0\n", "no state column"),
     "spaces between columns": ("time A\n0 1\n", "no time column.*'time A'"),
     "enormous cell": ("time,A\n0," + "9" * 200_000, "'9{39}…' is not a finite number"),

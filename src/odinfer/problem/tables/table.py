@@ -44,12 +44,12 @@ class Table:
             chosen = None if time is None else column(time, self.columns, "time")
             observable, _ = long_columns(self.columns)
             kinds = dict.fromkeys(self.columns[observable] if observable else ())
-            for old in names:
-                if old not in kinds:
-                    column(old, [*self.columns, *islice(kinds, 1000)], "columns")
             for known, what in ((self.columns, "column"), (kinds, "observable")):
                 if new := [names.get(name, name) for name in known if name]:
                     checked_names(new, what)
+            for old in names:
+                if old not in kinds:
+                    column(old, [*self.columns, *islice(kinds, 1000)], "columns")
         columns = dict(self.columns)
         if observable:
             columns[observable] = [names.get(kind, kind) for kind in columns[observable]]
