@@ -13,7 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import odinfer as od
-from odinfer.result.verdicts import CONSISTENT
+from odinfer.judgement.verdicts import CONTRADICTS
 
 SYSTEMS = {"lotka_volterra": 0.1, "fitzhugh_nagumo": 0.2}  # and the standard deviation of the noise
 
@@ -41,7 +41,7 @@ def main() -> None:
                 seconds = time.process_time() - start
                 ends = fit.interval() if fit.uncertainty else {}
                 inside = np.mean([low <= truth[p] <= high for p, (low, high) in ends.items()]) if ends else np.nan
-                accused = any(verdict != CONSISTENT for verdict in fit.verdicts.values())
+                accused = any(verdict == CONTRADICTS for verdict in fit.verdicts.values())
                 rows.append((float(np.mean(list(fit.sigma.values()))), float(inside), accused, seconds))
         for policy, rows in found.items():
             noise, covered, accused, seconds = np.array(rows, float).T

@@ -12,9 +12,9 @@ import warnings
 import numpy as np
 
 import odinfer as od
+from odinfer.judgement.equation_test import judge
+from odinfer.judgement.model_test import judge_model
 from odinfer.problem.model import Model
-from odinfer.selection.equation_test import judge
-from odinfer.selection.model_test import judge_model
 from odinfer.systems import SYSTEMS, System
 
 PREY, PREDATOR = "prey' = a*prey - b*prey*predator", "predator' = -c*predator + d*prey*predator"

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
+from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.result.fit import Fit
 from odinfer.result.stages import ExperimentFit, Stage, frame
-from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
 

@@ -90,7 +90,7 @@ BAD_MODELS = {
     "300 brackets": ("x' = " + "(" * 300 + "x" + ")" * 300, ["line 1"]),
     "division by zero": ("x' = x*1/0", ["line 1"]),
     "reserved state": ("t' = 1", ["'t'", "reserved"]),
-    "reserved word": ("class' = 1", ["'class'", "reserved"]),
+    "reserved word": ("exp' = 1", ["'exp'", "reserved"]),
     "unknown function": ("x' = sine(x)", ["sine", "did you mean"]),
     "two equations": ("x' = -x\nx' = -2*x", ["line 2", "'x'"]),
     "declaration without a use": ("prey' = -a*prey\nstart b = 1", ["line 2", "'b'"]),

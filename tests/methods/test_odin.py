@@ -11,8 +11,8 @@ import pytest
 
 import odinfer as od
 from odinfer.errors import Status
+from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.methods.odin import CONTRADICTS_ABOVE, _misses
-from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.smoothing.kernels import KERNELS
 
 ODIN = od.Odin(refine=False)

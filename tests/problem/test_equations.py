@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import random
 import subprocess
 import sys
 import warnings
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
+from odinfer.problem.differentiate import MOST_SINGLE, TextField
 from odinfer.problem.equations import Equations, parse
 
 LV = """
@@ -67,6 +69,32 @@ def test_parameters_come_in_order_of_first_appearance_with_definitions_written_o
 def test_definitions_may_come_after_use():
     equations = parse("x' = 2*p; p = q + 1; q = b^2")
     assert float(equations.field(0.0, [0.0], [3.0], [])[0]) == 20.0
+
+
+@pytest.mark.parametrize(
+    "left", ["x''", 'x"', "x\u2033", "x\u2032\u2032", "x \u2019\u2019", "d2x/dt2", "d^2x/dt^2", "d\u00b2x/dt\u00b2"]
+)
+def test_a_second_order_equation_is_two_states(left):
+    equations = parse(f"y' = x'*a; {left} = -k*x - c*x' + y")
+    assert equations.states == ("y", "x", "x_dot")
+    assert equations.parameters == ("a", "k", "c")
+    derivative = equations.field(0.0, [1.0, 3.0, 5.0], [2.0, 0.5, 0.25], [])
+    np.testing.assert_allclose(derivative, [10.0, 5.0, -1.5 - 1.25 + 1.0], rtol=1e-6)
+    assert parse(f"{left} = x*x\u2032; x_dot > 0; x < 2").bounds == {"x_dot": (0, math.inf), "x": (-math.inf, 2)}
+
+
+def test_e_to_a_power_warns_that_e_is_a_parameter_unless_it_is_meant():
+    for text in ("x' = e^(-x)", "x' = a*p\np = 1 - e**x", "x' = 2*e\u00b2"):
+        with pytest.warns(InputWarning, match=r"line [12]: 'e' is taken as a parameter; .* write exp\(...\)"):
+            assert "e" in parse(text).parameters
+    for text in (
+        "x' = e*x^2",
+        "x' = e^x; e > 0",
+        "x' = e^x; fixed e = 2.718",
+        "x' = e^x; e = 1 + x",
+        "x' = x^e; input e",
+    ):
+        parse(text)
 
 
 def test_names_are_case_sensitive_and_may_be_unicode():
@@ -171,7 +199,12 @@ BAD = [
     ("p = 1\np = 2\nx' = p", "line 2: 'p' already has 'definition' on line 1"),
     ("x' = u; u = 1; input u", "'u' already has 'definition'"),
     (BASE + "input x", "'x' already has 'equation'"),
-    ("x'' = 3", "not a name"),
+    ("x''' = 3", "not a name"),
+    ("2x'' = 3", "'2x' is not a name"),
+    ("x'' = -x; x_dot' = 1", "'x_dot' already has 'equation'"),
+    ("x' = -y'; y' = x", "a prime only marks its left side"),
+    ("x' = -k*x\nx(0) = 5", "line 2: 'x(0) = 5' gives an initial value"),
+    ("x'' = -k*x\nx'(0) = 5", "remove it (to simulate, give --x0)"),
     ("2x' = 3", "'2x' is not a name"),
     (BASE + "hello", "line 2: cannot read 'hello'"),
     (BASE + "import os", "cannot read 'import os'"),
@@ -232,7 +265,7 @@ def test_bad_text_gives_one_line_that_names_line_and_piece(text, expected):
     assert message(text).startswith("line ")
 
 
-RESERVED = ["t", "pi", "dt", "exp", "where", "input", "fixed", "start", "linear", "if", "None"]
+RESERVED = ["t", "pi", "dt", "exp", "where", "input", "fixed", "start", "linear", "ln", "None", "and"]
 
 
 @pytest.mark.parametrize("name", RESERVED)
@@ -302,4 +335,88 @@ def test_damaged_text_gives_equations_or_an_input_error(edits):
     text = VALID
     for place, length, piece in edits:
         text = text[:place] + piece + text[place + length :]
+    equations_or_input_error(text)
+
+
+# ---- cost
+
+WORDS = ["x", "y", "k", "a1", "b2", "t", "u", "d0", "d0", "d0", "2", "0.5", "1e3", "pi", "lambda", "e"]
+FORMS = [
+    "{} + {}",
+    "{}*{}",
+    "({} - {})/{}",
+    "{}^{}",
+    "-{}",
+    "exp({})",
+    "sqrt({})",
+    "hill({}, {}, {})",
+    "min({}, {}, {})",
+]
+FORMS += [
+    "where({} > {}, {}, {})",
+    "piecewise({}, {} < {} <= {}, {}, {} == {} or not {} > {}, {})",
+    "({})",
+    "{}\u00b7{}\u00b2",
+]
+LINES = ["y' = {}", "dz/dt = {}", "d0 = x + 1", "d1 = {}", "d2 = where(x > 0, d1, {} + d1)", "w'' = {} - w'", "# {}"]
+LINES += ["x' = {}", "log k", "input u", "0 < a1 < 3", "start b2 = 1/2", "y = {}", "b2 ~ normal(2, 3)", "{}"]
+
+
+def expression(rng: random.Random, size: int) -> str:
+    if size <= 1:
+        return rng.choice(WORDS)
+    form = rng.choice(FORMS)
+    parts = form.count("{}")
+    return form.format(*(expression(rng, size // parts) for _ in range(parts)))
+
+
+def statements(seed: int, size: int) -> str:
+    """Statements of some kilobytes at most, in which a few characters may be damaged."""
+    rng = random.Random(seed)
+    found = ["x' = k*a1*b2*u*x"]
+    for line in rng.sample(LINES, rng.randint(1, 6)):
+        room = 10_000 - len("\n".join(found))
+        text = line.format(*(expression(rng, rng.randint(1, size)) for _ in range(line.count("{}"))))
+        found += [text] * (len(text) < room)
+    text = "\n".join(found)
+    for _ in range(rng.choice([0, 0, 0, 0, 1])):
+        place = rng.randint(0, len(text))
+        text = (
+            text[:place]
+            + rng.choice(["(", ")", "'", "*", "\u0661", " ", "if ", ",", "\0", "=", "<"])
+            + text[place + 1 :]
+        )
+    return text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([3, 10, 50, 300, 1000]))
+def test_the_cost_of_a_text_is_bounded_by_its_length(seed, size):
+    text = statements(seed, size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        try:
+            equations = parse(text)
+        except InputError:
+            return
+    assert len(equations.code) <= 2 * len(text)
+    field = TextField(equations.code, equations.outputs, (equations.states, equations.parameters, equations.inputs))
+    assert field.cost <= 12 * (len(equations.code) + MOST_SINGLE)
+    at = [np.ones((1, len(names))) for names in field.names]
+    assert field.linearise(np.zeros(1), *at)[0].shape == (1, len(equations.states))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x' = " + "(" * 90 + "x" + ")" * 90,
+        "a" * 9000 + "' = 1",
+        "x' = 1" + " " * 9000 + "+ 2x",
+        "x" + " " * 9000 + "y'' = 1",
+        "x(" + " " * 9000 + "= 1",
+        "x' = " + "1" * 4000 + "x",
+        "x' = " + "a" * 9000 + "'",
+    ],
+)
+def test_long_runs_of_one_character_are_read_or_refused(text):
     equations_or_input_error(text)

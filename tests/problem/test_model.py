@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
+from odinfer.problem.differentiate import TextField
 from odinfer.problem.field import TracedField
 from odinfer.problem.model import Model, read_text
 
@@ -151,7 +152,6 @@ def test_other_mistakes_in_a_field_are_input_errors_too(field, decay_data):
         ([], ["k"], "at least one state"),
         ("x", ["k"], "list of names"),
         (["t"], ["k"], "reserved"),
-        (["x"], ["lambda"], "reserved"),
         (["x"], [""], "must be text"),
         ([3], ["k"], "must be text"),
     ],
@@ -199,7 +199,7 @@ def test_a_model_survives_pickling_and_leaves_behind_what_was_compiled(lv):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_derivatives_are_given_or_traced(lv):
+def test_derivatives_are_given_or_the_models_own_or_traced(lv):
     class Doubled:
         def linearise(self, *point):
             return tuple(2.0 * a for a in lv.model.linearise(*point))
@@ -211,7 +211,18 @@ def test_derivatives_are_given_or_traced(lv):
     here = np.zeros(1), np.ones((1, 2)), np.array([2.0, 1.0, 4.0, 1.0]), NOTHING
     np.testing.assert_array_equal(given.evaluate(*here), 2.0 * lv.model.evaluate(*here))
     np.testing.assert_array_equal(given.linearise(*here)[1], 2.0 * lv.model.linearise(*here)[1])
-    assert isinstance(lv.model.derivatives, TracedField)
+    assert isinstance(lv.model.derivatives, TextField)
+    assert isinstance(Model(hand_written, ["x", "y"], [*"abcd"]).derivatives, TracedField)
+
+
+def test_words_of_python_are_names_like_others():
+    model = Model.from_text("lambda' = -class*lambda + if/in; class > 0; start in = 2", name="poisson")
+    assert (model.states, model.parameters) == (("lambda",), ("class", "if", "in"))
+    assert (model.bounds, model.start) == ({"class": (0.0, np.inf)}, {"in": 2.0})
+    np.testing.assert_array_equal(
+        model.evaluate(np.zeros(1), np.full((1, 1), 3.0), np.array([2.0, 1, 4]), NOTHING), -5.75
+    )
+    assert Model(lambda t, x, p: -p[0] * x[0], ["x"], ["lambda"]).parameters == ("lambda",)
 
 
 def test_what_the_author_says_about_parameters_stays_with_the_model():

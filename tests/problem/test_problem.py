@@ -241,3 +241,12 @@ def test_corners_of_inputs_are_where_they_bend_and_not_where_they_were_sampled()
     pulse = (np.array([0.0, 4.0, 4.1, 4.2, 4.3, 9.0, 10.0]), np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
     data = od.Data(t, np.cos(t), states=["x"], inputs={"u": pulse, "v": (fine, np.sin(fine))})
     np.testing.assert_array_equal(Problem(model, data).corners(0), [4.0, 4.1, 4.2, 4.3])
+
+
+def test_the_slope_of_a_second_order_equation_must_be_observed_and_that_is_said():
+    model = od.Model.from_text("x'' = -k*x - c*x'")
+    t = np.linspace(0, 3, 9)
+    y = np.stack([np.cos(t), -np.sin(t)], -1)
+    assert od.Problem(model, od.Data(t, y, states=["x", "x_dot"])).free == ("k", "c")
+    with pytest.raises(od.InputError, match=r"'x_dot', the slope of 'x', is not observed .* not supported yet"):
+        od.Problem(model, od.Data(t, y[:, :1], states=["x"]))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
+from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.result.assemble import assemble, named, residual_squares, stage
-from odinfer.result.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.units import Units
 

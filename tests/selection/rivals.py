@@ -8,10 +8,10 @@ import numpy as np
 
 import odinfer as od
 from fits import make_fit
+from odinfer.judgement.equation_test import Judgement
+from odinfer.judgement.model_test import ModelTest
 from odinfer.selection.compare import Candidate, Comparison
-from odinfer.selection.equation_test import Judgement
 from odinfer.selection.missing_terms import Hint
-from odinfer.selection.model_test import ModelTest
 
 PREY, PREDATOR = "prey' = a*prey - b*prey*predator", "predator' = -c*predator + d*prey*predator"
 RIGHT = od.Model.from_text(f"{PREY}\n{PREDATOR}", name="right")

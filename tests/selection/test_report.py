@@ -7,7 +7,7 @@ import pytest
 
 import odinfer as od
 from fits import EVIL, strict_json
-from odinfer.selection.equation_test import Judgement
+from odinfer.judgement.equation_test import Judgement
 from odinfer.selection.report import dumps, evidence, failures, headline, html, sentence, write_outputs
 from selection.rivals import compared, made
 

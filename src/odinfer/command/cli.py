@@ -104,6 +104,7 @@ def fit(
     uncertainty: Annotated[
         str | None, _option("--uncertainty", "KIND", "More than the default: profile, bootstrap or sample.", HOW)
     ] = None,
+    test: Annotated[bool, _option("--test", "", "Test the model as a whole, by simulation.", HOW)] = False,
     seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
     out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit if not given.", OUT)] = None,
     truth: Annotated[str | None, _option("--truth", "a=2,b=1|FILE", "True values to compare with.", OUT)] = None,
@@ -124,6 +125,10 @@ def fit(
                 result = _fitted(problem, how, seed, tell)
                 if uncertainty is not None:
                     result = _with_uncertainty(result, uncertainty, seed, tell, notes)
+                if test and result.uncertainty is None:
+                    notes.append("no trajectory follows the data, so the model as a whole was not tested")
+                elif test and "model_test" not in result.details:
+                    result = result.including(result.test(progress=tell))
             from odinfer.result import report, summary
 
             names = [path.name for path in report.write_outputs(result, stage, true)]

@@ -28,13 +28,19 @@ _MOST_STATES = 30  # beyond, Jacobians at so many points are large; every scale 
 _MOST = 15.0  # decades
 
 
-def natural_scales(problem: Problem) -> Array:
-    """Sizes (P,) of the parameters if states, inputs and times have the sizes they have in the data."""
+def natural_scales(problem: Problem, share: float = 1.0) -> Array:
+    """Sizes (P,) of the parameters if states, inputs and times have the sizes they have in the data.
+
+    Args:
+        share: of the typical time, the time in which things happen.
+    """
     model, experiments = problem.model, problem.data.experiments
     series = [np.concatenate([e.y[:, k] for e in experiments]) for k in range(len(model.states))]
     series += [np.concatenate([e.u[name][1] for e in experiments]) for name in model.inputs]
     series += [np.concatenate([e.t - e.t[0] for e in experiments])]
-    decades = exponents(model) @ np.log10([_size(values) for values in series])
+    sizes = np.array([_size(values) for values in series])
+    sizes[-1] *= share
+    decades = exponents(model) @ np.log10(sizes)
     return np.asarray(10.0 ** np.clip(decades, -_MOST, _MOST))
 
 

@@ -14,6 +14,8 @@ from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+_WIDTHS = (0.5, 1.0, 2.0, 3.0)  # decades to both sides, in turn
+
 
 def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     """Random φ (count, F): |N(0, 1)| as in the paper, later ones over several magnitudes and both signs.
@@ -45,6 +47,27 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     full = np.zeros((count, len(problem.model.parameters)))
     full[:, problem.free_index] = theta
     return np.clip(problem.phi(full), *problem.phi_bounds)
+
+
+def anywhere(problem: Problem, count: int, rng: np.random.Generator) -> Array:
+    """Random φ (count, F) over many magnitudes, for things that happen in any time between two observations and all.
+
+    The first half keeps to positive parameters, where the limits allow; every start has a width of its own, since few
+    parameters may be far from where they are expected, but not many.
+    """
+    t = [e.t - e.t[0] for e in problem.data.experiments]
+    longest = max(times[-1] for times in t)
+    shortest = min(np.diff(times).min() for times in t if len(times) > 1)
+    low, high = np.reshape([problem.limits(p) for p in problem.model.parameters], (-1, 2)).T
+    found = []
+    for i in range(count):
+        share = 10.0 ** rng.uniform(np.log10(shortest / longest), 0.0)
+        width = _WIDTHS[i % len(_WIDTHS)]
+        theta = natural_scales(problem, share) * 10.0 ** rng.uniform(-width, width, len(low))
+        signs = rng.choice([-1.0, 1.0], len(low)) if i >= count // 2 else np.ones(len(low))
+        theta *= np.where(low >= 0, 1.0, np.where(high <= 0, -1.0, signs))
+        found.append(np.clip(theta, low, high))
+    return np.clip(problem.phi(np.stack(found)), *problem.phi_bounds)
 
 
 def _early(count: int) -> NDArray[np.bool_]:

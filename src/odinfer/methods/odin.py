@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import Status
+from odinfer.judgement.equation_test import FALSE_ALARMS
+from odinfer.judgement.model_test import DRAWS
+from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
 from odinfer.matching import starts
 from odinfer.matching.dense import Dense
 from odinfer.matching.engine import MOST_UNKNOWNS, Engine
@@ -20,15 +23,16 @@ from odinfer.matching.search import Minima, Search
 from odinfer.matching.sparse.engine import Sparse
 from odinfer.methods import preset
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
-from odinfer.result.assemble import assemble, named, residual_squares, stage
+from odinfer.progress import Progress, part_of, silent
+from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit, Workings
-from odinfer.result.verdicts import CONTRADICTS, NOT_JUDGED
 from odinfer.smoothing.grids import finer_grid
 from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.collocation import CollocationPath
 from odinfer.trajectory.continuation import follow
+from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.refine import Refined, explore, paths_through, refine, with_slopes
+from odinfer.trajectory.shooting import grown
 from odinfer.trajectory.simulate import simulate
 from odinfer.uncertainty.maximum import Maximum, Reached
 
@@ -36,12 +40,19 @@ Array = NDArray[np.float64]
 
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
-# A trajectory misses the data if its residuals are this many times the noise in variance, and run in smooth
-# stretches (Durbin–Watson statistic; 2 for white residuals) rather than scatter.
-_MISFIT, _SMOOTH = 4.0, 0.8
+# A trajectory that leaves more than this share of some state's variance is no estimate of the states.
+_UNEXPLAINED = 0.5
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum, and probably is one
-# if they do by more than that. Then so many random θ are tried, too.
-_CONVINCING, _POOR, _TRIES = 1.15, 2.0, 5
+# if they do by more than that, or fall short of it by so much. Then so many random θ are tried, too.
+_CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
+# Growing horizons: starts, steps of integration for each and for all, the noise at least in scales of the states, and
+# the difference up to which two starts lead to one optimum.
+_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _LEAST_NOISE, _SAME = 20, 5000, 30_000, 1e-3, 0.05
+
+
+_WRONG = (
+    "intervals say how well the data determine the parameters of this model, which is wrong: the data contradict it"
+)
 
 
 @dataclass(frozen=True)
@@ -119,8 +130,15 @@ class Odin:
         }  # fmt: skip
         return Odin(**common | preset(system, presets) | changes)
 
-    def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
-        """Infer θ, states, γ and noise; see `odinfer.fit`."""
+    def fit(
+        self, problem: Problem, seed: int = 0, progress: Progress | None = None, level: float = FALSE_ALARMS,
+        draws: int = DRAWS, whole: bool = False,
+    ) -> Fit:  # fmt: skip
+        """Infer θ, states, γ and noise, and judge the equations; see `odinfer.fit`.
+
+        Args:
+            level, draws, whole: of the judgement; see `odinfer.judgement.verdicts.judged`.
+        """
         say = progress or silent
         say("checking the equations", 0.0)
         problem.check_field()
@@ -132,8 +150,14 @@ class Odin:
         clock = time.perf_counter()
         reached = self.follow(minima, seed) if self.refine and minima.solutions else None
         seconds = (odin_seconds, time.perf_counter() - clock)
+
+        def judge(maximum: Maximum | None) -> Case:
+            tell = part_of(progress, 0.7, 1.0)
+            return judged(problem, self.search, minima, maximum, seed, level, draws, tell, whole)
+
+        fit = _assembled(self, problem, seed, minima, reached, seconds, judge)
         say("done", 1.0)
-        return _assembled(self, problem, seed, minima, reached, seconds)
+        return fit
 
     def solve(self, problem: Problem, seed: int = 0) -> Minima:
         """The ODIN stage: the risk, its different minima (best first), and how many starts led to the best."""
@@ -158,21 +182,33 @@ class Odin:
         engine, problem = minima.engine, minima.engine.problem
         scatter = noise_sd(engine.units, engine.hypers)
         best = _best_from(engine, minima.solutions)
-        if not _close(best, _CONVINCING * scatter) and 2 * engine.mean.size <= MOST_UNKNOWNS:
+        if not _close(best, scatter, _CONVINCING) and 2 * engine.mean.size <= MOST_UNKNOWNS:
             # On a finer grid with less weight on the smoother ODIN is less biased, though slower.
             finer = replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(problem, seed)
             other = _best_from(finer.engine, finer.solutions) if isinstance(finer.engine, Dense) else None
             best = _better(best, other)
-        if not _close(best, _POOR * scatter):
+        if not _close(best, scatter, _POOR):
             # Slopes can be matched best by parameters beyond infinity, whose trajectories lead nowhere.
             drawn = starts.draw(problem, 2 * _TRIES, np.random.default_rng([seed, 1]))[:_TRIES]
             best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
+        if not _close(best, scatter, _POOR) or not _credible(best, scatter, engine.units.scale):
+            best = _better(best, _shot(engine, minima.solutions, scatter, seed))
         return None if best is None else Maximum.of(problem, engine.units.scale, best)
 
 
-def _close(found: Refined | None, scatter: Array) -> bool:
-    """Whether a trajectory leaves no more than this (K,)."""
-    return found is not None and bool((found.sigma <= scatter).all())
+def _close(found: Refined | None, scatter: Array, most: float) -> bool:
+    """Whether a trajectory leaves no more than so many times what the smoother takes for noise (K,)."""
+    return found is not None and bool((found.sigma <= most * scatter).all())
+
+
+def _credible(found: Refined | None, scatter: Array, scale: Array) -> bool:
+    """Whether what the smoother takes for noise (K,) is a measure: a trajectory that leaves much less says it is not.
+
+    Unless it leaves next to nothing, in units of the states' scales (K,).
+    """
+    if found is None:
+        return False
+    return bool(((found.sigma >= _LESS * scatter) | (found.sigma <= _LEAST_NOISE * scale)).all())
 
 
 def _better(*found: Refined | None) -> Refined | None:
@@ -195,6 +231,29 @@ def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Arr
     return None if best is None else explore(problem, scale, best)
 
 
+def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int) -> Refined | None:
+    """The best trajectory by growing horizons, from ODIN's minima and from random θ; ends with the first that is close.
+
+    For what no smoother follows between the observations: fast and slow changes in one system, bursts, jumps.
+    """
+    problem, scale = engine.problem, engine.units.scale
+    mean, left, best = engine.units.user(engine.mean), _SHOTS_STEPS, None
+    x0 = []
+    for e, b in zip(problem.data.experiments, engine.blocks, strict=True):
+        x0.append(np.where(np.isfinite(e.y[0]), e.y[0], mean[b.rows][0]))
+    sigma = np.maximum(scatter, _LEAST_NOISE * scale)
+    drawn = starts.anywhere(problem, _SHOTS, np.random.default_rng([seed, 2]))
+    for phi in (*(s.phi for s in solutions), *drawn):
+        budget = Budget(min(_SHOT_STEPS, left))
+        found = grown(problem, scale, sigma, x0, phi, budget)
+        left -= _SHOT_STEPS - max(budget.steps, 0)
+        agree = found is not None and best is not None and abs(found.objective - best.objective) < _SAME
+        best = _better(best, found)
+        if agree or left <= 0 or (_close(best, scatter, _CONVINCING) and _credible(best, scatter, scale)):
+            break
+    return best
+
+
 def _simulated(problem: Problem, phi: Array, initial: Sequence[Array]) -> tuple[CollocationPath, ...] | None:
     """Paths by forward integration, for where the estimated states are too far from any solution to start from."""
     theta, states = problem.theta(phi), []
@@ -208,8 +267,9 @@ def _simulated(problem: Problem, phi: Array, initial: Sequence[Array]) -> tuple[
 
 
 def _assembled(
-    method: Odin, problem: Problem, seed: int, minima: Minima, reached: Reached | None, seconds: tuple[float, float]
-) -> Fit:
+    method: Odin, problem: Problem, seed: int, minima: Minima, reached: Reached | None, seconds: tuple[float, float],
+    judge: Callable[[Maximum | None], Case],
+) -> Fit:  # fmt: skip
     """Both stages as plain data, which of them to believe, and the verdicts."""
     engine, solutions, names = minima.engine, minima.solutions, problem.model.states
     s = solutions[0] if solutions else _smoothed_only(engine)
@@ -230,19 +290,20 @@ def _assembled(
             problem, problem.theta(reached.phi), trajectories, reached.left,
             gamma=gamma, objective=reached.objective, loglik=reached.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
-        scatter = np.maximum(sigma**2, residual_squares(problem, stages["odin"].x) / problem.count)
-        if not _misses(problem, stages["refined"].x, reached.sigma**2 / scatter):
+        if not _misses(problem, reached.sigma, sigma):
             used, curves, status, known = "refined", trajectories, end, reached.intervals()
     if method.refine and used == "odin" and status.converged:
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
-    # A trajectory of the model that leaves only white noise acquits every equation, whatever the smoother thinks.
-    learned = method.gamma == "learn" and used == "odin"
-    verdicts = {k: CONTRADICTS for k, v in gamma.items() if learned and v > CONTRADICTS_ABOVE}
-    if not solutions:
+    case = None
+    if not solutions or (isinstance(engine, Sparse) and used == "odin"):
         verdicts = dict.fromkeys(names, NOT_JUDGED)
-    elif status is Status.NOT_FOLLOWED:
-        # That no trajectory was found says something about the search, not about the equations.
-        verdicts = dict.fromkeys(verdicts, NOT_JUDGED)
+    elif not method.refine or isinstance(engine, Sparse):
+        # The paper's reading of γ, for which no rate of false alarms is known; or what only a trajectory can acquit.
+        wrong = method.gamma == "learn" and used == "odin"
+        verdicts = {k: CONTRADICTS for k, v in gamma.items() if wrong and v > CONTRADICTS_ABOVE}
+    else:
+        case = judge(reached if used == "refined" and isinstance(reached, Maximum) else None)
+        verdicts = case.verdicts(names)
     return assemble(
         problem,
         method,
@@ -255,35 +316,30 @@ def _assembled(
         units=engine.units,
         gradients=engine.gradients(s) if solutions else None,
         verdicts=verdicts,
-        warnings=engine.notes,
+        warnings=(*engine.notes, *([_WRONG] if known is not None and CONTRADICTS in verdicts.values() else [])),
         uncertainty=known,
-        workings=_kept(method, minima, reached),
+        workings=_kept(method, minima, reached, case),
         details={
             "starts": method.starts,
             "starts_agreeing": minima.agreeing,
             "iterations": s.iterations,
             **facts(problem, engine.hypers),
+            **(case.numbers() if case else {}),
         },
     )
 
 
-def _misses(problem: Problem, x: Sequence[Array], ratio: Array) -> bool:
-    """Whether a trajectory clearly leaves the data of some state, its residuals' variance being `ratio` times noise."""
-    steps, total = np.zeros(len(ratio)), np.zeros(len(ratio))
-    for e, xe in zip(problem.data.experiments, x, strict=True):
-        for k, r in enumerate((e.y - xe).T):
-            r = r[np.isfinite(r)]
-            steps[k] += (np.diff(r) ** 2).sum()
-            total[k] += (r**2).sum()
-    durbin_watson = steps / np.maximum(total, 1e-300)
-    return bool(((ratio > _MISFIT) & (durbin_watson < _SMOOTH)).any())
+def _misses(problem: Problem, left: Array, noise: Array) -> bool:
+    """Whether a trajectory misses most of what some state does: what it leaves (K,), beyond the noise (K,)."""
+    y = np.concatenate([e.y for e in problem.data.experiments])
+    return bool((left**2 - noise**2 > _UNEXPLAINED * np.nanvar(y, 0)).any())
 
 
-def _kept(method: Odin, minima: Minima, reached: Reached | None) -> Workings:
+def _kept(method: Odin, minima: Minima, reached: Reached | None, case: Case | None) -> Workings:
     """What later steps can use, without the large operators of many states."""
     if not isinstance(minima.engine, Dense):
         return Workings()
-    return Workings(method.search, minima, reached if isinstance(reached, Maximum) else None)
+    return Workings(method.search, minima, reached if isinstance(reached, Maximum) else None, case)
 
 
 def _smoothed_only(engine: Engine) -> Solution:

@@ -130,6 +130,12 @@ class Data:
         kept = [replace(e, t=e.t[r], y=e.y[r]) for e, r in zip(self.experiments, rows, strict=True)]
         return object.__new__(Data)._set(self.states, checked_experiments(self.states, kept))
 
+    def first(self, share: float) -> "Data":
+        """The first rows of each experiment, at least two of them where there are so many."""
+        rows = [max(2, math.ceil(share * len(e.t))) for e in self.experiments]
+        kept = [replace(e, t=e.t[:n], y=e.y[:n]) for e, n in zip(self.experiments, rows, strict=True)]
+        return object.__new__(Data)._set(self.states, kept)
+
     def driven_by(self, inputs: Mapping[str, Mapping[str, Series]]) -> "Data":
         """With further known inputs: experiment -> input -> (times, values)."""
         return object.__new__(Data)._set(

@@ -4,6 +4,7 @@ The expressions in it are read by `expression.py`; nothing is run. A statement s
 several:
 
     prey' = a*prey - b*prey*predator    # an equation, also: dprey/dt = ...
+    x'' = -k*x - c*x'                   # of second order: states x and x_dot, its slope
     uptake = k*x/(K + x)                # a definition, usable anywhere, in any order
     input u, v                          # known functions of time
     fixed d = 1                         # a value that is not estimated
@@ -13,6 +14,7 @@ several:
     a ~ normal(2, 0.5)                  # or lognormal(median, sd of the log), uniform(low, high)
 """
 
+import ast
 import math
 import re
 import warnings
@@ -23,21 +25,32 @@ from typing import Any
 
 from odinfer.errors import InputError, InputWarning, nearest
 from odinfer.problem.expression import (
+    ARITY,
     KEYWORDS,
+    LEAVES,
     MAX_CHARACTERS,
+    PRIMES,
     RESERVED,
     SHORT,
     Program,
+    Source,
     checked_name,
     constant,
     operations_of,
     read,
+    slope_of,
 )
 from odinfer.problem.prior import FAMILIES
 
 ROLES = ("equation", "definition", "input")
 KINDS_OF_PARAMETERS = ("fixed", "start", "scale", "prior")
 RIVALS = (ROLES, ("fixed", "start"))  # a name has at most one of each
+Code = tuple[tuple[str, tuple[Any, ...]], ...]
+
+_ASSIGNMENT = re.compile(r"([^=<>!:~]*)=(?!=)(.*)", re.DOTALL)
+_FIRST_ORDER = re.compile(rf"(.+)[{PRIMES}]|d(.+)/\s*dt")
+_SECOND_ORDER = re.compile(rf"(.+)(?:[{PRIMES}]{{2}}|[\"\u2033])|d\^?[2\u00b2](.+)/\s*dt\^?[2\u00b2]")
+_INITIAL = re.compile(rf"[^\W\d]\w*[{PRIMES}]?\s*\([^()]*\)")
 
 
 @dataclass(frozen=True)
@@ -53,24 +66,72 @@ class Equations:
     scale: dict[str, str]  # "log" or "linear", where declared
     prior: dict[str, tuple[str, float, float]]  # such as ("normal", 2.0, 0.5)
     text: str
-    _code: tuple[tuple[str, tuple[Any, ...]], ...] = field(repr=False, compare=False)
-    _outputs: tuple[int, ...] = field(repr=False, compare=False)
+    code: Code = field(repr=False, compare=False)
+    outputs: tuple[int, ...] = field(repr=False, compare=False)  # the instructions that give the derivatives
 
     def field(self, t: Any, x: Any, theta: Any, u: Any) -> list[Any]:
-        """The K time derivatives at time t; x is (K,), theta (P,) with fixed values, u (len(inputs),)."""
+        """The K time derivatives at time t, by JAX; x is (K,), theta (P,) with fixed values, u (len(inputs),)."""
         import jax.numpy as jnp  # here, so that reading equations does not need JAX
 
-        operations, known = operations_of(jnp), {"t": jnp.asarray(t)}
+        known = {"t": jnp.asarray(t)}
         for names, values in ((self.states, x), (self.parameters, theta), (self.inputs, u)):
             known |= zip(names, jnp.asarray(values), strict=True)
-        done: list[Any] = []
-        for op, args in self._code:
-            leaf = op not in operations
-            done.append(known.get(*args, *args) if leaf else operations[op](*(done[i] for i in args)))
-        return [jnp.asarray(done[i]) for i in self._outputs]
+        return [jnp.asarray(value) for value in _guarded(self.code, self.outputs, known)]
 
 
-def _statement(text: str, line: int) -> Iterator[tuple[str, str, Any]]:
+def _guarded(code: Code, outputs: tuple[int, ...], known: dict[str, Any]) -> list[Any]:
+    """The outputs of a program in JAX, with derivatives that branches which are not taken leave alone.
+
+    Where no branch that is taken needs them, functions see 0.5, where all are smooth: reverse-mode derivatives multiply
+    what such a branch gives by zero, and zero times infinity would be NaN. Conditions have no derivatives; they are
+    computed first, from values of their own without guards.
+    """
+    import jax.numpy as jnp
+
+    operations = operations_of(jnp)
+
+    def value(i: int, done: dict[int, Any], needed: Any = True) -> Any:
+        op, args = code[i]
+        if op in LEAVES:
+            return known.get(args[0], args[0])
+        parts = [done[j] for j in args]
+        if needed is not True and (op == "/" or op in ARITY):
+            parts = [part if isinstance(part, float) else jnp.where(needed, part, 0.5) for part in parts]
+        return operations[op](*parts)
+
+    plain: dict[int, Any] = {}
+    conditions = {args[0] for op, args in code if op == "where"}
+    for i in reversed(range(len(code))):
+        if i in conditions and code[i][0] not in LEAVES:
+            conditions.update(code[i][1])
+    for i in sorted(conditions):
+        plain[i] = value(i, plain)
+
+    needed: dict[int, Any] = dict.fromkeys(outputs, True)  # by what is it needed: True or a mask
+
+    def need(i: int, by: Any) -> None:
+        already = needed.get(i, by)
+        needed[i] = by if already is by else True if already is True or by is True else already | by
+
+    for i in reversed(range(len(code))):
+        op, args = code[i]
+        if i in needed and op == "where":
+            for j, taken in ((args[1], plain[args[0]]), (args[2], ~plain[args[0]])):
+                need(j, taken if needed[i] is True else needed[i] & taken)
+        elif i in needed and op not in LEAVES:
+            for j in args:
+                need(j, needed[i])
+    done: dict[int, Any] = {}
+    for i in sorted(needed):
+        op, args = code[i]
+        if op == "where":
+            done[i] = jnp.where(plain[args[0]], done[args[1]], done[args[2]])
+        else:
+            done[i] = value(i, done, needed[i])
+    return [done[i] for i in outputs]
+
+
+def _statement(text: str, line: int, second_order: set[str]) -> Iterator[tuple[str, str, Any]]:
     """What a statement says: kind, name and value, for each name in it."""
     if match := re.match(rf"({'|'.join(KEYWORDS)})\s+([^\W\d].*)", text, re.DOTALL):
         word, rest = match.groups()
@@ -79,10 +140,20 @@ def _statement(text: str, line: int) -> Iterator[tuple[str, str, Any]]:
             yield word, name, constant(value, line)
         else:
             yield from (("input" if word == "input" else "scale", name, word) for name in rest.split(","))
-    elif match := re.match(r"([^=<>!:~]*)=(?!=)(.*)", text, re.DOTALL):
-        state = re.fullmatch("(.+)['\u2019\u2032]\\s*|d(.+)/\\s*dt\\s*", match[1])
-        name, kind = (state[1] or state[2], "equation") if state else (match[1], "definition")
-        yield kind, name, read(match[2], line)
+    elif match := _ASSIGNMENT.match(text):
+        left, right = map(str.strip, match.groups())
+        if _INITIAL.fullmatch(left):
+            problem = "gives an initial value, which cannot be given here yet: it is estimated from the data"
+            raise InputError(f"line {line}: {SHORT.repr(text)} {problem}; remove it (to simulate, give --x0)")
+        source = read(right, line, second_order)
+        if state := _SECOND_ORDER.fullmatch(left):
+            name = checked_name((state[1] or state[2]).strip(), f"line {line}")
+            yield "equation", name, read(slope_of(name), line)
+            yield "equation", slope_of(name), source
+        elif state := _FIRST_ORDER.fullmatch(left):
+            yield "equation", state[1] or state[2], source
+        else:
+            yield "definition", left, source
     elif match := re.fullmatch(r"([^~]*)~\s*(\w+)\s*\((.*)\)", text, re.DOTALL):
         name, family, rest = match.groups()
         if family not in FAMILIES:
@@ -101,6 +172,16 @@ def _statement(text: str, line: int) -> Iterator[tuple[str, str, Any]]:
     else:
         hint = "write x' = ..., name = ..., 0 < a < 1, a ~ normal(2, 0.5) or a declaration"
         raise InputError(f"line {line}: cannot read {SHORT.repr(text)}; {hint}")
+
+
+def _warn_of_e(sources: Sequence[Source]) -> None:
+    """Say that e is a parameter, if it is raised to a power as if it were the base of the exponential."""
+    for source in sources:
+        for node in ast.walk(source.tree):
+            match node:
+                case ast.BinOp(left=ast.Name(id="e"), op=ast.Pow()):
+                    message = f"line {source.line}: 'e' is taken as a parameter; for the exponential write exp(...)"
+                    return warnings.warn(message, InputWarning, stacklevel=3)
 
 
 def _bounds(said: dict[str, Any], start: str) -> tuple[float, float]:
@@ -133,13 +214,18 @@ def parse(text: str, inputs: Sequence[str] = (), spare: bool = False) -> Equatio
     """
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise InputError(f"line 1: equations are a text of at most {MAX_CHARACTERS} characters; shorten it")
-    given: dict[str, dict[str, Any]] = defaultdict(dict)  # kind, then name
-    lines: dict[tuple[str, str], int] = {}
+    statements: list[tuple[int, str]] = []
     for line, content in enumerate(re.split(r"\r\n?|\n", text.removeprefix("\ufeff")), 1):
         if "\0" in content:
             raise InputError(f"line {line}: {SHORT.repr(content)} has a null byte; is this a text file?")
-        for statement in filter(str.strip, content.partition("#")[0].split(";")):
-            for kind, word, value in _statement(statement.strip(), line):
+        statements += [(line, statement.strip()) for statement in content.partition("#")[0].split(";")]
+    lefts = [_SECOND_ORDER.fullmatch(match[1].strip()) for _, s in statements if (match := _ASSIGNMENT.match(s))]
+    second_order = {(left[1] or left[2]).strip() for left in lefts if left}
+    given: dict[str, dict[str, Any]] = defaultdict(dict)  # kind, then name
+    lines: dict[tuple[str, str], int] = {}
+    for line, statement in statements:
+        if statement:
+            for kind, word, value in _statement(statement, line, second_order):
                 name = checked_name(word.strip(), f"line {line}")
                 for rival in next((group for group in RIVALS if kind in group), (kind,)):
                     if name in given[rival]:
@@ -162,6 +248,8 @@ def parse(text: str, inputs: Sequence[str] = (), spare: bool = False) -> Equatio
     known = dict.fromkeys(name for name in (*declared, *extra) if name in used or not spare)
     taken = {*RESERVED, *equations, *definitions, *known}
     parameters = {name: None for name in used if name not in taken}
+    if "e" in parameters and not any("e" in names for names in given.values()):
+        _warn_of_e([*equations.values(), *(definitions[name] for name in definitions if name in used)])
     program = Program(definitions)
     for name, source in definitions.items():
         (program if name in used else Program(definitions)).definition(name)

@@ -1,7 +1,7 @@
 """One expression of an equation: whitelisted syntax in, a short program of instructions out.
 
 The text is parsed by Python's own parser and never run. Every allowed node becomes one instruction; equal
-instructions are shared, and constants are folded.
+instructions are shared, and constants are folded: the length of a program is that of its text, whatever the branches.
 """
 
 import ast
@@ -12,35 +12,42 @@ import re
 import reprlib
 import unicodedata
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from odinfer.errors import InputError, nearest
 
-MAX_CHARACTERS, MAX_COPIED = 100_000, 10_000
-ARITY = dict.fromkeys(("exp", "log", "log10", "sqrt", "abs", "sign", "sin", "cos", "tan"), range(1, 2))
+MAX_CHARACTERS = 100_000
+ARITY = dict.fromkeys(("exp", "log", "ln", "log10", "sqrt", "abs", "sign", "sin", "cos", "tan"), range(1, 2))
 ARITY |= dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh"), range(1, 2))
 ARITY |= {"pow": range(2, 3), "min": range(2, MAX_CHARACTERS), "max": range(2, MAX_CHARACTERS)}
 ARITY |= {"hill": range(3, 4), "where": range(3, 4), "piecewise": range(3, MAX_CHARACTERS, 2)}
 KEYWORDS = ("input", "fixed", "start", "log", "linear")
-RESERVED = {"t", "dt", "pi", *ARITY, *KEYWORDS, *keyword.kwlist}
+RESERVED = {"t", "dt", "pi", *ARITY, *KEYWORDS, "and", "or", "not", "True", "False", "None"}
 OPERATORS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 OPERATORS |= {ast.Pow: "pow", ast.USub: "neg", ast.UAdd: "pos", ast.Not: "not", ast.And: "and", ast.Or: "or"}
 OPERATORS |= {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-SPELLING = str.maketrans({"^": "**"} | dict.fromkeys("\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d", "-"))
+LEAVES = ("name", "number", "truth")  # instructions whose argument is a value, not an earlier instruction
+DASHES, DOTS, PRIMES = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d", "\u00b7\u22c5\u2219\u00d7", "'\u2019\u2032"
+SPELLING = str.maketrans({"^": "**"} | dict.fromkeys(DASHES, "-") | dict.fromkeys(DOTS, "*"))
+SUPERSCRIPT = re.compile("\u207b?[\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+")
 SHORT = reprlib.Repr()  # for pieces of the user's text in messages of one line
 SHORT.maxstring = 60
+
+# Words of Python are names here. Those of its expressions are tried as such first, to be refused as what they are.
+_IN_EXPRESSIONS = {"if", "else", "for", "in", "is", "lambda"}
+_OTHER_WORDS = {*keyword.kwlist} - RESERVED - _IN_EXPRESSIONS
+_BOLD = {0x1D41A + i: chr(97 + i) for i in range(26)}  # which Python's parser takes for the plain letters, in names
 
 
 def operations_of(m: Any) -> dict[str, Callable[..., Any]]:
     """What the instructions do, in terms of `m`: numpy to fold constants, jax.numpy in the field."""
 
     def power(x: Any, n: Any) -> Any:
-        # Constants are Python floats. JAX multiplies for an int exponent: right at and below zero.
-        integer = isinstance(n, float) and n % 1 == 0 and 0 <= n <= 1000 and not isinstance(x, float)
-        return x ** int(n) if integer else m.power(x, n)
+        # JAX multiplies for an int exponent: right at and below zero.
+        return x ** int(n) if is_whole_exponent(n) and not isinstance(x, float) else m.power(x, n)
 
     table = {"+": m.add, "-": m.subtract, "*": m.multiply, "/": m.divide, "neg": m.negative}
     table |= {"<": m.less, "<=": m.less_equal, ">": m.greater, ">=": m.greater_equal, "==": m.equal}
@@ -48,11 +55,15 @@ def operations_of(m: Any) -> dict[str, Callable[..., Any]]:
     table |= {"exp": m.exp, "log": m.log, "log10": m.log10, "sqrt": m.sqrt, "abs": m.abs, "sign": m.sign}
     table |= {"sin": m.sin, "cos": m.cos, "tan": m.tan, "asin": m.arcsin, "acos": m.arccos, "atan": m.arctan}
     table |= {"sinh": m.sinh, "cosh": m.cosh, "tanh": m.tanh, "min": m.minimum, "max": m.maximum}
-    hill = lambda x, K, n: m.divide(power(x, n), m.add(power(K, n), power(x, n)))  # noqa: E731
-    return table | {"pos": m.positive, "where": m.where, "pow": power, "hill": hill}
+    return table | {"where": m.where, "pow": power}
 
 
 FOLD = operations_of(np)
+
+
+def is_whole_exponent(n: Any) -> bool:
+    """Whether a power is computed by multiplication; constants of a program are Python floats."""
+    return isinstance(n, float) and n % 1 == 0 and 0 <= n <= 1000
 
 
 class Source(NamedTuple):
@@ -62,8 +73,12 @@ class Source(NamedTuple):
     text: str
     tree: ast.expr
 
+    def piece(self, start: int, end: int | None) -> str:
+        """What the user wrote, from and to a column of the tree."""
+        return self.text.encode()[start:end].decode(errors="replace").translate(_BOLD)
+
     def error(self, node: ast.expr, problem: str) -> InputError:
-        piece = self.text.encode()[node.col_offset : node.end_col_offset].decode(errors="replace")
+        piece = self.piece(node.col_offset, node.end_col_offset)
         return InputError(f"line {self.line}: {SHORT.repr(piece)} {problem}")
 
     def names(self) -> list[str]:
@@ -72,21 +87,57 @@ class Source(NamedTuple):
         return [node.id for node in sorted(nodes, key=lambda node: node.col_offset)]
 
 
-def read(text: str, line: int) -> Source:
-    """The syntax tree of one expression; every way in which Python's parser can fail is an InputError."""
-    text = text.translate(SPELLING).strip()
+def slope_of(name: str) -> str:
+    """The name of the state x' where x'' has an equation."""
+    return f"{name}_dot"
+
+
+def read(text: str, line: int, second_order: Collection[str] = ()) -> Source:
+    """The syntax tree of one expression; every way in which Python's parser can fail is an InputError.
+
+    Args:
+        text: the expression.
+        line: where it stands.
+        second_order: the names whose second derivative has an equation, so that x' means a state.
+    """
+    text = SUPERSCRIPT.sub(lambda m: "**" + unicodedata.normalize("NFKC", m[0]), text).translate(SPELLING).strip()
+    primed = rf"(?<!\w)([^\W\d]\w*)[{PRIMES}](?![{PRIMES}])"
+    text = re.sub(primed, lambda m: slope_of(m[1]) if m[1] in second_order else m[0], text)
     try:
-        if re.search("['\"\u2019\u2032]", text):
+        if re.search(f'["{PRIMES}\u2033]', text):
             raise SyntaxError("quotes are not allowed in an equation, a prime only marks its left side")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return Source(line, text, ast.parse(text, mode="eval").body)
+        text = _as_names(text, _OTHER_WORDS)
+        try:
+            return Source(line, text, _tree(text))
+        except SyntaxError:
+            if (renamed := _as_names(text, _IN_EXPRESSIONS)) == text:
+                raise
+            return Source(line, renamed, _tree(renamed))
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
-        words = [w for w in re.findall(r"\w+", text) if w in {*keyword.kwlist} - {"and", "or", "not"}]
-        reason = f"'{words[0]}' is a reserved word" if words else getattr(error, "msg", "not valid text")
+        reason = getattr(error, "msg", "not valid text")
         reason = "it is too long or too deep" if isinstance(error, MemoryError | RecursionError) else reason
-        hint = "check names, brackets and operators (products need *)" if text else "a value is missing"
-        raise InputError(f"line {line}: cannot read {SHORT.repr(text)}: {reason[:99]}; {hint}") from None
+        hint = _product(text) or "check names, brackets and operators (products need *)"
+        hint = hint if text else "a value is missing"
+        shown = SHORT.repr(text.translate(_BOLD))
+        raise InputError(f"line {line}: cannot read {shown}: {reason[:99]}; {hint}") from None
+
+
+def _tree(text: str) -> ast.expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text, mode="eval").body
+
+
+def _as_names(text: str, words: Iterable[str]) -> str:
+    """The text with some words of Python spelled such that its parser takes them for names."""
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda m: chr(ord(m[0][0]) - 97 + 0x1D41A) + m[0][1:], text)
+
+
+def _product(text: str) -> str:
+    """What to write instead of a product without its sign."""
+    number, name = r"(?<![\w.])(?>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)", r"(?!(?:and|or|not)\b)[^\W\d]\w{0,40}"
+    found = re.search(rf"({number})\s*({name})", text) or re.search(rf"\b({name})\s+({name})", text)
+    return f"write {found[1][:40]}*{found[2]}".translate(_BOLD) if found else ""
 
 
 def checked_name(text: str, where: str) -> str:
@@ -99,49 +150,52 @@ def checked_name(text: str, where: str) -> str:
     return text
 
 
-class Program:
-    """Instructions in order of evaluation; their arguments are the numbers of earlier instructions.
+class Instructions:
+    """Instructions in order of evaluation; their arguments are the numbers of earlier ones. Equal ones are shared."""
 
-    `source` is the expression in work, `mask` the instruction that says whether its branch is taken.
-    """
-
-    def __init__(self, definitions: dict[str, Source]) -> None:
-        self.definitions, self.source = definitions, Source(1, "", ast.Constant(0))
-        self.mask: int | None = None
+    def __init__(self) -> None:
         self.code: list[tuple[str, tuple[Any, ...]]] = []
-        self.copies: dict[tuple[str, int | None], int] = {}
+        self.found: dict[tuple[Any, ...], int] = {}
 
     def emit(self, op: str, *args: Any) -> int:
-        self.code.append((op, args))
-        return len(self.code) - 1
+        key = (op, repr(args[0])) if op == "number" else (op, *args)  # 0 and -0 are equal, but not the same
+        if key not in self.found:
+            self.found[key] = len(self.code)
+            self.code.append((op, args))
+        return self.found[key]
 
     def value(self, i: int) -> Any:
         """The value of a constant, None for other instructions."""
         op, args = self.code[i]
         return args[0] if op in ("number", "truth") else None
 
-    def whole(self, source: Source, mask: int | None = None) -> int:
+
+class Program(Instructions):
+    """The instructions of expressions that share definitions; `source` is the expression in work."""
+
+    def __init__(self, definitions: dict[str, Source]) -> None:
+        super().__init__()
+        self.definitions, self.source = definitions, Source(1, "", ast.Constant(0))
+        self.defined: dict[str, int | None] = {}
+
+    def whole(self, source: Source) -> int:
         """Translate a whole expression."""
-        outer, self.source, self.mask = (self.source, self.mask), source, mask
+        outer, self.source = self.source, source
         try:
             result = self.translate(source.tree)
         except RecursionError:
             raise source.error(source.tree, "is nested too deeply; split it with definitions") from None
-        self.source, self.mask = outer
+        self.source = outer
         return result
 
     def definition(self, name: str) -> int:
-        """Translate a definition once, and once more for each branch that uses it, to guard it there too.
-
-        Past MAX_COPIED instructions branches share it, which bounds the program; only derivatives notice.
-        """
-        for key in ((name, None), (name, self.mask)):
-            if key not in self.copies and (key[1] is None or len(self.code) < MAX_COPIED):
-                self.copies[key] = -1  # in work: to meet it again means a circle
-                self.copies[key] = self.whole(self.definitions[name], key[1])
-            if self.copies.get(key) == -1:
-                raise self.source.error(self.source.tree, f"makes '{name}' need itself; break the circle")
-        return self.copies.get((name, self.mask), self.copies[name, None])
+        """Translate a definition, once."""
+        if name not in self.defined:
+            self.defined[name] = None  # in work: to meet it again means a circle
+            self.defined[name] = self.whole(self.definitions[name])
+        if (found := self.defined[name]) is None:
+            raise self.source.error(self.source.tree, f"makes '{name}' need itself; break the circle")
+        return found
 
     def translate(self, node: ast.expr, condition: bool = False) -> int:
         """An expression; long sums and products are a loop, so that only true nesting recurses."""
@@ -180,34 +234,43 @@ class Program:
                 pairs = zip(ops, sides[:-1], sides[1:], strict=True)
                 parts = [self.apply(OPERATORS[type(op)], pair, node) for op, *pair in pairs]
                 return self.apply("and", parts, node)
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in ARITY:
                 return self.call(name, args, node)
+            case ast.Call(func=func, args=args, keywords=[]):
+                raise self.source.error(node, self.no_function(func, args))
         raise self.source.error(node, "is not allowed in an equation; use arithmetic and functions only")
 
+    def no_function(self, func: ast.expr, args: list[ast.expr]) -> str:
+        """What is wrong with a call of something else than a function."""
+        left = self.source.piece(func.col_offset, func.end_col_offset)
+        match func, args:
+            case ast.Name(id=name), [ast.Name(id="t")]:
+                return f"is not allowed in an equation; write {SHORT.repr(name)}, which depends on time as it stands"
+            case ast.Name(id=name), _ if "mean" in (close := nearest(name, ARITY)):
+                return f"calls the unknown function {SHORT.repr(name)}{close} (products need *)"
+            case ((ast.Name() | ast.Constant() | ast.BinOp()), [arg]):
+                kind = "calls the unknown function" if isinstance(func, ast.Name) else "is no product with"
+                factor = f"({left})" if isinstance(func, ast.BinOp) else left
+                product = f"{factor}*({self.source.piece(arg.col_offset, arg.end_col_offset)})"
+                return f"{kind} {SHORT.repr(left)}; write {product if len(product) < 80 else '*'}"
+        return "is not allowed in an equation; use arithmetic and functions only (products need *)"
+
     def call(self, name: str, args: list[ast.expr], node: ast.expr) -> int:
-        if name not in ARITY:
-            hint = f"{nearest(name, ARITY)} (products need *)"
-            raise self.source.error(node, f"calls the unknown function {SHORT.repr(name)}{hint}")
         if len(args) not in (wanted := ARITY[name]):
             takes = ", ".join(map(str, wanted[:3])) + ", ..." * (len(wanted) > 1)
             raise self.source.error(node, f"has {len(args)} arguments; give {name} {takes}")
         if name in ("where", "piecewise"):
             return self.choose([args[1], args[0], args[2]] if name == "where" else args, node)
-        return self.apply(name, [self.translate(arg) for arg in args], node)
+        parts = [self.translate(arg) for arg in args]
+        if name == "hill":
+            x, K = (self.apply("pow", (part, parts[2]), node) for part in parts[:2])
+            return self.apply("/", (x, self.apply("+", (K, x), node)), node)
+        return self.apply("log" if name == "ln" else name, parts, node)
 
     def choose(self, args: list[ast.expr], node: ast.expr) -> int:
         """The value before the first condition that holds, else the last value."""
-        branches, outer = [], self.mask
-        for value, condition in zip(args[:-1:2], args[1::2], strict=True):
-            rest, self.mask = self.mask, None  # conditions have no derivative to guard
-            holds = self.translate(condition, True)
-            masks = [holds, self.apply("not", (holds,), node)]
-            if rest is not None:
-                masks = [self.apply("and", (rest, mask), node) for mask in masks]
-            self.mask = masks[0]
-            branches.append((holds, self.translate(value)))
-            self.mask = masks[1]
-        result, self.mask = self.translate(args[-1]), outer
+        branches = [(self.translate(c, True), self.translate(v)) for v, c in zip(args[:-1:2], args[1::2], strict=True)]
+        result = self.translate(args[-1])
         for holds, part in reversed(branches):
             result = self.apply("where", (holds, part, result), node)
         return result
@@ -217,7 +280,7 @@ class Program:
         if op in ("and", "or", "min", "max") and len(args) != 2:
             return functools.reduce(lambda a, b: self.apply(op, (a, b), node), args)
         values = [self.value(i) for i in args]
-        if None not in values:
+        if None not in values and op != "pos":
             with np.errstate(all="ignore"):
                 result = np.asarray(FOLD[op](*values)).item()
             if not math.isfinite(result):
@@ -225,11 +288,13 @@ class Program:
             return self.emit("truth" if isinstance(result, bool) else "number", result)
         if op == "/" and values[1] == 0:
             raise self.source.error(node, "divides by zero; correct the denominator")
-        if self.mask is not None and op != "where" and (op == "/" or op in ARITY):
-            # In a branch that is not taken functions see 0.5, where all are smooth: reverse-mode derivatives
-            # multiply what such a branch gives by zero, and zero times infinity would be NaN.
-            half = self.emit("number", 0.5)
-            args = [self.emit("where", self.mask, i, half) if self.value(i) is None else i for i in args]
+        match op, values:
+            case "where", [bool() as holds, _, _]:
+                return args[1 if holds else 2]
+            case ("pos", _) | ("pow", [_, 1.0]):
+                return args[0]
+            case "pow", [_, 0.0]:
+                return self.emit("number", 1.0)
         return self.emit(op, *args)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
@@ -65,7 +64,7 @@ class Model:
                 raise InputError(f"names of states, parameters and inputs must be text, not {name!r}")
             if name in seen:
                 raise InputError(f"the name '{name}' is used twice in the model")
-            if name in ("t", "time") or keyword.iskeyword(name):
+            if name in ("t", "time"):
                 raise InputError(f"'{name}' is reserved and cannot name a state, parameter or input")
             seen.add(name)
 
@@ -82,12 +81,15 @@ class Model:
         Raises:
             InputError: naming the line and what to change.
         """
+        from odinfer.problem.differentiate import TextField
         from odinfer.problem.equations import parse
 
         e = parse(text, inputs, spare)
+        evaluator = TextField(e.code, e.outputs, (e.states, e.parameters, e.inputs))
         return Model(
-            e.field, e.states, e.parameters, e.inputs, name, e.bounds, e.fixed, e.start, e.scale, e.prior, e.text
-        )
+            e.field, e.states, e.parameters, e.inputs, name, e.bounds, e.fixed, e.start, e.scale, e.prior, e.text,
+            evaluator,
+        )  # fmt: skip
 
     @staticmethod
     def from_file(path: str | Path, inputs: Sequence[str] = ()) -> Model:
@@ -112,7 +114,7 @@ class Model:
 
     @functools.cached_property
     def derivatives(self) -> FieldDerivatives:
-        """What evaluates f and its Jacobians at many points: given, or JAX's."""
+        """What evaluates f and its Jacobians at many points: given, as for models from text, or JAX's."""
         return self.evaluator or TracedField(self)
 
     def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:

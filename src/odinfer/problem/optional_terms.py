@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 
 from odinfer.errors import InputError
+from odinfer.problem.expression import MAX_CHARACTERS
 from odinfer.problem.model import Model
 
 MOST = 64  # candidates of one text
@@ -25,6 +26,8 @@ def candidates(text: str, name: str = "model", inputs: Sequence[str] = (), most:
     Raises:
         InputError: the brackets do not match, there are more than `most` combinations, or one cannot be read.
     """
+    if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
+        raise InputError(f"'{name}': equations are a text of at most {MAX_CHARACTERS} characters; shorten it")
     body = "\n".join(line.partition("#")[0] for line in re.split(r"\r\n?|\n", text.removeprefix("\ufeff")))
     choices = [(m.start(), m.end(), _options(m[1])) for m in _CHOICE.finditer(body)]
     rest = _CHOICE.sub("", body)
@@ -34,9 +37,8 @@ def candidates(text: str, name: str = "model", inputs: Sequence[str] = (), most:
         return [Model.from_text(text, name, inputs)]
     count = 1
     for _, _, options in choices:
-        count *= len(options)
-    if count > most:
-        raise InputError(f"the optional terms of '{name}' make {count} candidates; at most {most} are compared at once")
+        if (count := count * len(options)) > most:
+            raise InputError(f"the optional terms of '{name}' make more than {most} candidates; compare fewer at once")
     return [_chosen(body, choices, picks, name, inputs) for picks in itertools.product(*(c[2] for c in choices))]
 
 

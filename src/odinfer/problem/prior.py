@@ -45,6 +45,17 @@ def lognormal(median: float, sd: float) -> Term:
     return Term(derivatives, (0.0, np.inf))
 
 
+def near(value: float, sd: float) -> Term:
+    """A pull towards a value by its logarithm: z²/2 with z = log(v/value)/sd, not a density."""
+
+    def derivatives(v: float) -> Derivatives:
+        v = min(max(v, 1e-150), 1e150)
+        z = np.log(v / value) / sd
+        return 0.5 * z**2, z / (sd * v), (1.0 / sd - z) / (sd * v**2)
+
+    return Term(derivatives, (0.0, np.inf))
+
+
 def uniform(low: float, high: float) -> Term:
     return Term(lambda v: (np.log(high - low), 0.0, 0.0), (low, high))
 
@@ -127,6 +138,8 @@ def log_density(kind: Any, a: Any, b: Any, theta: Any) -> Any:
 
 
 def _term(name: str, given: Any) -> Term:
+    if isinstance(given, Term):
+        return given
     if callable(given):
         return Term(_scalar(given))
     try:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from odinfer.checks import number
 from odinfer.errors import InputError, nearest
 from odinfer.problem.data import Data
+from odinfer.problem.expression import slope_of
 from odinfer.problem.model import Model
 from odinfer.problem.prior import Prior
 
@@ -75,8 +76,9 @@ class Problem:
         observed = set(self.data.states)
         unseen = [s for s in m.states if s not in observed]
         if unseen:
+            slope = next((f", the slope of '{s}'," for s in m.states if slope_of(s) == unseen[0]), "")
             raise InputError(
-                f"state '{unseen[0]}' is not observed in the data{nearest(unseen[0], self.data.states)} "
+                f"state '{unseen[0]}'{slope} is not observed in the data{nearest(unseen[0], self.data.states)} "
                 "(states that are never observed are not supported yet)"
             )
         object.__setattr__(self, "data", self.data.select(m.states))

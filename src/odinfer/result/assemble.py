@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from odinfer.judgement.verdicts import CONSISTENT
 from odinfer.noise.normal import Normal, squares
 from odinfer.problem.problem import Problem
 from odinfer.result.fit import Fit, Workings
 from odinfer.result.stages import ExperimentFit, Stage, frame
-from odinfer.result.verdicts import CONSISTENT
 from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.smoothing.units import Units
 from odinfer.uncertainty.results import Uncertainty

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.result.verdicts import CONTRADICTS, NOT_JUDGED
+from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED
 from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, add_axes, blank, label, short
 from odinfer.style.text import number
 from odinfer.uncertainty.results import BAND

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odinfer.checks import choice
+from odinfer.checks import choice, whole
 from odinfer.errors import InputError, nearest
+from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model
 from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, silent
 from odinfer.result.stages import ExperimentFit, Stage, frame
 from odinfer.uncertainty.results import (
     KINDS,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+    from odinfer.judgement.verdicts import Case
     from odinfer.matching.search import Minima, Search
     from odinfer.uncertainty.maximum import Maximum
     from odinfer.uncertainty.posterior import OdinEstimate
@@ -44,11 +47,13 @@ class Workings:
     Attributes:
         search, minima: how the ODIN stage was run, and what it found.
         maximum: of the likelihood, where the fit is at one.
+        case: the model's, where it was put to the test.
     """
 
     search: Search | None = None
     minima: Minima | None = None
     maximum: Maximum | None = None
+    case: Case | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,18 +209,37 @@ class Fit:
         start = self.maximum(problem) if target == "trajectory" else self._odin_estimate(problem)
         return sample(start, chains, draws, seed, **options)
 
-    def including(self, *results: Profile | Bootstrap | Posterior) -> Fit:
-        """This fit together with profiles, a bootstrap or draws, so that they are saved, printed and shown."""
+    def test(
+        self, draws: int = DRAWS, seed: int | None = None, problem: Problem | None = None,
+        progress: Progress | None = None,
+    ) -> ModelTest:  # fmt: skip
+        """How often a right model leaves as much of a pattern in the residuals as this one: its p-value.
+
+        Args:
+            draws: simulated data sets, each refitted.
+            seed: of the simulations; the fit's if not given.
+            problem: what was fitted, if this fit comes from a file.
+            progress: called with (what, share done).
+        """
+        maximum = self.maximum(problem, "a test")
+        return judge_model(maximum, self.seed if seed is None else seed, whole("draws", draws, 19), progress or silent)
+
+    def including(self, *results: Profile | Bootstrap | Posterior | ModelTest) -> Fit:
+        """This fit together with profiles, a bootstrap, draws or a test, so that they are saved, printed and shown."""
         made = self
         for result in results:
-            if isinstance(result, Profile):
+            if isinstance(result, ModelTest):
+                made = replace(made, details={**made.details, "model_test": asdict(result)})
+            elif isinstance(result, Profile):
                 made = replace(made, profiles={**made.profiles, result.name: result})
             elif isinstance(result, Bootstrap):
                 made = replace(made, bootstrapped=result)
             elif isinstance(result, Posterior):
                 made = replace(made, posterior=result)
             else:
-                raise InputError(f"a fit can include profiles, a bootstrap or a posterior, not {type(result).__name__}")
+                raise InputError(
+                    f"a fit can include profiles, a bootstrap, a posterior or a test, not {type(result).__name__}"
+                )
         return made
 
     @property

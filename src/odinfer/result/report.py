@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from odinfer.files import make_folder, replacing, write_whole
+from odinfer.judgement.verdicts import CONTRADICTS
 from odinfer.problem.tables.csv_file import write_csv
 from odinfer.result import figures, store, uncertainty_figures
 from odinfer.result.fit import Fit
 from odinfer.result.summary import Truth, facts, headline, parameter_table, stage_table, state_table, tone
-from odinfer.result.verdicts import CONTRADICTS
 from odinfer.style.drawing import png
 from odinfer.style.html import inlined, page
 from odinfer.style.text import TextTable, number

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odinfer.errors import Status, listed
+from odinfer.judgement.equation_test import FALSE_ALARMS
+from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.result.figures import MOST, shown
-from odinfer.result.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.style.text import TextTable, few, number, plain
 from odinfer.uncertainty.results import Intervals
 
@@ -40,10 +41,14 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     if fit.method == "gpr":
         return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
-    if not wrong and fit.status == Status.ODIN_KEPT.value:
+    whole = fit.details.get("model_test", {}).get("p", np.nan)
+    if not wrong and whole <= FALSE_ALARMS:
         return (
-            "No equation by itself contradicts the data, but all together do: no trajectory of the model follows them."
+            "No equation by itself contradicts the data, but all together do: "
+            f"the best trajectory leaves a pattern in the residuals (p = {number(whole, 2)})."
         )
+    if not wrong and fit.status == Status.ODIN_KEPT.value:
+        return "No trajectory of the model that was found follows the data; no equation is shown to contradict them."
     if not wrong:
         judged = all(fit.verdicts.get(name, NOT_JUDGED) != NOT_JUDGED for name in fit.state_names)
         return "All equations are consistent with the data." if judged else "The equations were fitted but not judged."
@@ -174,6 +179,11 @@ def facts(fit: Fit) -> list[str]:
     if len(fit.state_names) > _ROWS:
         many = f"Tables show {_ROWS} and pictures {MOST} of {len(fit.state_names)} states"
         lines.append(f"{many}, those that contradict the data first; the other files and the fit itself have all.")
+    if isinstance(test := d.get("model_test"), Mapping):
+        p, draws = number(test.get("p", np.nan), 2), test.get("draws")
+        lines.append(
+            f"A right model leaves as much of a pattern in the residuals with probability {p} ({draws} simulations)."
+        )
     lines += interval_facts(fit)
     if "seconds" in d:
         lines.append(f"Time taken: {d['seconds']:.2g} s; seed {fit.seed}.")
@@ -181,6 +191,7 @@ def facts(fit: Fit) -> list[str]:
 
 
 def tone(fit: Fit) -> str:
-    if not fit.converged or CONTRADICTS in fit.verdicts.values() or fit.status == Status.ODIN_KEPT.value:
+    whole = fit.details.get("model_test", {}).get("p", np.nan)
+    if not fit.converged or CONTRADICTS in fit.verdicts.values() or whole <= FALSE_ALARMS:
         return "bad"
     return "good" if fit.verdicts and NOT_JUDGED not in fit.verdicts.values() else "unknown"

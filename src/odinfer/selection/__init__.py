@@ -1,6 +1,5 @@
-"""Which model, and which of its equations is wrong?
+"""Which model? Candidates for the same data, ranked, with what the preferred one still lacks.
 
-`compare` ranks candidates; `equation_test` judges each equation by γ and by its solution alone (`single_equation`,
-`residual_signal`), `model_test` all together; `missing_terms` hints at what is lacking, `held_out` scores predictions.
-Imports from `methods` and before.
+`compare` ranks them; their equations are judged in `judgement`; `missing_terms` hints at what is lacking, `held_out`
+scores predictions. Imports from `methods` and before.
 """

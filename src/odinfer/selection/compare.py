@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ import numpy as np
 
 from odinfer.checks import whole
 from odinfer.errors import InputError
-from odinfer.methods import fit
+from odinfer.judgement.equation_test import FALSE_ALARMS, Judgement
+from odinfer.judgement.model_test import DRAWS, ModelTest
+from odinfer.judgement.verdicts import judged
 from odinfer.methods.odin import Odin
 from odinfer.parallel.executor import spread
 from odinfer.problem.data import Data
@@ -21,10 +23,8 @@ from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.progress import Progress, part_of
 from odinfer.result.fit import Fit
-from odinfer.selection.equation_test import DRAWS, FALSE_ALARMS, Judgement, judge
 from odinfer.selection.held_out import HOLDOUTS, heldout
 from odinfer.selection.missing_terms import Hint, hints
-from odinfer.selection.model_test import ModelTest, judge_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,17 +203,23 @@ def _candidate(
 ) -> Candidate:  # fmt: skip
     """All about one candidate; what the fit has computed is not computed again."""
 
+    from threadpoolctl import threadpool_limits
+
     def step(start: float, stop: float) -> Progress:
         own = part_of(progress, start, stop)
         return lambda what, share: own(f"{name}: {what}", share)
 
-    result = fit(problem, method=method, seed=seed, progress=step(0.0, 0.2))
-    judgements = judge(problem, method, seed, level, draws, step(0.2, 0.8), known=result)
+    with threadpool_limits(1, user_api="blas"):
+        result = replace(method.fit(problem, seed, step(0.0, 0.95), level, draws, whole=True), problem=problem)
+        case = result.workings.case
+        if case is None:  # of fits without trajectories: the paper's
+            case = judged(problem, method.search, method.solve(problem, seed), None, seed, level, draws)
+    judgements = case.equations
     refined = result.stages.get("refined")
     return Candidate(
         fit=result,
-        judgements=tuple(judgements),
-        whole=judge_model(result, problem, seed, draws, step(0.8, 0.95)),
+        judgements=judgements,
+        whole=case.whole or ModelTest(math.nan, math.nan, 0),
         loglik=refined.loglik if refined else math.nan,
         parameters=Unknowns(problem, noise=True).size,
         observations=int(problem.count.sum()),
@@ -226,10 +232,10 @@ def _candidate(
 def _problems(models: Any, data: Data | None) -> dict[str, Problem]:
     """Problems by a name that is theirs alone, all of the same data."""
     if isinstance(models, Model | Problem):
-        raise InputError("compare takes a list of models, such as compare([a, b], data)")
+        models = [models]
     given = list(models.items()) if isinstance(models, Mapping) else [(None, m) for m in models]
-    if len(given) < 2:
-        raise InputError(f"compare needs at least two candidates, not {len(given)}")
+    if not given:
+        raise InputError("compare needs at least one candidate")
     problems: dict[str, Problem] = {}
     for name, model in given:
         if isinstance(model, Model):

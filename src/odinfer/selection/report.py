@@ -18,8 +18,8 @@ from odinfer.style.text import number
 from odinfer.version import __version__
 
 if TYPE_CHECKING:
+    from odinfer.judgement.equation_test import Judgement
     from odinfer.selection.compare import Candidate, Comparison
-    from odinfer.selection.equation_test import Judgement
 
 # Differences of BIC and how strong they are usually called.
 _STRENGTH = ((10.0, "very strong"), (6.0, "strong"), (2.0, "positive"), (0.0, "hardly any"))
@@ -30,6 +30,8 @@ def headline(comparison: Comparison) -> str:
     table, best = comparison.table, comparison.best
     if not math.isfinite(table["bic"].iloc[0]):
         return "No candidate has a trajectory that could be followed, so they cannot be ranked."
+    if len(table) == 1:
+        return sentence(best, comparison.candidates[best], comparison.level)
     second = table.index[1]
     difference = float(table["bic"].iloc[1] - table["bic"].iloc[0])
     if math.isfinite(difference):
@@ -102,7 +104,7 @@ def failures(name: str, candidate: Candidate) -> list[str]:
 
 def summary(comparison: Comparison) -> str:
     """The comparison as plain text."""
-    lines = [headline(comparison), ""]
+    lines = [headline(comparison), ""] if len(comparison.candidates) > 1 else []
     for name, candidate in comparison.candidates.items():
         lines += [sentence(name, candidate, comparison.level), *failures(name, candidate)]
     table = comparison.table.drop(columns="status").map(lambda v: number(v, 4))

@@ -9,7 +9,7 @@ the likelihood improves. Noise levels that are not given are profiled out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,14 @@ from odinfer.matching.levenberg import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import CollocationPath, Condensed
+from odinfer.trajectory.integrate import Budget, integrated
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
 
 _FEASIBLE = 1e-9  # violation of the collocation equations, in units of the states' scales
 ACCURATE = 1e-6  # defect between stages, same units
+_WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class _Point:
     noise: Array  # (1, K)
     loglik: float
     value: float
+    defects: tuple[Array, ...] = ()  # of the intervals of a mesh that was made for this trajectory
 
 
 def paths_through(
@@ -116,6 +119,29 @@ def refine(
         if better is None:
             break
         point = better
+    return _ended(like, point, iterations, converged)
+
+
+def shoot(
+    problem: Problem,
+    scale: Array,
+    x0: Sequence[Array],
+    phi: Array,
+    max_iterations: int = 60,
+    budget: Budget | None = None,
+) -> Refined | None:
+    """The same from initial values (K,) of every experiment, by integration; None if a trajectory ends too early.
+
+    Steps are tried on the mesh at hand, and integrated anew where it does not suit them any more, as when a fast change
+    comes sooner or later than before.
+    """
+    like = Likelihood(problem, scale)
+    with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
+        start = _integrated(like, x0, phi, budget)
+        return None if start is None else _ended(like, *_maximise(like, start, max_iterations, budget))
+
+
+def _ended(like: Likelihood, point: _Point, iterations: int, converged: bool) -> Refined:
     H, _ = _normal(like, point.paths, point.condensed, point.phi, point.noise)
     sigma = np.sqrt(point.noise[0])
     return Refined(point.phi, point.paths, point.condensed, sigma, point.loglik, point.value, H, iterations, converged)
@@ -198,6 +224,27 @@ def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
     return None
 
 
+def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budget | None) -> _Point | None:
+    """The trajectory from initial values, on a mesh of its own."""
+    theta, paths = like.problem.theta(phi), []
+    for e, own in enumerate(x0):
+        path = integrated(like.problem, e, theta, own, like.scale, budget)
+        if path is None:
+            return None
+        paths.append(path)
+    point = _restored(like, tuple(paths), phi)
+    return None if point is None else replace(point, defects=_defects(like, point))
+
+
+def _defects(like: Likelihood, point: _Point) -> tuple[Array, ...]:
+    return tuple(p.defects(point.phi, like.scale) for p in point.paths)
+
+
+def _suits(like: Likelihood, trial: _Point, made: Sequence[Array]) -> bool:
+    """Whether a mesh that left defects `made` when it was made still suits a trajectory."""
+    return all((d <= _WORSE * m + _NO_MATTER).all() for d, m in zip(_defects(like, trial), made, strict=True))
+
+
 def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 15) -> _Point | None:
     """Move path, initial values and parameters together until the path is a trajectory."""
     start = (paths, phi)
@@ -225,7 +272,9 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
     return _restored(like, *start)
 
 
-def _maximise(like: Likelihood, start: _Point, max_iterations: int) -> tuple[_Point, int, bool]:
+def _maximise(
+    like: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None
+) -> tuple[_Point, int, bool]:
     """Levenberg–Marquardt over trajectories, accepted on the objective."""
     at, equations, quiet = None, None, 0
 
@@ -235,7 +284,13 @@ def _maximise(like: Likelihood, start: _Point, max_iterations: int) -> tuple[_Po
             at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
         move = _step(like, _packed(like, point.paths, point.phi), *equations, damping)
         moved = _moved(like, point.paths, point.condensed, move)
-        trial = _restored(like, moved, point.phi + like.unknowns.phi(move))
+        phi = point.phi + like.unknowns.phi(move)
+        trial = _restored(like, moved, phi)
+        if point.defects:
+            if trial is not None and _suits(like, trial, point.defects):
+                trial = replace(trial, defects=point.defects)
+            else:
+                trial = _integrated(like, [p.x0 for p in moved], phi, budget)
         return (point, False) if trial is None else (trial, trial.value <= point.value)
 
     def settles(better: bool, gain: float, point: _Point, damping: float) -> bool:

@@ -71,7 +71,9 @@ def test_a_ring_takes_few_colours_however_long_it_is(K):
 def test_equations_in_text_depend_on_the_names_in_them():
     model = od.Model.from_text("a' = -k*a + u*c\nb' = k*a - d\nc' = -c^2*m\nd' = t\nm = b*l", inputs=["u"])
     t, x, u = points(4, U=1)
-    pattern = find_pattern(model, t, x, np.array([0.5, 0.3]), u)
+    pattern = SparseField(model, t, x, np.array([0.5, 0.3]), u).pattern
+    probed = find_pattern(model, t, x, np.array([0.5, 0.3]), u)
+    assert pairs(pattern) == pairs(probed)
     names = [*model.states, *model.parameters]
     found = {(model.states[i], names[j]) for i, j in pairs(pattern)}
     assert found == {
@@ -97,3 +99,19 @@ def test_a_branch_that_no_probe_saw_is_learned_when_it_is_taken():
     np.testing.assert_allclose(whole[np.arange(3), :, np.arange(3)], fx)
     np.testing.assert_allclose(found.ft.toarray().reshape(3, K, 1), ft)
     assert (4, 11) in pairs(sparse.pattern)
+
+
+def test_text_models_know_their_pattern_and_give_its_derivatives():
+    K = 40
+    ring = [f"x{k}' = (x{(k + 1) % K} - x{k - 2 + K * (k < 2)})*x{(k - 1) % K} - x{k} + F" for k in range(K)]
+    model, lorenz = od.Model.from_text("\n".join(ring)), od.systems.lorenz96(K).model
+    t, x, u = points(K)
+    fields = [SparseField(m, t, x, np.array([8.0]), u) for m in (model, lorenz)]
+    ours, theirs = (field.derivatives(t, x, np.array([8.0]), u) for field in fields)
+    assert pairs(fields[0].pattern) == pairs(fields[1].pattern)
+    np.testing.assert_allclose(ours.f, theirs.f, rtol=1e-13, atol=1e-13)
+    for a, b in zip(ours[1:], theirs[1:], strict=True):
+        np.testing.assert_allclose(a.toarray(), b.toarray(), rtol=1e-13, atol=1e-13)
+    branch = od.Model.from_text("x' = where(x > 2, k*y, -x); y' = -y")
+    at = np.zeros(3), np.full((3, 2), 0.5), np.array([1.5]), np.zeros((3, 0))
+    assert pairs(SparseField(branch, *at).pattern) == {(0, 0), (0, 1), (0, 2), (1, 1)}

@@ -12,7 +12,7 @@ from odinfer.bench.compute import system_of
 from odinfer.bench.report.results import Results, failed, metric, quartiles, values
 from odinfer.bench.report.tables import ReportTable, add, plus_minus
 from odinfer.bench.store import canonical
-from odinfer.result.verdicts import CONTRADICTS
+from odinfer.judgement.verdicts import CONTRADICTS
 
 Array = NDArray[np.float64]
 

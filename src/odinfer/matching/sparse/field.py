@@ -1,11 +1,11 @@
 """Which equation depends on which state and parameter, and derivatives that cost no more than that.
 
-The pattern of ∂f/∂(x, θ) is found by probing: a NaN put into the tangents of a group of columns turns up in the
-equations that see any of them. Groups are halved until they are single columns, and groups whose reach is known
-to be disjoint are probed together, so a system in which every equation names a few states takes some ten
-evaluations per halving. The same colouring then compresses the Jacobian: columns that share no equation share one
-directional derivative. A probe sees only the branch that a `where` takes at its points; therefore every
-linearisation is checked in a random direction, and the pattern is extended where it fails.
+A model from text knows the pattern of ∂f/∂(x, θ) and gives its non-zeros. Of a function it is found by probing: a NaN
+put into the tangents of a group of columns turns up in the equations that see any of them. Groups are halved until they
+are single columns, and groups whose reach is known to be disjoint are probed together, so a system in which every
+equation names a few states takes some ten evaluations per halving. The same colouring then compresses the Jacobian:
+columns that share no equation share one directional derivative. A probe sees only the branch that a `where` takes at
+its points; therefore every linearisation is checked in a random direction, and the pattern is extended where it fails.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from odinfer.problem.differentiate import TextField
 from odinfer.problem.model import Model
 
 Array = NDArray[np.float64]
@@ -74,18 +75,25 @@ class Derivatives(NamedTuple):
 
 
 class SparseField:
-    """A model's vector field with its sparse derivatives; learns the pattern where it is evaluated."""
+    """A model's vector field with its sparse derivatives; learns the pattern of a function where it is evaluated."""
 
     def __init__(self, model: Model, t: Array, x: Array, theta: Array, u: Array) -> None:
         self.model = model
-        some = np.unique(np.linspace(0, len(t) - 1, _POINTS).astype(int))
-        self.pattern = find_pattern(model, t[some], x[some], theta, u[some])
+        if isinstance(model.derivatives, TextField):
+            rows, cols = model.derivatives.pattern
+            self.pattern = Pattern.of(_reaches(rows, cols, x.shape[1] + len(theta)), x.shape[1])
+        else:
+            some = np.unique(np.linspace(0, len(t) - 1, _POINTS).astype(int))
+            self.pattern = find_pattern(model, t[some], x[some], theta, u[some])
         self._layout: dict[int, _Layout] = {}
         self._compiled: Callable[..., Any] | None = None
 
     def derivatives(self, t: Array, x: Array, theta: Array, u: Array) -> Derivatives:
         """f and its derivatives at M points t (M,), x (M, K), u (M, U) for one θ (P,)."""
         theta = np.asarray(theta, float)
+        if isinstance(self.model.derivatives, TextField):
+            everywhere = np.broadcast_to(theta, (len(t), len(theta)))
+            return self._matrices(*self.model.derivatives.nonzeros(t, x, everywhere, u), len(theta))
         found, error = self._evaluate(t, x, theta, u)
         if error > 1e-8:  # a branch that no probe has seen
             seen = find_pattern(self.model, t, x, theta, u)
@@ -99,22 +107,27 @@ class SparseField:
         if self._compiled is None:
             self._compiled = _compressed(self.model, self.pattern)
         f, pushed = (np.asarray(a) for a in self._compiled(t, x, theta, u))
-        M, K = x.shape
+        (M, K), p = x.shape, self.pattern
+        found = self._matrices(f, pushed.reshape(M, -1)[:, p.colours[p.cols] * K + p.rows], len(theta))
+        d = _direction(K + len(theta))
+        known = found.fx @ np.tile(d[:K], M) + found.ft @ d[K:]
+        with np.errstate(invalid="ignore"):
+            error = np.abs(pushed[:, -1].ravel() - known) / (1.0 + np.abs(known))
+        return found, float(np.nanmax(error, initial=0.0))
+
+    def _matrices(self, f: Array, nonzeros: Array, P: int) -> Derivatives:
+        """From f (M, K) and the derivatives (M, nnz) in the order of the pattern."""
+        M, K = f.shape
         if M not in self._layout:
             self._layout[M] = _Layout.of(self.pattern, M, K)
         at = self._layout[M]
-        flat = pushed.reshape(M, -1)
-        fx = sparse.csr_array((flat[:, at.x_from].ravel(), at.x_columns, at.x_ends), shape=(M * K, M * K))
-        ft = sparse.csr_array((flat[:, at.t_from].ravel(), at.t_columns, at.t_ends), shape=(M * K, len(theta)))
-        d = _direction(K + len(theta))
-        known = fx @ np.tile(d[:K], M) + ft @ d[K:]
-        with np.errstate(invalid="ignore"):
-            error = np.abs(pushed[:, -1].ravel() - known) / (1.0 + np.abs(known))
-        return Derivatives(f, fx, ft), float(np.nanmax(error, initial=0.0))
+        fx = sparse.csr_array((nonzeros[:, at.x_from].ravel(), at.x_columns, at.x_ends), shape=(M * K, M * K))
+        ft = sparse.csr_array((nonzeros[:, at.t_from].ravel(), at.t_columns, at.t_ends), shape=(M * K, P))
+        return Derivatives(f, fx, ft)
 
 
 class _Layout(NamedTuple):
-    """Where M points' values stand in the compressed derivatives (colour, equation), and in sparse matrices."""
+    """Where M points' values stand in the order of the pattern, and in sparse matrices."""
 
     x_from: Index
     x_columns: NDArray[np.int32]
@@ -125,13 +138,12 @@ class _Layout(NamedTuple):
 
     @staticmethod
     def of(p: Pattern, M: int, K: int) -> _Layout:
-        source = p.colours[p.cols] * K + p.rows
         parts: list[Any] = []
         for which, stride in ((p.cols < K, K), (p.cols >= K, 0)):
             counts = np.tile(np.bincount(p.rows[which], minlength=K), M)
             columns = (p.cols[which] - (0 if stride else K)) + stride * np.arange(M)[:, None]
             ends = np.concatenate([[0], np.cumsum(counts)])
-            parts += [source[which], columns.ravel().astype(np.int32), ends.astype(np.int32)]
+            parts += [np.flatnonzero(which), columns.ravel().astype(np.int32), ends.astype(np.int32)]
         return _Layout(*parts)
 
 
@@ -161,10 +173,14 @@ def find_pattern(model: Model, t: Array, x: Array, theta: Array, u: Array) -> Pa
 
 
 def _union(a: Pattern, b: Pattern, K: int) -> Pattern:
-    total = len(a.colours)
     keys = np.union1d(a.cols * K + a.rows, b.cols * K + b.rows)
-    starts = np.searchsorted(keys // K, np.arange(1, total))
-    return Pattern.of(np.split(keys % K, starts), K)
+    return Pattern.of(_reaches(keys % K, keys // K, len(a.colours)), K)
+
+
+def _reaches(rows: Index, cols: Index, total: int) -> list[Index]:
+    """The rows of every column."""
+    order = np.argsort(cols, kind="stable")
+    return np.split(rows[order], np.searchsorted(cols[order], np.arange(1, total)))
 
 
 def _probe(model: Model, t: Array, x: Array, theta: Array, u: Array) -> Callable[[Array], NDArray[np.bool_]]:

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from odinfer.judgement.equation_test import _p_value
+from odinfer.judgement.equation_test import judge as judge_by
 from odinfer.matching.search import Search
-from odinfer.selection.equation_test import _p_value, judge
 from odinfer.systems import lotka_volterra
 
 WRONG_PREY = "prey' = a*prey^2 + b*predator\npredator' = -c*predator + d*prey*predator"
+
+
+def judge(problem, **options):
+    return judge_by(problem, od.Odin().search, **options)
 
 
 def accused(model, data, **options):
@@ -83,20 +88,8 @@ def searched(monkeypatch):
 
 
 def test_what_a_fit_has_solved_is_judged_without_solving_it_again(lv_fit, searched):
-    assert judge(lv_fit.problem, known=lv_fit) == judge(lv_fit.problem)
+    assert judge(lv_fit.problem, minima=lv_fit.workings.minima) == judge(lv_fit.problem)
     assert searched == [lv_fit.problem]  # by the second one
-
-
-@pytest.mark.parametrize("method", [od.Odin(grid=1), od.Odin(gamma=0.1)], ids=["another grid", "gamma held"])
-def test_a_fit_that_was_made_otherwise_does_not_count(lv_fit, searched, method):
-    problem = lv_fit.problem
-    other = od.fit(problem, method=method)
-    searched.clear()
-    judge(problem, known=other)
-    assert searched == [problem]
-    searched.clear()
-    judge(problem, seed=5, known=lv_fit)
-    assert searched == [problem]
 
 
 @pytest.mark.slow

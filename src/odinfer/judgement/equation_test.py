@@ -15,21 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
+from odinfer.judgement.model_test import DRAWS
+from odinfer.judgement.residual_signal import signal
+from odinfer.judgement.single_equation import Equation, Estimate
 from odinfer.matching.dense import Dense
 from odinfer.matching.search import Minima, Search
-from odinfer.methods.odin import Odin
+from odinfer.noise.normal import squares
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.progress import Progress, silent
-from odinfer.result.assemble import residual_squares
-from odinfer.result.fit import Fit
-from odinfer.selection.residual_signal import signal
-from odinfer.selection.single_equation import Equation, Estimate
 from odinfer.smoothing.smooth import noise_sd
 
 Array = NDArray[np.float64]
 
-FALSE_ALARMS, DRAWS = 0.05, 199  # accused models that are right, at most; simulations
+FALSE_ALARMS = 0.05  # accused models that are right, at most
 _MOST_VALUES = 3000  # states times observation times: the simulations use dense algebra
 _BATCH = 20  # simulations between two looks at whether the matter is settled
 
@@ -70,32 +69,31 @@ class _Case:
 
 def judge(
     problem: Problem,
-    method: Odin | None = None,
+    search: Search,
     seed: int = 0,
     level: float = FALSE_ALARMS,
     draws: int = DRAWS,
     say: Progress = silent,
-    known: Fit | None = None,
+    minima: Minima | None = None,
 ) -> list[Judgement]:
     """A judgement per equation, with at most `level` probability that any right equation of the model is accused.
 
     Args:
         problem: model and data.
-        method: ODIN with its options; γ is learned whatever they say.
+        search: how the ODIN stage is run; γ is learned whatever it says.
         seed: of the simulations.
         level: false alarms per model.
         draws: simulations per suspicious equation.
         say: told about the progress.
-        known: a fit of the same problem, whose ODIN stage need not be computed again.
+        minima: what such a search has found, if it need not be done again.
     """
-    size = len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
-    if size > _MOST_VALUES:
+    if too_large(problem):
         raise InputError(
-            f"judging equations takes up to {_MOST_VALUES} values of states, not {size}; select fewer states"
+            f"judging equations takes up to {_MOST_VALUES} values of states, not {_size(problem)}; select fewer states"
         )
-    search = replace((method or Odin()).search, gamma="learn", algebra="dense")
+    search = replace(search, gamma="learn", algebra="dense")
     equations = [Equation(problem, k) for k in range(len(problem.model.states))]
-    minima = _kept(known, search, seed) or search.run(problem, seed)
+    minima = minima if minima is not None and isinstance(minima.engine, Dense) else search.run(problem, seed)
     case = _case(problem, minima, equations, range(len(equations)))
     floor = search.gamma_bounds[0]
     if case is None:
@@ -115,13 +113,13 @@ def judge(
     return found
 
 
-def _kept(known: Fit | None, search: Search, seed: int) -> Minima | None:
-    """The ODIN stage of a fit, if it was run just as it would be run here."""
-    if known is None or known.seed != seed or known.workings.search is None or known.workings.minima is None:
-        return None
-    minima = known.workings.minima
-    same = replace(known.workings.search, algebra="dense") == search and isinstance(minima.engine, Dense)
-    return minima if same else None
+def _size(problem: Problem) -> int:
+    return len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
+
+
+def too_large(problem: Problem) -> bool:
+    """Whether a problem has too many values to be simulated again and again."""
+    return _size(problem) > _MOST_VALUES
 
 
 def _case(problem: Problem, minima: Minima, equations: list[Equation], which: range | list[int]) -> _Case | None:
@@ -207,7 +205,7 @@ def _truth(problem: Problem, case: _Case, k: int) -> list[Array] | None:
 def _smoothers_noise(problem: Problem, estimate: Estimate) -> Array:
     """Noise standard deviations (K,): the smoother's, or what ODIN's states leave if that is more."""
     smoother = noise_sd(estimate.risk.units, estimate.risk.hypers)
-    left = residual_squares(problem, estimate.observed()) / problem.count
+    left = squares(estimate.observed(), [e.y for e in problem.data.experiments]) / problem.count
     return np.asarray(np.sqrt(np.maximum(smoother**2, left)))
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.selection.residual_signal import signal
+from odinfer.judgement.residual_signal import signal
 from odinfer.smoothing.evidence import Hyperparameters
 
 T = np.linspace(0.0, 3.0, 25)

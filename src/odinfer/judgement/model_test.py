@@ -11,15 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.problem import Problem
+from odinfer.judgement.residual_signal import evidence
 from odinfer.progress import Progress, silent
-from odinfer.result.fit import Fit
-from odinfer.selection.residual_signal import evidence
-from odinfer.trajectory.batch import OnMeshes
 from odinfer.uncertainty.bootstrap import refitted
+from odinfer.uncertainty.maximum import Maximum
 
 Array = NDArray[np.float64]
 
+DRAWS = 199  # simulations
 _CHUNK = 50  # simulations side by side
 
 
@@ -41,38 +40,43 @@ class ModelTest:
         return self.p <= level
 
 
-def judge_model(fit: Fit, problem: Problem, seed: int, draws: int, say: Progress = silent) -> ModelTest:
-    """Compare the fit's residuals with those of refits to data simulated from it.
+def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = silent) -> ModelTest:
+    """Compare what the best trajectory leaves of the data with what those of data simulated from it leave.
 
     Args:
-        fit: of `problem`, refined.
+        maximum: of the likelihood; None if there is none.
         seed: of the simulations.
         draws: how many.
         say: told about the progress.
     """
-    if fit.uncertainty is None:
+    if maximum is None:
         return ModelTest(np.nan, np.nan, 0)
-    maximum = fit.maximum(problem)
     like, refined, info = maximum.like, maximum.refined, maximum.info
-    data = OnMeshes.of(like, refined)
-    x = data.states_at(data.start(refined, 1), like.t)
-    observed = _signal(like.t, [y - xx for y, xx in zip(like.y, x, strict=True)])[0]
+    observed = signal_left(maximum).sum()
     null: list[Array] = []
     for i in range(0, draws, _CHUNK):
         say("testing the model as a whole", i / draws)
         on, found = refitted(like, refined, info.sigma, min(_CHUNK, draws - i), (seed, i))
         good = np.isfinite(found.value)
         left = [y - xx for y, xx in zip(on.like.y, on.states_at(found, like.t), strict=True)]
-        null.append(_signal(like.t, [r[good] for r in left]))
+        null.append(_signals(like.t, [r[good] for r in left]).sum(-1))
     every = np.concatenate(null)
     return ModelTest(float(observed), float((1 + (every >= observed).sum()) / (1 + len(every))), len(every))
 
 
-def _signal(t: list[Array], residuals: list[Array]) -> Array:
-    """Evidence (B,), all states together, in residuals (B, N, K) per experiment."""
-    found = np.zeros(len(residuals[0]))
-    for k in range(residuals[0].shape[-1]):
-        seen = [e for e, r in enumerate(residuals) if np.isfinite(r[0, :, k]).sum() > 1]
-        if seen and len(found):
-            found += evidence([t[e] for e in seen], [residuals[e][:, :, k] for e in seen])
+def signal_left(maximum: Maximum) -> Array:
+    """Nats of evidence (K,), state by state, for a signal in the residuals of a trajectory."""
+    like, refined = maximum.like, maximum.refined
+    x = [p.at_mesh(t)[None] for p, t in zip(refined.paths, like.t, strict=True)]
+    return np.asarray(_signals(like.t, [y - xx for y, xx in zip(like.y, x, strict=True)])[0])
+
+
+def _signals(t: list[Array], residuals: list[Array]) -> Array:
+    """Evidence (B, K) in residuals (B, N, K) per experiment."""
+    B, _, K = residuals[0].shape
+    found = np.zeros((B, K))
+    for k in range(K):
+        seen = [e for e, r in enumerate(residuals) if B and np.isfinite(r[0, :, k]).sum() > 1]
+        if seen:
+            found[:, k] = evidence([t[e] for e in seen], [residuals[e][:, :, k] for e in seen])
     return found

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.selection.single_equation import Equation, Estimate
+from odinfer.judgement.single_equation import Equation, Estimate
 from odinfer.systems import fitzhugh_nagumo, lotka_volterra
 
 

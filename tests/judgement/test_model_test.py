@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.selection.model_test import judge_model
+from odinfer.judgement.model_test import judge_model
 from odinfer.systems import System, lotka_volterra
 
 PREDATOR = "predator' = -c*predator + d*prey*predator"
@@ -17,8 +17,7 @@ LIMITED = System(
 
 
 def outcome(model, data, draws=99):
-    problem = od.Problem(model, data)
-    return judge_model(od.fit(problem), problem, 0, draws)
+    return judge_model(od.fit(model, data).maximum(), 0, draws)
 
 
 def test_a_missing_limit_to_growth_is_seen_and_its_presence_is_enough():
@@ -55,11 +54,17 @@ def test_missing_values_and_several_experiments_are_allowed():
 
 
 def test_without_a_trajectory_there_is_no_p_value():
-    data = lotka_volterra.sample(0.1, 0)
-    problem = od.Problem(lotka_volterra.model, data)
-    found = judge_model(od.fit(problem, method=od.Odin(refine=False)), problem, 0, 19)
+    found = judge_model(None, 0, 19)
     assert np.isnan(found.p)
     assert not found.contradicts(0.05)
+
+
+def test_a_fit_tests_itself_and_tells(lv_fit):
+    test = lv_fit.test(draws=39)
+    assert test == judge_model(lv_fit.maximum(), lv_fit.seed, 39)
+    assert "39 simulations" in lv_fit.including(test).summary()
+    with pytest.raises(od.InputError, match="draws"):
+        lv_fit.test(draws=5)
 
 
 @pytest.mark.slow

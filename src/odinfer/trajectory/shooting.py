@@ -1,0 +1,93 @@
+"""Trajectories from any θ, without an estimate of the states: fitted to the first few data, then to more and more.
+
+Over a short time all trajectories from the right initial values are close to the data, so that the likelihood has one
+maximum; over a long one, oscillations that are out of phase, bursts and chaos give it many. Each horizon starts from
+the estimate of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.matching.scales import natural_scales
+from odinfer.noise.normal import squares
+from odinfer.problem.prior import near, normal
+from odinfer.problem.problem import Problem
+from odinfer.trajectory.integrate import Budget, Exhausted
+from odinfer.trajectory.refine import Refined, shoot
+
+Array = NDArray[np.float64]
+
+_FIRST, _GROWTH = 5, 1.7  # observations of the first horizon, and how much longer each is than the one before
+_STEPS = 15  # on the way
+_SLOWER = 4  # tries with ever slower changes
+_ASTRAY = 100.0  # residuals, in variances of the noise, at which a start is given up
+_PULL = 2.0  # natural logarithms by which a parameter may change for half a nat
+
+
+def grown(
+    problem: Problem, scale: Array, sigma: Array, x0: Sequence[Array], phi: Array, budget: Budget
+) -> Refined | None:
+    """The maximum of the likelihood by way of growing horizons; None if no trajectory follows the data for long.
+
+    Args:
+        scale: of the states (K,).
+        sigma: noise (K,) that the data are weighed with on the way: a short horizon may leave none.
+        x0: initial values (K,) of every experiment to start from.
+        phi: free parameters (F,) to start from.
+        budget: of integration; where it is spent, the search is over.
+    """
+    weights = dict(zip(problem.model.states, sigma.tolist(), strict=True))
+    longest = max(len(e.t) for e in problem.data.experiments)
+    rows, theta, slower = float(_FIRST), problem.theta(phi), _slower(problem)
+    try:
+        while rows < longest:
+            for _ in range(_SLOWER):  # a trajectory that ends before the next data do may be too fast
+                part = replace(_held(problem, theta), sigma=weights, data=problem.data.first(rows / longest))
+                found = shoot(part, scale, x0, part.phi(theta), _STEPS, budget)
+                if found is not None:
+                    break
+                theta = theta * slower
+            if found is None or _astray(part, found, sigma):
+                return None
+            x0, theta = [p.x0 for p in found.paths], part.theta(found.phi)
+            rows *= _GROWTH
+        return shoot(problem, scale, x0, np.clip(problem.phi(theta), *problem.phi_bounds), budget=budget)
+    except Exhausted:
+        return None
+
+
+def _slower(problem: Problem) -> Array:
+    """Factors (P,) of the parameters that make everything happen in twice the time; one for those that are given."""
+    factors = natural_scales(problem, 2.0) / natural_scales(problem)
+    factors[[p in problem.fixed for p in problem.model.parameters]] = 1.0
+    return factors
+
+
+def _astray(problem: Problem, found: Refined, sigma: Array) -> bool:
+    """Whether a trajectory leaves the data so far that a longer one has no chance."""
+    x = [p.at_mesh(e.t) for p, e in zip(found.paths, problem.data.experiments, strict=True)]
+    left = squares(x, [e.y for e in problem.data.experiments]) / sigma**2
+    return bool(left.sum() > _ASTRAY * problem.count.sum())
+
+
+def _held(problem: Problem, theta: Array) -> Problem:
+    """The same, with parameters (P,) kept near where they are as far as the data do not say otherwise.
+
+    Positive ones are searched for on a log scale, whatever the problem says: only so do steps fit any magnitude.
+    """
+    if callable(problem.prior):
+        return problem
+    scale, prior = dict(problem.scale), dict(problem.prior)
+    for name in problem.free:
+        value = float(theta[problem.model.parameters.index(name)])
+        if value > 0:
+            scale[name] = "log"
+            prior.setdefault(name, near(value, _PULL))
+        else:
+            prior.setdefault(name, normal(value, _PULL * max(abs(value), 1e-300)))
+    return replace(problem, scale=scale, prior=prior, start={})
