@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from odinfer.methods.trajectory import Trajectory as Trajectory
     from odinfer.methods.two_step import TwoStep as TwoStep
     from odinfer.methods.vgm import Vgm as Vgm
-    from odinfer.problem.csv_file import read_csv as read_csv
     from odinfer.problem.data import Data as Data
     from odinfer.problem.data import Experiment as Experiment
     from odinfer.problem.model import Model as Model
     from odinfer.problem.optional_terms import candidates as candidates
     from odinfer.problem.problem import Problem as Problem
+    from odinfer.problem.tables.read import read_csv as read_csv
     from odinfer.result.fit import Fit as Fit
     from odinfer.result.store.load import load as load
     from odinfer.selection.compare import Comparison as Comparison
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("InputError", "InputWarning"),
     "methods": ("fit",),
-    "problem.csv_file": ("read_csv",),
+    "problem.tables.read": ("read_csv",),
     "problem.data": ("Data", "Experiment"),
     "problem.model": ("Model",),
     "problem.optional_terms": ("candidates",),

@@ -13,7 +13,7 @@ import odinfer as od
 from command.commands import Run, odinfer
 from odinfer.command import example
 from odinfer.command.cli import app
-from odinfer.problem.csv_file import read_csv
+from odinfer.problem.tables.read import read_csv
 from odinfer.systems import lotka_volterra
 
 OUTPUTS = {"fit.json", "fit.nc", "states.csv", "plot.png", "report.html"}

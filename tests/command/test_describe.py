@@ -51,6 +51,15 @@ def test_missing_values_are_counted_per_state():
     assert counts == [["x", "21", "0"], ["z", "18", "3"]]
 
 
+def test_replicates_are_observations_but_no_times_and_no_gaps():
+    with pytest.warns(InputWarning, match="several values"):
+        p = problem("x' = -k*x", np.ravel([noisy(0.1, seed) for seed in range(3)], "F"), np.repeat(T, 3))
+    text = describe(p)
+    assert "63 observations" in text
+    assert "1           21     0 to 4" in text
+    assert findings(p) == []
+
+
 @pytest.mark.parametrize("sd", [0.02, 0.2])
 def test_the_noise_is_estimated_within_a_factor_of_two(sd: float):
     estimates = [noise(problem("x' = -k*x", noisy(sd, seed)), "x") for seed in range(20)]

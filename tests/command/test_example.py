@@ -10,9 +10,9 @@ import odinfer as od
 from command.commands import odinfer
 from odinfer.command import describe as check
 from odinfer.command import example
-from odinfer.problem.csv_file import read_csv
 from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
+from odinfer.problem.tables.read import read_csv
 
 
 def test_examples_are_listed_and_written_unless_a_file_would_be_lost(tmp_path: Path):

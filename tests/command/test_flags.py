@@ -27,8 +27,8 @@ from odinfer.command.flags import (
 from odinfer.errors import InputError
 from odinfer.methods import METHODS, method_class
 
-NOTHING = dict.fromkeys(("bounds", "fixed", "start", "log", "prior", "sigma", "input"))
-NOTHING |= {"positive": False, "replicates": "error"}
+NOTHING = dict.fromkeys(("bounds", "fixed", "start", "log", "prior", "sigma", "input", "time", "map"))
+NOTHING |= {"positive": False, "replicates": "keep"}
 FEW = settings(max_examples=25, deadline=None)
 NAMES = st.from_regex(r"[a-z]{1,4}", fullmatch=True)
 
@@ -143,6 +143,59 @@ def test_inputs_are_found_in_long_tables_too(tmp_path: Path):
     assert run.code == 0, run.stderr
     assert "1 parameter to estimate" in run.stdout
     assert "'u' is a column" in run.stderr
+
+
+# --- what the columns mean
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> tuple[Path, Path]:
+    """A model of a height, and a table with other names."""
+    model, data = tmp_path / "m.ode", tmp_path / "d.csv"
+    model.write_text("h' = r*h*(1 - h/K) + g*rain")
+    rows = [f"{tree};{100 * i};{30 + i * i};{i % 3}" for tree in ("oak", "ash") for i in range(6)]
+    data.write_text("\n".join(["Tree;Days;height, total [cm];Rain", *rows]))
+    return model, data
+
+
+def test_columns_are_mapped_to_states_inputs_and_roles_and_units_of_time_are_noted(trees):
+    notes: list[str] = []
+    maps = ["height, total [cm] = h", "Rain=rain", "Tree=experiment"]
+    problem = read_problem(*trees, NOTHING | {"map": maps}, notes)
+    assert [e.name for e in problem.data.experiments] == ["oak", "ash"]
+    assert (problem.model.states, problem.model.inputs) == (("h",), ("rain",))
+    assert problem.data.t.tolist() == [0, 100, 200, 300, 400, 500]
+    assert "the column 'Days' is taken as the time" in notes
+    notes.clear()
+    (chosen,) = read_candidates([trees[0]], trees[1], NOTHING | {"map": maps, "time": "Days"}, notes)
+    assert chosen.data.t.tolist() == problem.data.t.tolist()
+    assert [note for note in notes if "Days" in note] == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"map": ["height, total [cm]"]}, "--map takes COLUMN=NAME, not 'height, total"),
+        ({"map": ["=h"]}, "--map takes COLUMN=NAME, not '=h'"),
+        ({"map": ["Rain=h", "Rain=rain"]}, "--map maps 'Rain' twice"),
+        ({"map": ["Rain=rainfall"]}, "--map: the model has no 'rainfall'; did you mean 'rain'"),
+        ({"map": ["Snow=rain"]}, r"d\.csv: columns: there is no column 'Snow'"),
+        ({"time": "Day"}, r"d\.csv: time: there is no column 'Day'; did you mean 'Days'"),
+        ({}, r"no column 'h'; columns found: .*hidden states are not supported yet; .*--map 'COLUMN=h'"),
+    ],
+)
+def test_columns_that_are_not_there_or_mean_nothing_are_refused(trees, flags, words):
+    for read in (read_problem, lambda model, *more: read_candidates([model], *more)):
+        with pytest.raises(InputError, match=words):
+            read(*trees, NOTHING | flags, [])
+
+
+@pytest.mark.parametrize("command", ["check", "fit", "compare"])
+def test_the_commands_take_the_meaning_of_columns(trees, command):
+    options = ["--map", "height, total [cm]=h", "--map", "Tree=experiment", "--time", "Days", "--fixed", "g=0"]
+    bad = odinfer(command, *trees, *options, "--map", "Rain=Rainfall", cwd=trees[0].parent)
+    assert (bad.code, bad.stderr.count("\n")) == (2, 1)
+    assert "--map: the model has no 'Rainfall'" in bad.stderr
 
 
 # --- values

@@ -540,6 +540,18 @@ def test_constant_data_are_fitted(decay):
     assert fit.theta["k"] == pytest.approx(0.0, abs=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:.*several values of 'x' at one time")
+def test_replicates_count_one_by_one(decay):
+    t, rng = np.linspace(0.0, 4.0, 12), np.random.default_rng(3)
+    y = 3.0 * np.exp(-0.7 * t)[:, None] + 0.1 * rng.normal(size=(12, 5))
+    each = od.fit(decay, od.Data(np.repeat(t, 5), y.ravel(), states=["x"]))
+    mean = od.fit(decay, od.Data(t, y.mean(axis=1), states=["x"]))
+    # The likelihood is largest at the same place, and the noise is that of a value and not that of a mean.
+    assert each.theta["k"] == pytest.approx(mean.theta["k"], rel=1e-5)
+    assert each.sigma["x"] == pytest.approx(0.1, rel=0.25)
+    assert mean.sigma["x"] == pytest.approx(0.1 / 5**0.5, rel=0.5)
+
+
 def test_units_far_from_one_do_not_matter(decay):
     t = np.linspace(0.0, 4.0, 15)
     noise = 0.02 * np.random.default_rng(0).normal(size=15)

@@ -5,11 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
-from odinfer.problem.data import Data, short
+from odinfer.problem.data import Data, distinct_times, short
 
 T = np.arange(5.0)
 Y = np.column_stack([T**2, 1 - T])
@@ -99,6 +99,53 @@ def test_replicates_are_averaged_per_state_over_what_is_observed():
     assert data.y[1].tolist() == [2.5, 5]
 
 
+def test_replicates_are_kept_as_observations_at_nearly_the_same_time():
+    t = [0, 1, 1, 1, 2, 3]
+    y = [[0, 0], [1, 5], [4, NAN], [2, 6], [2, 2], [3, 3]]
+    with pytest.warns(InputWarning, match="several values of 'A', 'B' at one time are taken as independent"):
+        data = make(t, y, inputs={"u": [0, 7, 7, 7, 7, 7]})
+    np.testing.assert_allclose(data.t, t, rtol=0, atol=1e-8)
+    assert (np.diff(data.t) > 0).all()
+    np.testing.assert_array_equal(data.y, [[0, 0], [1, 5], [4, 6], [2, NAN], [2, 2], [3, 3]])
+    assert (data.n_observed("A"), data.n_observed("B")) == (6, 5)
+    assert distinct_times(data.t).tolist() == [0, 1, 2, 3]
+    assert data.experiments[0].u["u"][0].tolist() == [0, 1, 2, 3]
+
+
+def test_times_that_are_equal_up_to_rounding_are_one_time():
+    data = make([0, 0.1 + 0.2, 0.3, 1, 2], [[0, 0], [1, NAN], [NAN, 5], [2, 2], [3, 3]])
+    assert data.t.tolist() == [0, 0.3, 1, 2]
+    assert data.y[1].tolist() == [1, 5]
+
+
+def test_times_in_seconds_of_the_era_and_over_many_decades_stay_apart():
+    assert len(make(1.7e9 + T).t) == 5
+    assert len(make(10.0 ** np.array([-9, -6, -1, 5, 11])).t) == 5
+    with pytest.warns(InputWarning, match="several values"):
+        t = make(10.0 ** np.array([-3, -3, -1, 5, 6])).t
+    assert 0 < t[1] - t[0] < 0.01 * t[0] * 10
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([0.1, 0.2, -999, 0.4, -999], "state 'A' is -999 2 times, far from its other values; if that means missing"),
+        ([5, -99, 60, 80, 90], "state 'A' is -99 1 time, far"),
+        ([1, 2, 3, 9999, 4], "state 'A' is 9999 1 time, far"),
+    ],
+)
+def test_a_number_that_means_missing_is_a_warning(values, words):
+    with pytest.warns(InputWarning, match=words):
+        make(T, values, ["A"])
+    with pytest.warns(InputWarning, match=words.replace("state 'A'", "input 'u'")):
+        make(inputs={"u": values})
+
+
+@pytest.mark.parametrize("values", [[-150, -99, 3, 40, 90], [700, 800, 999, 900, 650], [-99, -98, -97, -99, -99]])
+def test_such_a_number_among_its_like_is_none(values):
+    make(T, values, ["A"])
+
+
 def test_rows_at_one_time_with_different_states_are_no_replicates():
     t = [0, 1, 1, 2, 3]
     y = [[0, 0], [1, NAN], [NAN, 5], [2, 2], [3, 3]]
@@ -147,8 +194,21 @@ REFUSED = {
     ),
     "three observations": ({"t": T[:3], "y": Y[:3]}, "'A' has too few observations: 3; 4 are needed"),
     "duplicate times": (
-        {"t": [0, 1, 1, 2, 3]},
+        {"t": [0, 1, 1, 2, 3], "replicates": "error"},
         'has 2 values at time 1; .*replicates="mean" or --replicates mean',
+    ),
+    "times equal up to rounding": (
+        {"t": [0, 0.1 + 0.2, 0.3, 1, 2], "replicates": "error"},
+        "'A' has 2 values at time 0.3; ",
+    ),
+    "replicates at one time only": ({"t": T * 0}, "all values are at one time, so replicates cannot be kept"),
+    "replicates at times that are very close": (
+        {"t": [0, 0, 1e-13, 1, 2]},
+        "times are very close, so replicates cannot be kept; average them",
+    ),
+    "times far from zero": (
+        {"t": 1e15 + T},
+        r"the times 1000000000000000.0 to 1000000000000004.0 differ in their last digits only; count from the first",
     ),
     "too few after averaging": ({"t": [0, 1, 2, 2, 2], "replicates": "mean"}, "too few observations: 3"),
     "unknown policy": ({"replicates": "men"}, "unknown replicates 'men'; did you mean 'mean'"),
@@ -271,8 +331,8 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 @st.composite
 def series(draw, missing=True):
-    """Distinct times, shape (N,), and values, shape (N, 2), with at least 4 of each column observed."""
-    t = draw(st.lists(finite, min_size=5, max_size=12, unique=True))
+    """Times (N,), none equal up to rounding, and values (N, 2) with at least 4 of each column observed."""
+    t = draw(st.lists(finite, min_size=5, max_size=12, unique_by=lambda t: f"{t + 0.0:.9g}"))
     cells = st.one_of(finite, st.just(NAN)) if missing else finite
     y = np.array(draw(st.lists(st.tuples(cells, cells), min_size=len(t), max_size=len(t))))
     y[:4] = np.where(np.isnan(y[:4]), [[1.0, -1.0]], y[:4])
@@ -301,6 +361,19 @@ def test_the_order_of_replicates_does_not_matter(drawn, random):
     one = quietly(make, t, y, replicates="mean")
     assert_same(one, quietly(make, t[order], y[order], replicates="mean"))
     assert (one.t[1:] > one.t[:-1]).all()
+
+
+@fuzz
+@given(st.lists(st.tuples(st.integers(0, 5), st.floats(-1e9, 1e9)), min_size=4, max_size=30))
+def test_replicates_that_are_kept_are_all_there_in_the_order_of_the_times(rows):
+    t, y = np.array(rows).T
+    assume(len(set(t)) > 1)
+    data = quietly(make, t, y, ["A"])
+    order = np.argsort(t, kind="stable")
+    np.testing.assert_array_equal(data.y[:, 0], y[order])
+    np.testing.assert_allclose(data.t, t[order], rtol=0, atol=1e-7)
+    assert (np.diff(data.t) > 0).all()
+    assert distinct_times(data.t).tolist() == sorted(set(t))
 
 
 @fuzz

@@ -142,6 +142,26 @@ def test_states_that_are_not_observed_and_inputs_without_values_are_refused(lv, 
         Problem(lv_data, lv.model)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t, y, u: (t, 1e160 * y, u), r"the values of 'x' are of the size 3e\+160; use other units"),
+        (lambda t, y, u: (t, 1e-160 * y, u), "the values of 'x' are of the size 3e-160; use other units"),
+        (lambda t, y, u: (t, y, 1e200 * u), "the values of input 'u' are of the size"),
+        (lambda t, y, u: (1e100 * t, y, u), r"experiment '1': the times go to 4e\+100; use other units"),
+        (lambda t, y, u: (1e-100 * t, y, u), "experiment '1': two of the times near 0 are 1e-100 apart"),
+        (lambda t, y, u: (np.r_[0, 1e-300, t[2:]], y, u), "two of the times near 0 are 1e-300 apart"),
+    ],
+)
+def test_data_in_units_whose_powers_are_no_floats_are_refused(change, words):
+    model = od.Model.from_text("input u\nx' = -k*x + u")
+    t, y, u = np.arange(5.0), np.array([3.0, 2, 1, 0.5, 0.2]), np.arange(1.0, 6.0)
+    Problem(model, od.Data(t, y, "x", inputs={"u": u}))
+    t, y, u = change(t, y, u)
+    with pytest.raises(od.InputError, match=words):
+        Problem(model, od.Data(t, y, "x", inputs={"u": u}))
+
+
 def test_equations_that_are_not_finite_at_the_data_are_refused_with_the_place():
     t = np.linspace(0.0, 2.0, 6)
     model = od.Model.from_text("x' = -k*log(x)")

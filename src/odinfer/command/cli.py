@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from odinfer.result.fit import Fit
 
 NOT_CONVERGED, BAD_INPUT, INTERNAL = 1, 2, 70  # exit codes beside those of `terminal`
-KNOWN, HOW, OUT = "What is known beforehand", "How to fit", "Output"
+KNOWN, DATA, HOW, OUT = "What is known beforehand", "What the data mean", "How to fit", "Output"
 
 app = typer.Typer(
     add_completion=False,
@@ -55,7 +55,7 @@ def _option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any)
 
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Equations: a text file such as model.ode.")]
-DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file: a column time and one per state.")]
+DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Excel file: a column time and one per state.")]
 Bounds = Annotated[list[str] | None, _option("--set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")]
 Fixed = Annotated[list[str] | None, _option("--fixed", "NAME=VALUE", "A parameter that is not estimated.")]
 Start = Annotated[list[str] | None, _option("--start", "NAME=VALUE", "Where the search for a parameter starts.")]
@@ -63,8 +63,12 @@ Log = Annotated[list[str] | None, _option("--log", "NAME", "A parameter on a log
 Prior = Annotated[list[str] | None, _option("--prior", "TEXT", '"a~normal(2,0.5)", lognormal or uniform.')]
 Sigma = Annotated[list[str] | None, _option("--sigma", "NAME=VALUE", "The noise of a state, a standard deviation.")]
 Positive = Annotated[bool, _option("--positive", "", "All parameters are positive.")]
-Input = Annotated[list[str] | None, _option("--input", "NAME", "A column that is a known input u(t).")]
-Replicates = Annotated[str, _option("--replicates", "error|mean", "Several values at one time: an error, or averaged.")]
+Input = Annotated[list[str] | None, _option("--input", "NAME", "A column that is a known input u(t).", DATA)]
+Time = Annotated[str | None, _option("--time", "COLUMN", "The column that is the time.", DATA)]
+Map = Annotated[list[str] | None, _option("--map", "COLUMN=NAME", "A column by its name in the model.", DATA)]
+Replicates = Annotated[
+    str, _option("--replicates", "keep|mean|error", "Several values at one time: kept, averaged, or an error.", DATA)
+]
 Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
 
 
@@ -96,7 +100,9 @@ def fit(
     sigma: Sigma = None,
     positive: Positive = False,
     input: Input = None,
-    replicates: Replicates = "error",
+    time: Time = None,
+    map: Map = None,
+    replicates: Replicates = "keep",
     method: Annotated[str, _option("--method", "NAME", f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.", HOW)] = "odin",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
     gamma: Annotated[str | None, _option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
@@ -167,7 +173,9 @@ def check(
     sigma: Sigma = None,
     positive: Positive = False,
     input: Input = None,
-    replicates: Replicates = "error",
+    time: Time = None,
+    map: Map = None,
+    replicates: Replicates = "keep",
     debug: Debug = False,
 ) -> int:
     """Say what is understood from MODEL and DATA and what looks wrong, without fitting."""
@@ -197,7 +205,9 @@ def compare(
     sigma: Sigma = None,
     positive: Positive = False,
     input: Input = None,
-    replicates: Replicates = "error",
+    time: Time = None,
+    map: Map = None,
+    replicates: Replicates = "keep",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
     level: Annotated[float, _option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
     draws: Annotated[int, _option("--draws", "N", "Simulations per suspicious equation and model; 199.", HOW)] = 199,
@@ -255,8 +265,9 @@ def simulate(
     """Integrate MODEL from given parameters and initial values; CSV out."""
     import numpy as np
 
-    from odinfer.problem.csv_file import read_csv, write_csv
     from odinfer.problem.model import Model
+    from odinfer.problem.tables.csv_file import write_csv
+    from odinfer.problem.tables.read import read_csv
 
     if noise:
         measured("--noise", noise)

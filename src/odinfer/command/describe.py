@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.problem.data import distinct_times
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -48,7 +49,10 @@ def describe(problem: Problem) -> str:
         start = f"{p.start[name]:g}" if name in p.start else "random"
         rows.append([name, _interval(p, name), p.scale.get(name, "linear"), start, words])
     parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
-    rows = [[e.name, str(len(e.t)), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"] for e in experiments]
+    rows = [
+        [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
+        for e in experiments
+    ]
     parts.append(_table(["experiment", "times", "time span", "inputs"], rows))
     return "\n\n".join(["\n".join(parts[:2]), *parts[2:]])
 
@@ -72,12 +76,14 @@ def noise(problem: Problem, state: str) -> float:
     away = []
     for t, y in _columns(problem, state):
         t, y = t[np.isfinite(y)], y[np.isfinite(y)]
-        for i in range(2, len(t) - 2):
-            near = [i - 2, i - 1, i + 1, i + 2]
-            w = np.array([np.prod([(t[i] - t[m]) / (t[j] - t[m]) for m in near if m != j]) for j in near])
-            away.append(abs(y[i] - w @ y[near]) / np.sqrt(1.0 + w @ w))
+        if len(t) < 5:
+            continue
+        near = [slice(i, len(t) - 4 + i) for i in (0, 1, 3, 4)]  # the two before and the two after each
+        weights = [np.prod([(t[2:-2] - t[m]) / (t[j] - t[m]) for m in near if m != j], axis=0) for j in near]
+        cubic = sum(w * y[j] for w, j in zip(weights, near, strict=True))
+        away.append(np.abs(y[2:-2] - cubic) / np.sqrt(1.0 + np.square(weights).sum(axis=0)))
     # The median, as a few steep places say nothing about the noise; 0.6745 makes it a standard deviation.
-    return float(np.median(away)) / 0.6745 if away else np.nan
+    return float(np.median(np.concatenate(away))) / 0.6745 if away else np.nan
 
 
 def _identifiability(p: Problem) -> Iterator[str]:
@@ -95,7 +101,8 @@ def _identifiability(p: Problem) -> Iterator[str]:
         idle &= size == 0
         # A prior says something about its parameter, like an observation.
         told = np.diag([float(callable(p.prior) or name in p.prior) for name in p.free])
-        values, directions = np.linalg.svd(np.concatenate([J / np.where(size > 0, size, 1.0), told]))[1:]
+        J = np.concatenate([J / np.where(size > 0, size, 1.0), told])
+        values, directions = np.linalg.svd(J, full_matrices=False)[1:]
         lost = directions[values < _SAME * values.max(initial=1.0)]
         together &= np.abs(lost.T @ lost) > 0.05
     for name in np.array(p.free)[idle]:
@@ -142,7 +149,7 @@ def _gaps(p: Problem) -> Iterator[str]:
     for e in p.data.experiments:
         where = f" in experiment '{e.name}'" if len(p.data.experiments) > 1 else ""
         for state, column in zip(p.model.states, e.y.T, strict=True):
-            t = e.t[np.isfinite(column)]
+            t = distinct_times(e.t[np.isfinite(column)])
             steps = np.diff(t)
             if len(steps) > 2 and steps.max() > _GAP * np.median(steps):
                 i, times = int(steps.argmax()), steps.max() / np.median(steps)

@@ -16,9 +16,12 @@ from odinfer.style.text import plain
 
 if TYPE_CHECKING:
     from odinfer.methods import Method
-    from odinfer.problem.csv_file import CsvTable
     from odinfer.problem.model import Model
     from odinfer.problem.problem import Problem
+    from odinfer.problem.tables.table import Table
+
+
+ROLES = ("time", "experiment", "observable", "value")  # names with a meaning in the data, if not in the model
 
 # What an option may ask for at most: more would fill the memory before it fails.
 LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
@@ -26,7 +29,6 @@ LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
 
 def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
     """Read the files, each once, and apply the flags that `fit` and `check` share."""
-    from odinfer.problem.csv_file import CsvTable
     from odinfer.problem.model import Model, read_text
 
     text = read_text(model)
@@ -34,12 +36,13 @@ def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[
     def parsed(inputs: Sequence[str] = ()) -> Model:
         return Model.from_text(text, plain(model.stem), inputs)
 
-    return _posed(parsed(), parsed, CsvTable.read(data), _known(flags), flags, notes)
+    system = parsed()
+    table = _read_table(data, {*system.parameters, *system.states, *system.inputs}, flags)
+    return _posed(system, parsed, table, _known(flags), flags, notes)
 
 
 def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
     """A Problem per candidate; a flag about a name applies to those candidates that have it."""
-    from odinfer.problem.csv_file import CsvTable
     from odinfer.problem.model import read_text
     from odinfer.problem.optional_terms import candidates
 
@@ -51,7 +54,7 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
         for name in values:
             if name not in everything:
                 raise InputError(f"--{flag}: no candidate has '{name}'{nearest(name, sorted(everything))}")
-    table = CsvTable.read(data)
+    table = _read_table(data, everything, flags)
     for path, text, family in families:
         for i, model in enumerate(family):
             own = {*model.parameters, *model.states}
@@ -67,6 +70,22 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
     return found
 
 
+def _read_table(data: Path, known: Iterable[str], flags: Mapping[str, Any]) -> Table:
+    """The data file, with the time that was chosen and columns under the names that they have in the models."""
+    from odinfer.problem.tables.read import read_table
+
+    choices, names = [*sorted(known), *ROLES], dict[str, str]()
+    for text in flags["map"] or ():
+        column, _, name = (part.strip() for part in text.rpartition("="))
+        if not column or not name or column in names:
+            problem = f"maps {column!r} twice" if column in names else f"takes COLUMN=NAME, not {text!r}"
+            raise InputError(f"--map {problem}")
+        if name not in choices:
+            raise InputError(f"--map: the model has no '{name}'{nearest(name, choices)}")
+        names[column] = name
+    return read_table(data, flags["time"], names)
+
+
 def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What the flags say is known beforehand: flag → name → value."""
     return {
@@ -80,7 +99,7 @@ def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _posed(
     system: Model,
     again: Callable[[Sequence[str]], Model],
-    data: CsvTable,
+    data: Table,
     known: Mapping[str, Mapping[str, Any]],
     flags: Mapping[str, Any],
     notes: list[str],
@@ -94,11 +113,12 @@ def _posed(
             raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
     said = {*inputs, *(name for flag, values in known.items() if flag != "sigma" for name in values)}
     said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
-    for name in sorted({*system.parameters} & data.series - said):
+    for name in sorted({*system.parameters} & data.series(system.states) - said):
         inputs.append(name)
         notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
     system = again(inputs) if inputs else system
     observed = data.data(system.states, system.inputs, flags["replicates"])
+    notes += data.remarks((*system.states, *system.inputs))
     k = known
     return Problem(
         system, observed, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["log"], flags["positive"]

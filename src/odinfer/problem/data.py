@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike
 from odinfer.errors import InputError, InputWarning, nearest
 
 FEWEST = 4  # observations of a state, below which no smoother can tell signal from noise
-REPLICATES = ("error", "mean")
+REPLICATES = ("keep", "mean", "error")
+_ROUNDING = 8 * np.finfo(float).eps  # relative difference of times that are meant to be equal
+_ASIDE = 1e-10  # of the time span: how far apart replicates are put, too little for any solution to change
+_OFFSET = 2e-11  # of the largest time: a shorter span is known to less than five digits
+_CODES = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)  # what people write where nothing was observed
+_FAR = 3.0  # times the range of all other values: how far such a number is from them if it is no value
 Names = Sequence[str]
 Series = tuple[np.ndarray, np.ndarray]  # times and values
 
@@ -40,7 +45,8 @@ class Data:
         states: the names of the K columns of `y`.
         inputs: known inputs: name -> values on `t`, shape (N,), or a tuple (times, values).
         name: the name of the experiment.
-        replicates: several values of a state at one time are an "error", or replaced by their "mean".
+        replicates: several values of a state at one time are independent observations to "keep" (with a warning; their
+            times are put 1e-10 of the time span apart), are replaced by their "mean", or are an "error".
 
     Raises:
         InputError: if the arrays do not fit together or a state has fewer than 4 observations.
@@ -56,7 +62,7 @@ class Data:
         states: Names,
         inputs: Mapping[str, Any] | None = None,
         name: str = "1",
-        replicates: str = "error",
+        replicates: str = "keep",
     ) -> None:
         states = checked_names(states, "state")
         self._set(states, checked_experiments(states, [experiment_of(name, t, y, states, inputs or {}, replicates)]))
@@ -174,23 +180,92 @@ def _series(t: ArrayLike, y: ArrayLike, names: Names, what: str, where: str, rep
         raise InputError(f"{where}t is {t[row]} in row {row}; each time must be a finite number")
     for row, k in np.argwhere(np.isinf(y)):
         raise InputError(f"{where}{what} {short(names[k])} is infinite in row {row}; NaN = not observed")
-    times, row_of = np.unique(t, return_inverse=True)
-    merged = np.full((len(times), len(names)), np.nan)
-    for k, name in enumerate(names):
-        seen = ~np.isnan(y[:, k])
-        rows, values = row_of[seen], y[seen, k]
-        merged[rows, k] = values
-        for row in np.flatnonzero(np.bincount(rows) > 1):
-            same = values[rows == row]
-            if what == "input" and (same == same[0]).all():
-                continue  # rows that share a time repeat what is known
-            if replicates == "error":
-                found = f"{where}{what} {short(name)} has {len(same)} values at time {times[row]:g}"
-                raise InputError(f'{found}; to average: replicates="mean" or --replicates mean')
-            merged[row, k] = math.fsum(same / len(same))  # no overflow, and any order of rows gives the same
-        if (rows[1:] < rows[:-1]).any():  # per column: a long file goes through the times once for each
+    times, row_of = _distinct(t, where)
+    seen = ~np.isnan(y)
+    again = np.stack([_repeats(row_of, column) for column in seen.T], axis=1)
+    rows = np.broadcast_to(row_of[:, None], y.shape)
+    for name, column in zip(names, seen.T, strict=True):
+        if (np.diff(row_of[column]) < 0).any():  # per column: a long file goes through the times once for each
             warn(f"{where}the times of {what} {short(name)} are not increasing; they were sorted")
+    if what == "state" and replicates == "keep" and again.any():
+        times, rows = _apart(times, rows, again, where)
+        kept = short(*(name for name, column in zip(names, again.T, strict=True) if column.any()))
+        words = "are taken as independent observations of one time course"
+        warn(f"{where}several values of {kept} at one time {words}; mark several time courses by a column 'experiment'")
+        again = np.zeros_like(again)
+    merged = np.full((len(times), len(names)), np.nan)
+    at = np.nonzero(seen)
+    merged[rows[at], at[1]] = y[at]
+    for k, name in enumerate(names):
+        for at_row, values in _repeated(row_of[seen[:, k]], y[seen[:, k], k]) if again[:, k].any() else ():
+            if what == "input" and (values == values[0]).all():
+                continue  # rows that share a time repeat what is known
+            if replicates != "mean":
+                several = f"{where}{what} {short(name)} has {len(values)} values at time {times[at_row]:g}"
+                raise InputError(f'{several}; to average: replicates="mean" or --replicates mean')
+            merged[at_row, k] = math.fsum(values / len(values))  # no overflow, and any order of rows gives the same
     return _observed(times, merged)
+
+
+def _distinct(t: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """The times in order, those that are equal up to rounding once, and the place of each given one."""
+    times, row_of = np.unique(t, return_inverse=True)
+    if len(times) < 2:
+        return times, row_of
+    with np.errstate(over="ignore"):  # a step of infinite length is a step
+        if 0 < times[-1] - times[0] < _OFFSET * np.abs(times).max():
+            first, last = repr(float(times[0])), repr(float(times[-1]))
+            raise InputError(
+                f"{where}the times {first} to {last} differ in their last digits only; count from the first"
+            )
+        new = np.append(True, np.diff(times) > _ROUNDING * np.abs(times[1:]))
+    return times[new], (np.cumsum(new) - 1)[row_of]
+
+
+def _repeats(row_of: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """How many observations stand before each one at its own time (N,); 0 where nothing is seen."""
+    at = np.flatnonzero(seen)
+    order = at[np.argsort(row_of[at], kind="stable")]
+    place, new = np.arange(len(order)), np.diff(row_of[order], prepend=-1) != 0
+    again = np.zeros(len(seen), int)
+    again[order] = place - np.maximum.accumulate(np.where(new, place, 0))
+    return again
+
+
+def _repeated(rows: np.ndarray, values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each row that has several values, with these."""
+    order = np.argsort(rows, kind="stable")
+    found, first, counts = np.unique(rows[order], return_index=True, return_counts=True)
+    for i in np.flatnonzero(counts > 1):
+        yield int(found[i]), values[order[first[i] : first[i] + counts[i]]]
+
+
+def _apart(times: np.ndarray, rows: np.ndarray, again: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Times such that each row has one value of a state, and the row of each value: repeats come just after.
+
+    So near that it makes no difference to any solution, and what comes later need not know about replicates.
+    """
+    most = again.max() + 1
+    usual, least = _step_aside(times)
+    with np.errstate(over="ignore"):
+        step = min(usual, np.diff(times, append=np.inf).min() / (100 * most))
+    if len(times) < 2 or step < least:
+        found = "all values are at one time" if len(times) < 2 else "times are very close"
+        raise InputError(f'{where}{found}, so replicates cannot be kept; average them: replicates="mean"')
+    keys, new = np.unique(rows * most + again, return_inverse=True)
+    return times[keys // most] + step * (keys % most), new.reshape(rows.shape)
+
+
+def _step_aside(t: np.ndarray) -> tuple[float, float]:
+    """How far apart replicates are put among such times, and how far at least so that floats tell them apart."""
+    least = 4 * _ROUNDING * float(np.abs(t).max())
+    with np.errstate(over="ignore"):
+        return max(_ASIDE * float(np.ptp(t)), least), least
+
+
+def distinct_times(t: np.ndarray) -> np.ndarray:
+    """The times of an experiment, those of replicates once."""
+    return np.asarray(t[np.append(True, np.diff(t) > 2 * _step_aside(t)[0])])
 
 
 def _observed(t: np.ndarray, y: np.ndarray) -> Series:
@@ -216,22 +291,45 @@ def checked_experiments(states: Names, experiments: Sequence[Experiment]) -> lis
         values, name = column[~np.isnan(column)], short(state)
         if len(values) == 0:
             raise InputError(f"state {name} is never observed; unobserved states are not supported yet")
-        if len(values) < FEWEST:
-            raise InputError(f"state {name} has too few observations: {len(values)}; {FEWEST} are needed")
+        check_count(state, len(values))
         if (values == values[0]).all():
             warn(f"state {name} is constant: each observation is {values[0]:g}")
+        _warn_of_codes(f"state {name}", values)
+    for key in kept[0].u:
+        _warn_of_codes(f"input {short(key)}", np.concatenate([e.u[key][1] for e in kept]))
     return kept
 
 
+def check_count(state: str, count: int) -> None:
+    """Refuse a state of which there are observations, but too few."""
+    if 0 < count < FEWEST:
+        raise InputError(f"state {short(state)} has too few observations: {count}; {FEWEST} are needed")
+
+
+def _warn_of_codes(what: str, values: np.ndarray) -> None:
+    """Warn of numbers such as -999 that are far from everything else."""
+    codes = np.isin(values, _CODES)
+    if not codes.any() or codes.all():
+        return
+    low, high = float(values[~codes].min()), float(values[~codes].max())  # Python's, which overflow in silence
+    for code in np.unique(values[codes]).tolist():
+        if max(low - code, code - high) > _FAR * (high - low) or code < 0 <= low:
+            times = f"{(values == code).sum()} time{'s' if (values == code).sum() > 1 else ''}"
+            warn(f"{what} is {code:g} {times}, far from its other values; if that means missing, leave these empty")
+
+
 def checked_names(names: Iterable[str], what: str) -> tuple[str, ...]:
+    """The names of columns, states, …; those of inputs may be none."""
     names = (names,) if isinstance(names, str) else tuple(names)
     if not names and what != "input":
         raise InputError(f"there is no {what}; give at least one")
-    for i, name in enumerate(names):
+    known: set[str] = set()
+    for name in names:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise InputError(f"{what} {short(name)} cannot be a name; use printable text")
-        if name in names[:i]:
+        if name in known:
             raise InputError(f"{what} {short(name)} is there twice; rename or remove one")
+        known.add(name)
     return names
 
 

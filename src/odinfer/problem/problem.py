@@ -19,6 +19,7 @@ from odinfer.problem.prior import Prior
 
 Array = NDArray[np.float64]
 
+_LARGEST = 1e75  # of what is measured, so that fourth powers are finite; its inverse is the smallest
 _BEND = 1e-3  # of an input's range: a point that lies closer to the line between its neighbours is no corner
 
 
@@ -87,7 +88,25 @@ class Problem:
             for name in m.inputs:
                 if name not in e.u:
                     raise InputError(f"input '{name}' has no values in experiment '{e.name}'; add a column '{name}'")
+        self._check_scales()
         self._check_values()
+
+    def _check_scales(self) -> None:
+        """Refuse data in units in which their powers are not floats."""
+        for name, values in zip(self.model.states, np.concatenate([e.y for e in self.data.experiments]).T, strict=True):
+            size = np.nanmax(np.abs(values))
+            if size > _LARGEST or 0 < size < 1 / _LARGEST:
+                raise InputError(f"the values of '{name}' are of the size {size:.2g}; use other units")
+        for e in self.data.experiments:
+            for name in self.model.inputs:
+                if (size := np.abs(e.u[name][1]).max()) > _LARGEST:
+                    raise InputError(f"the values of input '{name}' are of the size {size:.2g}; use other units")
+            for what, t in (("the times", e.t), *((f"the times of input '{u}'", e.u[u][0]) for u in self.model.inputs)):
+                if np.abs(t).max() > _LARGEST:
+                    raise InputError(f"experiment '{e.name}': {what} go to {np.abs(t).max():.2g}; use other units")
+                if len(t) > 1 and (step := np.diff(t)).min() < 1 / _LARGEST:
+                    first = t[step.argmin()]
+                    raise InputError(f"experiment '{e.name}': two of {what} near {first:g} are {step.min():.2g} apart")
 
     def _check_values(self) -> None:
         for name, value in {**self.fixed, **self.start}.items():

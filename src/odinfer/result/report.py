@@ -9,7 +9,7 @@ import numpy as np
 
 from odinfer.files import make_folder, replacing, write_whole
 from odinfer.judgement.verdicts import CONTRADICTS
-from odinfer.problem.csv_file import write_csv
+from odinfer.problem.tables.csv_file import write_csv
 from odinfer.result import figures, store, uncertainty_figures
 from odinfer.result.fit import Fit
 from odinfer.result.summary import Truth, facts, headline, parameter_table, stage_table, state_table, tone

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from odinfer.errors import InputError, listed
 from odinfer.files import make_folder, write_whole
-from odinfer.problem.csv_file import harmless
+from odinfer.problem.tables.csv_file import harmless
 from odinfer.selection import figures as pictures
 from odinfer.selection.missing_terms import gaps
 from odinfer.style.drawing import png

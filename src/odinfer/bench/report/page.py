@@ -12,7 +12,7 @@ from odinfer.bench.report.results import Results
 from odinfer.bench.report.tables import ReportTable
 from odinfer.errors import InputError
 from odinfer.files import staged
-from odinfer.problem.csv_file import write_csv
+from odinfer.problem.tables.csv_file import write_csv
 from odinfer.style.drawing import png
 from odinfer.style.html import inlined, page
 from odinfer.version import __version__

@@ -10,21 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
-from odinfer.problem.csv_file import CsvTable, harmless, read_csv, write_csv
 from odinfer.problem.data import Data
+from odinfer.problem.model import Model
+from odinfer.problem.problem import Problem
+from odinfer.problem.tables.csv_file import harmless, write_csv
+from odinfer.problem.tables.read import read_csv, read_table
 
 NAN = np.nan
 fuzz = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture
-def csv_file(tmp_path: Path):
-    def write(content: str | bytes) -> Path:
-        path = tmp_path / "data.csv"
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
 
 
 def assert_same(one: Data, other: Data) -> None:
@@ -152,7 +145,7 @@ def test_sodium_is_an_observable_and_not_a_missing_one(csv_file):
 def test_replicate_rows_are_averaged_on_request(csv_file):
     path = csv_file(wide([*ROWS, (4, 18, "")]))
     with pytest.raises(InputError, match=r"state 'A' has 2 values at time 4; .*--replicates mean"):
-        read_csv(path)
+        read_csv(path, replicates="error")
     assert read_csv(path, replicates="mean").y[4].tolist() == [17, 0.125]
 
 
@@ -165,11 +158,12 @@ REFUSED_FILES = {
     "header only": ("time,A,B\n", "a header but no data"),
     "UTF-16": (PLAIN.encode("utf-16"), "save as UTF-8"),
     "UTF-16 without BOM": (PLAIN.encode("utf-16-le"), "save as UTF-8"),
-    "Latin-1": ("time,Größe\n".encode("latin-1"), "save as UTF-8"),
+    "no encoding of ours": ("time,Größe\n".encode("latin-1") + b"\x81", "save as UTF-8"),
+    "Excel under another name": (b"PK\x03\x04" + PLAIN.encode(), "an Excel file"),
     "binary": (bytes(range(256)), "save as UTF-8"),
     "decimal commas": ("time;A\n0;1,5\n1;2,3\n", "line 2, column 'A': '1,5' has a decimal comma; use points"),
     "decimal commas in time": ("time;A\n0,5;1\n", "line 2, column 'time': '0,5' has a decimal comma"),
-    "no time column": ("A,B\n1,2\n", "no time column; name one 'time' .*columns found: 'A', 'B'"),
+    "no time column": ("A,B\n1,2\n", "no time column; name one 'time' or .*--time COLUMN.*columns found: 'A', 'B'"),
     "duplicate column": ("time,A,A\n0,1,2\n", "column 'A' is there twice"),
     "unprintable column": ("time,A\x07\n0,1\n", "cannot be a name"),
     "ragged row": (PLAIN + "\n5,1", "line 7 has 2 cells; expected 3"),
@@ -184,10 +178,6 @@ REFUSED_FILES = {
     "empty time": (PLAIN.replace("\n2,", "\n,"), "line 4 has no 'time'"),
     "NaN time": (PLAIN.replace("\n2,", "\nNaN,"), "line 4 has no 'time'"),
     "text time": (PLAIN.replace("\n2,", "\nnoon,"), "line 4, column 'time': 'noon'"),
-    "duplicate times": (
-        PLAIN.replace("\n3,", "\n2,"),
-        "state 'A' has 2 values at time 2; .*--replicates mean",
-    ),
     "three rows": (wide(ROWS[:3]), "'A' has too few observations: 3"),
     "all missing": ("time,A\n0,\n1,NA\n", "all values are missing"),
     "empty column": (wide([(*row, "") for row in ROWS], "time,A,B,C"), "'C' is never observed"),
@@ -196,9 +186,10 @@ REFUSED_FILES = {
         "line 2 has no 'experiment'",
     ),
     "no observable name": ("time,observable,value\n0,,1\n", "line 2 has no 'observable'"),
+    "unprintable observable": ("time,observable,value\n0,\x1b[31m,1\n", r"observable '\\x1b\[31m' cannot be a name"),
     "time only": ("time\n0\n", "no state column"),
     "spaces between columns": ("time A\n0 1\n", "no time column.*'time A'"),
-    "enormous cell": ("time,A\n0," + "9" * 200_000, "field larger than field limit"),
+    "enormous cell": ("time,A\n0," + "9" * 200_000, "'9{39}…' is not a finite number"),
     "long text": (PLAIN.replace("16", "x" * 1000), "column 'A': 'x{39}…' is not"),
     "text in a long file": (
         wide([*LONG, (5, "A", "?")], "time,observable,value"),
@@ -229,7 +220,7 @@ def test_wanted_columns_that_are_missing_are_refused_with_the_nearest(csv_file):
     path = csv_file(wide(ROWS, "time,prey,predator"))
     with pytest.raises(InputError, match="no column 'pray'; did you mean 'prey'"):
         read_csv(path, states=["pray"])
-    with pytest.raises(InputError, match="no column 'dose'; choose from: prey, predator"):
+    with pytest.raises(InputError, match="no column 'dose'; columns found: 'prey', 'predator'"):
         read_csv(path, inputs=["dose"])
     with pytest.raises(InputError, match="'prey' is both a state and an input"):
         read_csv(path, states=["prey", "predator"], inputs=["prey"])
@@ -267,7 +258,7 @@ def test_columns_of_different_lengths_and_unwritable_places_are_refused(tmp_path
 def test_a_file_is_read_once_and_gives_several_selections_of_data(csv_file):
     path = csv_file(wide([(*row, 7 - row[0]) for row in ROWS], "time,A,B,dose"))
     expected = read_csv(path, ["B"], ["A", "dose"]), read_csv(path, ["A", "B", "dose"])
-    table = CsvTable.read(path)
+    table = read_table(path)
     path.unlink()
     first, second, again = table.data(["B"], ["A", "dose"]), table.data(), table.data(["B"], ["A", "dose"])
     assert_same(first, expected[0])
@@ -289,12 +280,12 @@ def test_a_file_is_read_once_and_gives_several_selections_of_data(csv_file):
     ids=["wide", "with experiments", "without time", "T beside time", "long", "long with more", "half long"],
 )
 def test_the_series_are_what_varies_over_time(csv_file, content, names):
-    assert CsvTable.read(csv_file(content)).series == names
+    assert read_table(csv_file(content)).series() == names
 
 
 def test_columns_have_a_cell_per_row_and_rows_know_their_lines(csv_file):
-    table = CsvTable.read(csv_file("# note\n" + PLAIN.replace("\n", "\n\n")))
-    assert table.lines == [4, 6, 8, 10, 12]
+    table = read_table(csv_file("# note\n" + PLAIN.replace("\n", "\n\n")))
+    assert table.rows == [4, 6, 8, 10, 12]
     assert {name: len(cells) for name, cells in table.columns.items()} == {"time": 5, "A": 5, "B": 5}
     assert table.columns["B"] == ["2", "1", "0.5", "0.25", "0.125"]
 
@@ -314,17 +305,17 @@ def test_columns_have_a_cell_per_row_and_rows_know_their_lines(csv_file):
 def test_every_error_of_a_table_names_its_file(csv_file, options, words):
     content = wide([(*row, "many" if row[0] == 4 else 1) for row in ROWS], "time,A,B,C")
     with pytest.raises(InputError, match=rf"data\.csv: .*{words}"):
-        CsvTable.read(csv_file(content)).data(**options)
+        read_table(csv_file(content)).data(**options)
 
 
 # --- properties
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 cells = finite | st.just(NAN)
-# Distinct times and two columns (N, 3), with at least 4 of each column observed.
-tables = st.lists(st.tuples(finite, cells, cells), min_size=5, max_size=12, unique_by=lambda row: row[0]).map(
-    lambda rows: np.array([*np.nan_to_num(rows[:4], nan=1.0), *rows[4:]])
-)
+# Times that are not equal up to rounding and two columns (N, 3), with at least 4 of each column observed.
+tables = st.lists(
+    st.tuples(finite, cells, cells), min_size=5, max_size=12, unique_by=lambda row: f"{row[0] + 0.0:.9g}"
+).map(lambda rows: np.array([*np.nan_to_num(rows[:4], nan=1.0), *rows[4:]]))
 
 
 def quietly(call, *args, **kwargs):
@@ -393,3 +384,57 @@ def test_anything_like_a_table_is_data_or_an_input_error(csv_file, header, rows,
 @given(st.text(max_size=300))
 def test_any_text_after_a_header_is_data_or_an_input_error(csv_file, text):
     reads_or_refuses(csv_file("time,A\n" + text))
+
+
+MODEL = Model.from_text("A' = -k*A")
+WHOLE = [
+    PLAIN,
+    wide([(e, *row) for e in "ab" for row in LONG], "experiment,time,observable,value"),
+    wide([(f"2020-03-{i:02}", i * i, i % 2) for i in range(1, 12)], "Date,A,ID", sep=";"),
+    wide([(0.3, 1), (0.1 + 0.2, 2), (1, -999), (2, 5), (2, 6), (3, 8)], "Days,A"),
+]
+PIECES = [
+    *(
+        ",",
+        ";",
+        "\t",
+        '"',
+        "\n",
+        "\r",
+        "#",
+        "\x85",
+        "\x1b[31m",
+        "\u2028",
+        "é",
+        "\ufeff",
+        "٣",
+        "=1+1",
+        "a" * 300,
+        "9" * 400,
+    ),
+    *("NA", "inf", "1e400", "-999", "1,5", "1_0", "0x10", "12:30", "1e308", "-1e308", "1e-300", "1e15", "-0"),
+    *("2020-01-01", "01/02/2020", "2020-01-01T00:00Z", "time", "T", "Year", "ID", "group", "observable", "value", "A"),
+]
+edits = st.lists(
+    st.tuples(st.floats(0, 1), st.sampled_from([0, 0, 1, 2, 20]), st.sampled_from(PIECES)), min_size=1, max_size=10
+)
+options = st.sampled_from(
+    [{}, {"states": ["A"]}, {"inputs": ["B"]}, {"time": "A"}, {"replicates": "mean"}, {"columns": {"A": "time"}}]
+)
+
+
+@settings(fuzz, max_examples=400)
+@given(st.sampled_from(WHOLE), edits, options, st.sampled_from(["utf-8", "latin-1"]))
+def test_a_damaged_table_is_data_or_an_input_error(csv_file, text, edits, options, encoding):
+    for at, length, piece in edits:
+        i = round(at * len(text))
+        text = text[:i] + piece + text[i + length :]
+    try:
+        data = quietly(read_csv, csv_file(text.encode(encoding, "replace")), **options)
+        outcome = repr(data)[:500]
+        if "A" in data.states:
+            Problem(MODEL, data)
+    except InputError as error:
+        outcome = str(error)
+    assert outcome.isprintable()
+    assert len(outcome) < 700

@@ -1,0 +1,68 @@
+"""Whatever holds data, to a table and to `Data`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from odinfer.errors import InputError
+from odinfer.problem.data import Data, Names, short
+from odinfer.problem.tables.csv_file import csv_table
+from odinfer.problem.tables.table import Table
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def read_csv(
+    source: str | Path | pandas.DataFrame,
+    states: Names | None = None,
+    inputs: Names = (),
+    replicates: str = "keep",
+    time: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Data:
+    """Read a CSV or Excel file or a DataFrame, wide (a column per state) or long (time, observable and value).
+
+    Both have a column of times (`time`, `t`, `Year`, `Days` or the like, with a unit in brackets or not; dates become
+    days since the first, with a warning) and may have one that marks experiments (`experiment`, `condition`, `subject`,
+    `id` or `group`). Commas, semicolons or tabs separate; empty cells, NA and NaN are missing values; blank lines and
+    lines starting with # are skipped.
+
+    Args:
+        source: a file in UTF-8 or Latin-1, an .xlsx file (its first sheet), or a DataFrame.
+        states: the columns (long: observables) to read; default: all that hold numbers.
+        inputs: the columns (long: observables) that are known inputs.
+        replicates: as for `Data`.
+        time: the column that is the time, if it is none of the names above.
+        columns: column or observable → its name here, such as {"height [cm]": "h", "Tree": "experiment"}.
+    """
+    return read_table(source, time, columns).data(states, inputs, replicates)
+
+
+def read_table(source: Any, time: str | None = None, columns: Mapping[str, str] | None = None) -> Table:
+    """Read the source once, into a table from which data can be taken; see `read_csv`."""
+    if isinstance(source, str | os.PathLike):
+        name = str(source)[-100:]
+        try:
+            table = _table(name, Path(source).read_bytes())
+        except (OSError, ValueError) as error:  # ValueError: an InputError, or a NUL in the path
+            raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+        return table.choosing(time, columns)
+    if not (hasattr(source, "iloc") and hasattr(source, "columns")):
+        raise InputError(f"data are read from a file or a DataFrame, not from {short(type(source).__name__)}")
+    from odinfer.problem.tables.frame import frame_table
+
+    return frame_table(source).choosing(time, columns)
+
+
+def _table(name: str, content: bytes) -> Table:
+    if name.lower().endswith((".xlsx", ".xlsm")):
+        from odinfer.problem.tables.excel_file import excel_table
+
+        return excel_table(name, content)
+    if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise InputError("this is an Excel file or an archive; name it .xlsx, or save it as CSV")
+    return csv_table(name, content)
