@@ -179,12 +179,14 @@ def test_every_module_can_be_imported_first():
 # The whole public API: every name of `odinfer`, and every member of its classes.
 METHOD = {"name", "fit", "paper"}
 PUBLIC: dict[str, set[str]] = {
-    "Data": {"join", "of_experiments", "select", "observing", "keeping", "driven_by", "n_observed", "t", "y", "inputs"},
+    "Data": {
+        "join", "of_experiments", "select", "observing", "keeping", "first", "driven_by", "n_observed", "t", "y", "inputs",
+    },
     "Experiment": set(),
     "Fit": {
         "states", "states_of", "predict", "forecast", "derivative", "residuals", "interval", "intervals_by_kind",
-        "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws", "maximum", "including", "summary",
-        "plot", "to_xarray", "save",
+        "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws", "maximum", "test", "including",
+        "summary", "plot", "to_xarray", "save",
     },
     "InputError": set(),
     "InputWarning": set(),

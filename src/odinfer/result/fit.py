@@ -162,7 +162,8 @@ class Fit:
                 raise InputError(self.without_intervals)
             if level == self.uncertainty.level:
                 return self.uncertainty.interval()
-            return self.maximum(problem).intervals(level).interval()
+            found = self.maximum(problem).intervals(level)
+            return found.interval() if found is not None else {}
         made = {"profile": "profile('name')", "bootstrap": "bootstrap()", "sample": "sample()"}[str(kind)]
         raise InputError(f"this fit has no {kind} intervals yet: fit.including(fit.{made}).interval(kind='{kind}')")
 

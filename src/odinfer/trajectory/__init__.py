@@ -1,6 +1,7 @@
-"""Exact solutions of the equations: from ODIN's estimate to the maximum of the likelihood.
+"""Exact solutions of the equations: from ODIN's estimate, or from nothing, to the maximum of the likelihood.
 
-`simulate` integrates forward; `collocation` are paths that need not solve the equations yet, `refine` carries one to
-the maximum, `batch` many side by side, `continuation` does it for many states. `likelihood` is the one they share.
-Imports from `matching` and before.
+`collocation` are paths that need not solve the equations yet, `refine` carries one to the maximum, `batch` many side by
+side, `continuation` does it for many states. Where no mesh follows, `integrate` makes one forward in time; `shooting`
+fits more and more data from any start, `shot_ends` finds ends of intervals. `simulate` is for users, `likelihood` the
+one they all share. Imports from `matching` and before.
 """

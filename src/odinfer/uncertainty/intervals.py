@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.integrate import Budget
+from odinfer.trajectory.shot_ends import shot_end
 from odinfer.uncertainty.ends import HeldParameter, HeldState, Wanted, find_ends
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
-from odinfer.uncertainty.shot_ends import shot_end
 from odinfer.uncertainty.small_sample import quantile
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array,
     found, there, lost = find_ends(on, best, held, Wanted(side, fall, sd, limit))
     budget, reached = Budget(_STEPS), []
     for i in lost.tolist():
-        end = shot_end(maximum, int(both[i]), side[i], fall[i], sd[i], limit[i], budget)
+        end = shot_end(like.problem, like.scale, refined, int(both[i]), side[i], fall[i], sd[i], limit[i], budget)
         if end is not None:
             found[i] = end
             reached.append(i)

@@ -1,21 +1,21 @@
 """Ends of intervals by integration: for where trajectories cannot be followed on one mesh, as when jumps move in time.
 
-The same search as in ends.py, one quantity at a time, with every trajectory on a mesh of its own: a parameter is held
-by fixing it, and the likelihood is maximised over the rest.
+The same search as in uncertainty/ends.py, one quantity at a time, with every trajectory on a mesh of its own: a
+parameter is held by fixing it, and the likelihood is maximised over the rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from odinfer.problem.problem import Problem
 from odinfer.trajectory.integrate import Budget, Exhausted
 from odinfer.trajectory.refine import Refined, shoot
 
-if TYPE_CHECKING:
-    from odinfer.uncertainty.maximum import Maximum
+Array = NDArray[np.float64]
 
 _TRIES = 10
 _SURE = 0.05  # relative error of the fall at an end
@@ -23,11 +23,14 @@ _STEPS = 20  # of each maximisation
 
 
 def shot_end(
-    maximum: Maximum, j: int, side: float, fall: float, sd: float, limit: float, budget: Budget
-) -> float | None:
+    problem: Problem, scale: Array, best: Refined, j: int, side: float, fall: float, sd: float, limit: float,
+    budget: Budget,
+) -> float | None:  # fmt: skip
     """Where twice the log-likelihood has fallen by `fall` while the free parameter j moves to one side.
 
     Args:
+        scale: of the states (K,).
+        best: the maximum of the likelihood.
         sd: standard deviation of the parameter, which gives the first step.
         limit: where to stop.
         budget: of integration.
@@ -36,14 +39,14 @@ def shot_end(
         The end on the parameter's own scale, the limit if the likelihood does not fall so far, None if it could not be
         followed.
     """
-    best, start = maximum.refined, float(maximum.phi[j])
+    start = float(best.phi[j])
     room = abs(limit - start)
     inner, root, near = 0.0, 0.0, best  # the furthest that is inside: its distance, the root of its fall, itself
     outer = np.inf
     reach = min(sd * np.sqrt(fall), room) if np.isfinite(sd) and sd > 0 else min(0.1 * (1e-3 + abs(start)), room)
     try:
         for _ in range(_TRIES):
-            found = _held(maximum, j, start + side * reach, near, budget)
+            found = _held(problem, scale, best, j, start + side * reach, near, budget)
             if found is None:
                 reach = 0.5 * (inner + reach)
                 continue
@@ -65,13 +68,14 @@ def shot_end(
     return None
 
 
-def _held(maximum: Maximum, j: int, value: float, near: Refined, budget: Budget) -> Refined | None:
+def _held(
+    problem: Problem, scale: Array, best: Refined, j: int, value: float, near: Refined, budget: Budget
+) -> Refined | None:
     """The maximum with parameter j held at a value on its own scale, from one with it held, or free, nearby."""
-    problem = maximum.problem
-    phi = maximum.phi.copy()
+    phi = best.phi.copy()
     phi[j] = value
     name, at = problem.free[j], float(problem.theta(phi)[problem.free_index[j]])
     without = {k: v for k, v in problem.start.items() if k != name}
     fixed = replace(problem, fixed={**problem.fixed, name: at}, start=without)
     rest = near.phi if len(near.phi) == len(fixed.free) else np.delete(near.phi, j)
-    return shoot(fixed, maximum.like.scale, [p.x0 for p in near.paths], rest, _STEPS, budget)
+    return shoot(fixed, scale, [p.x0 for p in near.paths], rest, _STEPS, budget)
