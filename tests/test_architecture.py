@@ -180,7 +180,8 @@ def test_every_module_can_be_imported_first():
 METHOD = {"name", "fit", "paper"}
 PUBLIC: dict[str, set[str]] = {
     "Data": {
-        "join", "of_experiments", "select", "observing", "keeping", "first", "driven_by", "n_observed", "t", "y", "inputs",
+        "join", "of_experiments", "select", "observing", "keeping", "first", "driven_by", "n_observed", "t", "y",
+        "inputs",
     },
     "Experiment": set(),
     "Fit": {

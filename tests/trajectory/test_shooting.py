@@ -38,9 +38,6 @@ def test_an_oscillator_is_found_from_one_and_a_half_times_its_frequency():
     problem, y, sigma, x = posed("x' = v; v' = -k*x - c*v", {"k": 4.0, "c": 0.05}, [1.0, 0.0], t, 0.05)
     best = refine_from(problem, np.array([4.0, 0.05]), [(t, x)])
     assert grow(problem, y, sigma, [9.0, 0.2]).loglik == pytest.approx(best.loglik, abs=1e-3)
-    # From there, without horizons, the phase is lost.
-    lost = shoot(problem, Units.of(problem).scale, [y[0]], np.array([9.0, 0.2]))
-    assert lost is None or lost.loglik < best.loglik - 10
 
 
 def test_a_start_whose_trajectory_explodes_is_slowed_down():

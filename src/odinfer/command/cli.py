@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import logging
-import os
 import sys
 import tempfile
-import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,8 +28,6 @@ from odinfer.files import safe_name
 from odinfer.methods import METHODS
 
 if TYPE_CHECKING:
-    from odinfer.methods import Method
-    from odinfer.problem.problem import Problem
     from odinfer.progress import Progress
     from odinfer.result.fit import Fit
 
@@ -123,6 +118,7 @@ def fit(
     debug: Debug = False,
 ) -> int:
     """Estimate parameters and states of MODEL from DATA."""
+    from odinfer.methods import fit as run
     from odinfer.result.report import OUTPUTS
 
     folder = out or Path(f"{safe_name(model.stem)}-fit")
@@ -134,24 +130,23 @@ def fit(
         check_uncertainty(uncertainty)
         with staged(folder, OUTPUTS) as stage:
             with progress(quiet or as_json) as tell:
-                result = _fitted(problem, how, seed, tell)
+                result = run(problem, method=how, seed=seed, progress=tell)
                 if uncertainty is not None:
                     result = _with_uncertainty(result, uncertainty, seed, tell, notes)
                 if test and result.uncertainty is None:
                     notes.append("no trajectory follows the data, so the model as a whole was not tested")
                 elif test and "model_test" not in result.details:
                     result = result.including(result.test(progress=tell))
-            from odinfer.result import report, summary
+            if not (as_json or quiet):  # the answer first: writing takes longer than most fits
+                _tell(result, true)
+            from odinfer.result import report
 
+            logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about fonts are not for our users
             names = [path.name for path in report.write_outputs(result, stage, true)]
             document = (stage / "fit.json").read_text("utf-8")
     if as_json:
         show(document.rstrip())
     elif not quiet:
-        if sys.stdout.isatty():
-            show_drawn(summary.summary_rich(result, true))
-        else:
-            show(summary.summary(result, true).rstrip())
         first = next((name for name in names if name.endswith(".html")), names[0])
         others = ", ".join(name for name in names if name != first)
         show(f"\nOpen {folder / first} first. Also in {folder}: {others}")
@@ -351,22 +346,14 @@ def _said(error: Exception) -> tuple[int, str]:
     return INTERNAL, f"internal error: {type(error).__name__}: {error} (run again with --debug)"
 
 
-def _fitted(problem: Problem, method: Method, seed: int, tell: Progress | None) -> Fit:
-    """Fit; what writing the outputs needs is imported meanwhile."""
-    from odinfer._jax import jax
-    from odinfer.methods import fit as run
+def _tell(result: Fit, truth: Mapping[str, float] | None) -> None:
+    """The answer, in colour on a terminal."""
+    from odinfer.result import summary
 
-    with contextlib.suppress(OSError):  # a cache is welcome, not needed
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odinfer" / "jax"
-        cache.mkdir(parents=True, exist_ok=True)
-        jax.config.update("jax_compilation_cache_dir", str(cache))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about font caches are not for our users
-    meanwhile = threading.Thread(target=_import_writers, daemon=True)
-    meanwhile.start()
-    result = run(problem, method=method, seed=seed, progress=tell)
-    meanwhile.join()
-    return result
+    if sys.stdout.isatty():
+        show_drawn(summary.summary_rich(result, truth))
+    else:
+        show(summary.summary(result, truth).rstrip())
 
 
 def _with_uncertainty(result: Fit, kind: str, seed: int, tell: Progress | None, notes: list[str]) -> Fit:
@@ -384,9 +371,3 @@ def _with_uncertainty(result: Fit, kind: str, seed: int, tell: Progress | None, 
     if kind == "bootstrap":
         return result.including(result.bootstrap(seed=seed, progress=tell))
     return result.including(result.sample(seed=seed, progress=tell))
-
-
-def _import_writers() -> None:
-    with contextlib.suppress(Exception):  # who needs them will say what is wrong
-        for name in ("matplotlib.figure", "matplotlib.backends.backend_agg", "pandas", "xarray", "h5netcdf", "jinja2"):
-            importlib.import_module(name)

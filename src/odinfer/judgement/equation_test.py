@@ -89,7 +89,7 @@ def judge(
     """
     if too_large(problem):
         raise InputError(
-            f"judging equations takes up to {_MOST_VALUES} values of states, not {_size(problem)}; select fewer states"
+            f"judging equations takes up to {_MOST_VALUES} values of states, not {size(problem)}; select fewer states"
         )
     search = replace(search, gamma="learn", algebra="dense")
     equations = [Equation(problem, k) for k in range(len(problem.model.states))]
@@ -113,13 +113,14 @@ def judge(
     return found
 
 
-def _size(problem: Problem) -> int:
+def size(problem: Problem) -> int:
+    """States times observation times."""
     return len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
 
 
 def too_large(problem: Problem) -> bool:
     """Whether a problem has too many values to be simulated again and again."""
-    return _size(problem) > _MOST_VALUES
+    return size(problem) > _MOST_VALUES
 
 
 def _case(problem: Problem, minima: Minima, equations: list[Equation], which: range | list[int]) -> _Case | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.judgement.equation_test import FALSE_ALARMS, Judgement, judge, too_large
+from odinfer.judgement.equation_test import FALSE_ALARMS, Judgement, judge, size, too_large
 from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model, signal_left
 from odinfer.matching.search import Minima, Search
 from odinfer.problem.problem import Problem
@@ -22,6 +22,8 @@ from odinfer.uncertainty.maximum import Maximum
 
 CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
 
+# States times observation times up to which equations are judged unasked: every simulation costs an ODIN stage.
+_UNASKED = 150
 _SUSPICIOUS = 1.0  # nats of evidence for a signal, which right models leave in about 2 % of all states
 
 
@@ -75,7 +77,7 @@ def judged(
         maximum: of the likelihood over trajectories; None if there is none.
         level: probability at most of accusing any equation of a right model.
         draws: simulations per suspicious equation, and of the whole model.
-        whole: test the model as a whole even if nothing is suspicious.
+        whole: put the model to the test whatever it costs, and as a whole even if nothing is suspicious.
     """
     suspicious = maximum is None or bool(signal_left(maximum).max() > _SUSPICIOUS)
     if not suspicious:
@@ -83,7 +85,7 @@ def judged(
         gamma = minima.solutions[0].gamma if minima.solutions else np.full(len(problem.model.states), np.nan)
         pairs = zip(problem.model.states, gamma.tolist(), strict=True)
         equations = [Judgement(state, g, 0.0, floor, 1.0, 0, False) for state, g in pairs]
-    elif too_large(problem) or not minima.solutions:
+    elif not minima.solutions or (too_large(problem) if whole else size(problem) > _UNASKED):
         equations = []
     else:
         learned = minima if search.gamma == "learn" else None

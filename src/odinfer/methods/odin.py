@@ -48,9 +48,7 @@ _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
 _SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 5000, 30_000, 4, 1e-3, 0.05
 
 
-_WRONG = (
-    "intervals say how well the data determine the parameters of this model, which is wrong: the data contradict it"
-)
+_WRONG = "intervals tell how well the data determine the parameters if the model is right, which the data contradict"
 
 
 @dataclass(frozen=True)
