@@ -70,7 +70,7 @@ def test_a_candidates_parameters_are_not_held_against_the_truth():
     outcome = compute(replace(RUN, candidate=GROWTH))["outcome"]
     assert outcome["verdicts"] == {"x": "contradicts the data"}
     assert "trmse" not in outcome
-    assert outcome["state_rmse"] < 0.1
+    assert outcome["state_rmse"] < 0.4
 
 
 def test_the_limit_is_not_worse_than_any_fit(record):

@@ -19,6 +19,7 @@ from odinfer.uncertainty.maximum import Maximum
 Array = NDArray[np.float64]
 
 DRAWS = 199  # simulations
+_EXACT = 1e-4  # residuals, in scales of the states, that are as good as none
 _CHUNK = 50  # simulations side by side
 
 
@@ -65,10 +66,14 @@ def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = 
 
 
 def signal_left(maximum: Maximum) -> Array:
-    """Nats of evidence (K,), state by state, for a signal in the residuals of a trajectory."""
+    """Nats of evidence (K,), state by state, for a signal in the residuals of a trajectory.
+
+    None where they are as small as the errors of computed trajectories, which are smooth.
+    """
     like, refined = maximum.like, maximum.refined
     x = [p.at_mesh(t)[None] for p, t in zip(refined.paths, like.t, strict=True)]
-    return np.asarray(_signals(like.t, [y - xx for y, xx in zip(like.y, x, strict=True)])[0])
+    found = _signals(like.t, [y - xx for y, xx in zip(like.y, x, strict=True)])[0]
+    return np.where(refined.sigma <= _EXACT * like.scale, 0.0, found)
 
 
 def _signals(t: list[Array], residuals: list[Array]) -> Array:

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 _FIRST, _GROWTH = 5, 1.7  # observations of the first horizon, and how much longer each is than the one before
 _STEPS = 15  # on the way
 _SLOWER = 4  # tries with ever slower changes
+_NOTHING = 1e-6  # a parameter of less, in its natural units, starts there
 _ASTRAY = 100.0  # residuals, in variances of the noise, at which a start is given up
 _PULL = 2.0  # natural logarithms by which a parameter may change for half a nat
 
@@ -43,7 +44,10 @@ def grown(
     """
     weights = dict(zip(problem.model.states, sigma.tolist(), strict=True))
     longest = max(len(e.t) for e in problem.data.experiments)
-    rows, theta, slower = float(_FIRST), problem.theta(phi), _slower(problem)
+    rows, slower, natural = float(_FIRST), _slower(problem), natural_scales(problem)
+    theta = problem.theta(phi)
+    free = [p not in problem.fixed for p in problem.model.parameters]
+    theta = np.where(free & (np.abs(theta) < _NOTHING * natural), _NOTHING * natural, theta)  # zero has no magnitude
     try:
         while rows < longest:
             for _ in range(_SLOWER):  # a trajectory that ends before the next data do may be too fast
@@ -89,5 +93,5 @@ def _held(problem: Problem, theta: Array) -> Problem:
             scale[name] = "log"
             prior.setdefault(name, near(value, _PULL))
         else:
-            prior.setdefault(name, normal(value, _PULL * max(abs(value), 1e-300)))
+            prior.setdefault(name, normal(value, _PULL * abs(value)))
     return replace(problem, scale=scale, prior=prior, start={})
