@@ -167,3 +167,15 @@ def test_pulses_between_observations_are_seen():
         low, high = fit.interval()[name]
         assert low < truth < high
         assert fit.theta[name] == pytest.approx(truth, rel=0.3)
+
+
+def test_a_narrow_curved_valley_is_followed_to_its_end():
+    """x' = a x² up to 0.999 of its life: a and x0 can only move together, along a hyperbola as thin as a hair."""
+    model, t = od.Model.from_text("x' = a*x^2"), np.linspace(0.0, 0.999, 25)
+    x = 1.0 / (1.0 - t)[:, None]
+    y = x + 0.01 * x.std() * np.random.default_rng(0).normal(size=x.shape)
+    problem = od.Problem(model, od.Data(t, y, ["x"]))
+    near, far = (rf.shoot(problem, x.std(0), [np.array([s])], np.array([a])) for a, s in ((0.9, 1.0), (0.5, 1.9)))
+    assert near.converged
+    assert far.loglik == pytest.approx(near.loglik, abs=1e-2)
+    assert far.phi[0] == pytest.approx(1.0, abs=0.2)

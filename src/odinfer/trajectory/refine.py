@@ -18,13 +18,17 @@ from odinfer.matching.levenberg import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import CollocationPath, Condensed
-from odinfer.trajectory.integrate import Budget, integrated
+from odinfer.trajectory.integrate import Budget, Exhausted, integrated
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
 
 _FEASIBLE = 1e-9  # violation of the collocation equations, in units of the states' scales
 ACCURATE = 1e-6  # defect between stages, same units
+# Steps after which a search that has not ended crawls along a curved valley; how far ahead it looks, as a share of a
+# step; and how large a correction may be, as a share of it.
+_CRAWLING, _AHEAD, _BEND = 15, 0.1, 0.75
+_STEPS = 3000  # of integration, where a mesh was too coarse
 _WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 
 
@@ -99,7 +103,7 @@ def refine(
     scale: Array,
     paths: Sequence[CollocationPath],
     phi: Array,
-    max_iterations: int = 60,
+    max_iterations: int = 100,
     accuracy: float = ACCURATE,
 ) -> Refined | None:
     """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached.
@@ -112,14 +116,19 @@ def refine(
         return None
     for _ in range(4):  # the mesh is judged where the optimisation ends
         point, iterations, converged = _maximise(like, point, max_iterations)
-        if _hopeless(like, point.noise[0]):
+        if _hopeless(like, point.noise[0]) or point.defects:
             break
         finer = [path.refined(point.phi, scale, accuracy) for path in point.paths]
         if all(f is None for f in finer):
             break
         better = _restored(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+        if better is None:  # no trajectory after all, on a mesh that was too coarse to tell; there may be one nearby
+            try:
+                better = _integrated(like, [p.x0 for p in point.paths], point.phi, Budget(_STEPS))
+            except Exhausted:
+                return None
         if better is None:
-            break
+            return None
         point = better
     return _ended(like, point, iterations, converged)
 
@@ -129,7 +138,7 @@ def shoot(
     scale: Array,
     x0: Sequence[Array],
     phi: Array,
-    max_iterations: int = 60,
+    max_iterations: int = 100,
     budget: Budget | None = None,
 ) -> Refined | None:
     """The same from initial values (K,) of every experiment, by integration; None if a trajectory ends too early.
@@ -281,17 +290,50 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
     return _restored(like, *start)
 
 
+def _bent(like: Likelihood, point: _Point, at: Array, H: Array, move: Array, damping: float) -> Array:
+    """A step (P,) that follows a curved valley: with the second-order change of the states along the first-order one.
+
+    Trajectories a share h of the way on tell the second derivative of the states along the step; the correction undoes
+    what it would do to the residuals (geodesic acceleration).
+    """
+    h = _AHEAD
+    paths = _moved(like, point.paths, point.condensed, h * move)
+    ahead = _restored(like, paths, point.phi + h * like.unknowns.phi(move))
+    if ahead is None:
+        return move
+    bend, S = [], []
+    for e, (here, there, lin, t) in enumerate(zip(point.paths, ahead.paths, point.condensed, like.t, strict=True)):
+        maps = lin.nodes[np.searchsorted(here.mesh, t)][..., :-1]
+        straight = maps @ move[like.unknowns.own(e)]
+        bend.append((2.0 / h) * ((there.at_mesh(t) - here.at_mesh(t)) / h - straight))
+        S.append(maps[None])
+    phi = point.phi[None]
+    curved, plain = (
+        like.normal([y + b for y, b in zip(like.y, shift, strict=True)], S, point.noise, phi)[1][0]
+        for shift in (bend, [0.0 * b for b in bend])
+    )
+    second = 0.5 * _step(like, at, H, curved - plain, damping)
+    size = np.sqrt(np.maximum(np.diag(H), 1e-300))
+    small = np.abs(second * size).max() <= _BEND * np.abs(move * size).max()
+    bent = move + second
+    return np.clip(at + bent, like.unknowns.low, like.unknowns.high) - at if small else move
+
+
 def _maximise(
     like: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None
 ) -> tuple[_Point, int, bool]:
     """Levenberg–Marquardt over trajectories, accepted on the objective."""
-    at, equations, quiet = None, None, 0
+    at, equations, quiet, tries = None, None, 0, 0
 
     def propose(point: _Point, damping: float) -> tuple[_Point, bool]:
-        nonlocal at, equations
+        nonlocal at, equations, tries
+        tries += 1
         if at is not point:
             at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
-        move = _step(like, _packed(like, point.paths, point.phi), *equations, damping)
+        unknowns = _packed(like, point.paths, point.phi)
+        move = _step(like, unknowns, *equations, damping)
+        if tries > _CRAWLING:
+            move = _bent(like, point, unknowns, equations[0], move, damping)
         moved = _moved(like, point.paths, point.condensed, move)
         phi = point.phi + like.unknowns.phi(move)
         trial = _restored(like, moved, phi)

@@ -41,7 +41,10 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
     low, high = (np.clip(v, limits[:, 0], limits[:, 1]) for v in ends)
     log = tuple(n for n, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
-    said = (*notes(u, phi, info, low, high, there), *_given_up(problem, there, lost))
+    # An end that was not reached says nothing about what fits beyond it.
+    F, own = len(phi), problem.theta(phi)[problem.free_index]
+    sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
+    said = (*notes(u, phi, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said)
 
 
