@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -88,13 +87,13 @@ def test_the_wrong_equation_is_named_and_the_right_one_acquitted(lv, lv_data, lv
     assert max(lv_fit.gamma.values()) < 1e-3
 
 
-def test_the_verdicts_of_the_paper_hold_on_several_draws(lv, wrong):
+@pytest.mark.parametrize("seed", [1, *(pytest.param(s, marks=pytest.mark.slow) for s in range(2, 8))])
+def test_the_verdicts_of_the_paper_hold_on_several_draws(lv, wrong, seed):
     second = od.Model.from_text("prey' = a*prey - b*prey*predator\npredator' = -c*predator")
-    for seed in range(1, 5):
-        data = lv.sample(0.1, seed)
-        assert od.fit(wrong, data).verdicts == {"prey": CONTRADICTS, "predator": CONSISTENT}
-        assert od.fit(second, data).verdicts == {"prey": CONSISTENT, "predator": CONTRADICTS}
-        assert set(od.fit(lv.model, data).verdicts.values()) == {CONSISTENT}
+    data = lv.sample(0.1, seed)
+    assert od.fit(wrong, data).verdicts == {"prey": CONTRADICTS, "predator": CONSISTENT}
+    assert od.fit(second, data).verdicts == {"prey": CONSISTENT, "predator": CONTRADICTS}
+    assert set(od.fit(lv.model, data).verdicts.values()) == {CONSISTENT}
 
 
 @pytest.mark.parametrize("which", ["right", "wrong"])
@@ -384,9 +383,7 @@ def test_a_chaotic_system_over_a_long_time_ends_with_a_status():
     lorenz = od.Model.from_text("x' = s*(y - x)\ny' = x*(r - z) - y\nz' = x*y - b*z", name="lorenz")
     truth = {"s": 10.0, "r": 28.0, "b": 8.0 / 3.0}
     data = noisy(lorenz, truth, [-8.0, 7.0, 27.0], np.linspace(0.0, 20.0, 200), 0.5)
-    clock = time.process_time()
     fit = od.fit(lorenz, data)
-    assert time.process_time() - clock < 60
     assert fit.status in {s.value for s in Status}
     assert fit.theta == pytest.approx(truth, rel=0.1)
     assert np.sqrt(np.mean(fit.residuals().to_numpy() ** 2)) < 1.5

@@ -82,6 +82,7 @@ def fit(
         seed: of everything random; the same seed gives the same answer.
         progress: called with (what, share done).
     """
+    import numpy as np
     from threadpoolctl import threadpool_limits
 
     if isinstance(problem, Model):
@@ -93,6 +94,7 @@ def fit(
     elif data is not None:
         raise InputError("fit(problem) takes no data of its own: they are in the Problem")
     seed, method = whole("seed", seed), method or method_class("odin")()
-    # The matrices are small: threads inside BLAS cost more than they give.
-    with threadpool_limits(1, user_api="blas"):
+    # The matrices are small: threads inside BLAS cost more than they give. What leaves the floating-point numbers on
+    # the way of a search shows in what it finds.
+    with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         return replace(method.fit(problem, seed, progress), problem=problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from odinfer.trajectory.shooting import grown
 from odinfer.uncertainty.maximum import Maximum, Reached
 
 Array = NDArray[np.float64]
+_T = TypeVar("_T")
 
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
@@ -45,7 +46,7 @@ _UNEXPLAINED = 0.5
 _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
 # Growing horizons: starts, steps of integration for each and for all, starts after one that follows the data, the noise
 # at least in scales of the states, and the difference up to which two starts lead to one optimum.
-_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 5000, 30_000, 4, 1e-3, 0.05
+_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 4000, 20_000, 4, 1e-3, 0.05
 
 
 _WRONG = "intervals tell how well the data determine the parameters if the model is right, which the data contradict"
@@ -144,7 +145,7 @@ class Odin:
         odin_seconds = time.perf_counter() - clock
         say("following trajectories", 0.6)
         clock = time.perf_counter()
-        reached = self.follow(minima, seed) if self.refine and minima.solutions else None
+        reached = _lucky(lambda: self.follow(minima, seed)) if self.refine and minima.solutions else None
         seconds = (odin_seconds, time.perf_counter() - clock)
 
         def judge(maximum: Maximum | None) -> Case:
@@ -190,6 +191,14 @@ class Odin:
         if not _close(best, scatter, _POOR) or not _credible(best, scatter, engine.units.scale):
             best = _better(best, _shot(engine, minima.solutions, scatter, seed))
         return None if best is None else Maximum.of(problem, engine.units.scale, best)
+
+
+def _lucky(step: Callable[[], _T]) -> _T | None:
+    """What a step gives; None where its linear algebra breaks down, which is bad luck and no reason to stop."""
+    try:
+        return step()
+    except (np.linalg.LinAlgError, ArithmeticError):
+        return None
 
 
 def _close(found: Refined | None, scatter: Array, most: float) -> bool:
@@ -296,7 +305,7 @@ def _assembled(
             gamma=gamma, objective=reached.objective, loglik=reached.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
         if not _misses(problem, reached.sigma, sigma):
-            used, curves, status, known = "refined", trajectories, end, reached.intervals()
+            used, curves, status, known = "refined", trajectories, end, _lucky(reached.intervals)
     if method.refine and used == "odin" and status.converged:
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
     case = None
@@ -307,7 +316,8 @@ def _assembled(
         wrong = method.gamma == "learn" and used == "odin"
         verdicts = {k: CONTRADICTS for k, v in gamma.items() if wrong and v > CONTRADICTS_ABOVE}
     else:
-        case = judge(reached if used == "refined" and isinstance(reached, Maximum) else None)
+        maximum = reached if used == "refined" and isinstance(reached, Maximum) else None
+        case = _lucky(lambda: judge(maximum)) or Case(())
         verdicts = case.verdicts(names)
     return assemble(
         problem,

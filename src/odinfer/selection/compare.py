@@ -209,7 +209,7 @@ def _candidate(
         own = part_of(progress, start, stop)
         return lambda what, share: own(f"{name}: {what}", share)
 
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         result = replace(method.fit(problem, seed, step(0.0, 0.95), level, draws, whole=True), problem=problem)
         case = result.workings.case
         if case is None:  # of fits without trajectories: the paper's

@@ -32,7 +32,7 @@ class Information(Corrected):
         """Standard deviation and degrees of freedom (...) of quantities with gradients a (..., P) by the unknowns."""
         variance, plain = (np.einsum("...p,pq,...q->...", a, m, a) for m in (self.covariance, self.plain))
         parts = np.einsum("...p,kpq,...q->...k", a, self.parts, a)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             doubt = np.where(np.isinf(self.freedom), 0.0, parts**2 / self.freedom).sum(-1)
             freedom = np.where(doubt > 0, plain**2 / doubt, np.inf)
         blind = np.abs(a @ self.flat).max(-1, initial=0.0) > 1e-6 * np.abs(a).max(-1, initial=0.0)
