@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from odinfer.judgement.residual_signal import evidence
 from odinfer.progress import Progress, silent
+from odinfer.trajectory.likelihood import Likelihood
+from odinfer.trajectory.refine import Refined
 from odinfer.uncertainty.bootstrap import refitted
 from odinfer.uncertainty.maximum import Maximum
 
@@ -66,11 +68,15 @@ def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = 
 
 
 def signal_left(maximum: Maximum) -> Array:
-    """Nats of evidence (K,), state by state, for a signal in the residuals of a trajectory.
+    """Nats of evidence (K,), state by state, for a signal in the residuals of a maximum of the likelihood."""
+    return signal_of(maximum.like, maximum.refined)
 
-    None where they are as small as the errors of computed trajectories, which are smooth.
+
+def signal_of(like: Likelihood, refined: Refined) -> Array:
+    """The same for any trajectory.
+
+    None where residuals are as small as the errors of computed trajectories, which are smooth.
     """
-    like, refined = maximum.like, maximum.refined
     x = [p.at_mesh(t)[None] for p, t in zip(refined.paths, like.t, strict=True)]
     found = _signals(like.t, [y - xx for y, xx in zip(like.y, x, strict=True)])[0]
     return np.where(refined.sigma <= _EXACT * like.scale, 0.0, found)

@@ -24,7 +24,7 @@ CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not
 
 # States times observation times up to which equations are judged unasked: every simulation costs an ODIN stage.
 _UNASKED = 150
-_SUSPICIOUS = 1.0  # nats of evidence for a signal, which right models leave in about 2 % of all states
+SUSPICIOUS = 1.0  # nats of evidence for a signal, which right models leave in about 2 % of all states
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def judged(
         draws: simulations per suspicious equation, and of the whole model.
         whole: put the model to the test whatever it costs, and as a whole even if nothing is suspicious.
     """
-    suspicious = maximum is None or bool(signal_left(maximum).max() > _SUSPICIOUS)
+    suspicious = maximum is None or bool(signal_left(maximum).max() > SUSPICIOUS)
     if not suspicious:
         floor = search.gamma_bounds[0]
         gamma = minima.solutions[0].gamma if minima.solutions else np.full(len(problem.model.states), np.nan)

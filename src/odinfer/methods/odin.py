@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from odinfer.errors import Status
 from odinfer.judgement.equation_test import FALSE_ALARMS
-from odinfer.judgement.model_test import DRAWS
-from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
+from odinfer.judgement.model_test import DRAWS, signal_of
+from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED, SUSPICIOUS, Case, judged
 from odinfer.matching import starts
 from odinfer.matching.dense import Dense
 from odinfer.matching.engine import MOST_UNKNOWNS, Engine
@@ -30,6 +30,7 @@ from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.collocation import CollocationPath
 from odinfer.trajectory.continuation import follow
 from odinfer.trajectory.integrate import Budget, Exhausted, integrated
+from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, explore, paths_through, refine
 from odinfer.trajectory.shooting import grown
 from odinfer.uncertainty.maximum import Maximum, Reached
@@ -46,7 +47,7 @@ _UNEXPLAINED = 0.5
 _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
 # Growing horizons: starts, steps of integration for each and for all, starts after one that follows the data, the noise
 # at least in scales of the states, and the difference up to which two starts lead to one optimum.
-_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 4000, 20_000, 4, 1e-3, 0.05
+_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 4000, 20_000, 3, 1e-3, 0.05
 
 
 _WRONG = "intervals tell how well the data determine the parameters if the model is right, which the data contradict"
@@ -188,7 +189,7 @@ class Odin:
             # Slopes can be matched best by parameters beyond infinity, whose trajectories lead nowhere.
             drawn = starts.draw(problem, 2 * _TRIES, np.random.default_rng([seed, 1]))[:_TRIES]
             best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
-        if not _close(best, scatter, _POOR) or not _credible(best, scatter, engine.units.scale):
+        if not _close(best, scatter, _POOR) or not _credible(problem, best, scatter, engine.units.scale):
             best = _better(best, _shot(engine, minima.solutions, scatter, seed))
         return None if best is None else Maximum.of(problem, engine.units.scale, best)
 
@@ -206,14 +207,17 @@ def _close(found: Refined | None, scatter: Array, most: float) -> bool:
     return found is not None and bool((found.sigma <= most * scatter).all())
 
 
-def _credible(found: Refined | None, scatter: Array, scale: Array) -> bool:
-    """Whether what the smoother takes for noise (K,) is a measure: a trajectory that leaves much less says it is not.
+def _credible(problem: Problem, found: Refined | None, scatter: Array, scale: Array) -> bool:
+    """Whether a trajectory is probably the best there is, judged by what it leaves of the data.
 
-    Unless it leaves next to nothing, in units of the states' scales (K,).
+    That is what the smoother takes for noise (K,), or much less without a signal in it: then the smoother has not
+    followed the data, and its noise is no measure.
     """
     if found is None:
         return False
-    return bool(((found.sigma >= _LESS * scatter) | (found.sigma <= _LEAST_NOISE * scale)).all())
+    if ((found.sigma >= _LESS * scatter) | (found.sigma <= _LEAST_NOISE * scale)).all():
+        return True
+    return bool(signal_of(Likelihood(problem, scale), found).max() <= SUSPICIOUS)
 
 
 def _better(*found: Refined | None) -> Refined | None:
@@ -222,18 +226,18 @@ def _better(*found: Refined | None) -> Refined | None:
 
 def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Array] = ()) -> Refined | None:
     """The best trajectory reached from any of ODIN's minima, or from around it; with other φ `instead`, if given."""
-    best, problem, scale = None, engine.problem, engine.units.scale
+    best, problem, scale, budget = None, engine.problem, engine.units.scale, Budget(_SHOTS_STEPS)
     for s in solutions:
         x, slope = engine.units.user(s.z), engine.slopes(s)
         guess = paths_through(problem, [(engine.t[b.rows], x[b.rows], slope[b.rows]) for b in engine.blocks])
         for phi in instead or (s.phi, *starts.pulled_back(problem, s.phi)):
-            found = refine(problem, scale, guess, phi)
+            found = refine(problem, scale, guess, phi, budget=budget)
             if found is None:
                 paths = _integrated(problem, scale, phi, [x[b.rows][0] for b in engine.blocks])
-                found = refine(problem, scale, paths, phi) if paths else None
+                found = refine(problem, scale, paths, phi, budget=budget) if paths else None
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
-    return None if best is None else explore(problem, scale, best)
+    return None if best is None else explore(problem, scale, best, budget=budget)
 
 
 def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int) -> Refined | None:
@@ -259,7 +263,12 @@ def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int)
             each, more = min(each, 2 * spent), min(more, _CHANCES)
         agree = found is not None and best is not None and abs(found.objective - best.objective) < _SAME
         best = _better(best, found)
-        if agree or left <= 0 or more <= 0 or (_close(best, scatter, _CONVINCING) and _credible(best, scatter, scale)):
+        if (
+            agree
+            or left <= 0
+            or more <= 0
+            or (_close(best, scatter, _CONVINCING) and _credible(problem, best, scatter, scale))
+        ):
             break
     return best
 

@@ -32,8 +32,8 @@ class Budget:
 
     steps: int
 
-    def spend(self) -> None:
-        self.steps -= 1
+    def spend(self, steps: int = 1) -> None:
+        self.steps -= steps
         if self.steps < 0:
             raise Exhausted
 

@@ -105,28 +105,38 @@ def refine(
     phi: Array,
     max_iterations: int = 100,
     accuracy: float = ACCURATE,
+    budget: Budget | None = None,
 ) -> Refined | None:
     """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached.
 
     The mesh is made finer until the trajectory is accurate, in units of the states' scales.
+
+    Args:
+        budget: of the search that this is part of; None is returned where it is spent, too.
     """
-    like = Likelihood(problem, scale)
+    try:
+        return _refined(Likelihood(problem, scale), paths, phi, max_iterations, accuracy, budget)
+    except Exhausted:
+        return None
+
+
+def _refined(
+    like: Likelihood, paths: Sequence[CollocationPath], phi: Array, max_iterations: int, accuracy: float,
+    budget: Budget | None,
+) -> Refined | None:  # fmt: skip
     point = _approach(like, tuple(paths), phi)
     if point is None:
         return None
     for _ in range(4):  # the mesh is judged where the optimisation ends
-        point, iterations, converged = _maximise(like, point, max_iterations)
+        point, iterations, converged = _maximise(like, point, max_iterations, budget)
         if _hopeless(like, point.noise[0]) or point.defects:
             break
-        finer = [path.refined(point.phi, scale, accuracy) for path in point.paths]
+        finer = [path.refined(point.phi, like.scale, accuracy) for path in point.paths]
         if all(f is None for f in finer):
             break
         better = _restored(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
         if better is None:  # no trajectory after all, on a mesh that was too coarse to tell; there may be one nearby
-            try:
-                better = _integrated(like, [p.x0 for p in point.paths], point.phi, Budget(_STEPS))
-            except Exhausted:
-                return None
+            better = _integrated(like, [p.x0 for p in point.paths], point.phi, budget or Budget(_STEPS))
         if better is None:
             return None
         point = better
@@ -164,7 +174,14 @@ def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Ar
     return refine(problem, Units.of(problem).scale, paths, problem.phi(theta))
 
 
-def explore(problem: Problem, scale: Array, best: Refined, directions: int = 2, reach: float = 2.5) -> Refined:
+def explore(
+    problem: Problem,
+    scale: Array,
+    best: Refined,
+    directions: int = 2,
+    reach: float = 2.5,
+    budget: Budget | None = None,
+) -> Refined:
     """Look on both sides along the least determined directions, where a neighbouring optimum may lie."""
     like = Likelihood(problem, scale)
     if _hopeless(like, best.sigma**2):
@@ -176,7 +193,7 @@ def explore(problem: Problem, scale: Array, best: Refined, directions: int = 2, 
         for side in (reach, -reach):
             there = np.clip(at + side * V[:, i] / d / np.sqrt(max(w[i], 1e-4)), unknowns.low, unknowns.high)
             paths = _moved(like, best.paths, best.condensed, there - at)
-            other = refine(problem, scale, paths, best.phi + unknowns.phi(there - at))
+            other = refine(problem, scale, paths, best.phi + unknowns.phi(there - at), budget=budget)
             if other is not None and other.objective < found.objective - 1e-6:
                 found = other
     return found
@@ -328,6 +345,8 @@ def _maximise(
     def propose(point: _Point, damping: float) -> tuple[_Point, bool]:
         nonlocal at, equations, tries
         tries += 1
+        if budget is not None:  # a try on the mesh at hand costs about as much as integrating over a tenth of it
+            budget.spend(sum(len(p.mesh) for p in point.paths) // 10)
         if at is not point:
             at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
         unknowns = _packed(like, point.paths, point.phi)
