@@ -389,6 +389,18 @@ def test_a_chaotic_system_over_a_long_time_ends_with_a_status():
     assert np.sqrt(np.mean(fit.residuals().to_numpy() ** 2)) < 1.5
 
 
+def test_a_rate_that_is_too_fast_to_be_seen_is_named_with_its_limit_and_the_others_keep_their_intervals():
+    model = od.Model.from_text("a' = -k*a; b' = -m*(b - a)")
+    for seed in range(3):
+        data = noisy(model, {"k": 0.1, "m": 500.0}, [1.0, 0.0], np.linspace(0.0, 20.0, 30), 0.005, seed)
+        fit = od.fit(model, data)
+        (k_low, k_high), (m_low, m_high) = fit.interval()["k"], fit.interval()["m"]
+        assert 0.095 < k_low < k_high < 0.105
+        assert 1.0 < m_low < 500.0 < m_high == np.inf
+        assert abs(fit.theta["m"]) < 1e5
+        assert any(w.startswith("m is not determined by these data: anything above") for w in fit.warnings)
+
+
 # --- options
 
 

@@ -19,6 +19,7 @@ from odinfer.matching.dense import Dense
 from odinfer.matching.engine import MOST_UNKNOWNS, Engine
 from odinfer.matching.gamma import GammaRule
 from odinfer.matching.minimise import Solution
+from odinfer.matching.scales import natural_scales
 from odinfer.matching.search import Minima, Search
 from odinfer.matching.sparse.engine import Sparse
 from odinfer.methods import preset
@@ -50,6 +51,8 @@ _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
 _SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 4000, 20_000, 3, 1e-3, 0.05
 
 
+# Parameters of so many times their natural scale, or as little of it, have run away; what pulling them in may cost.
+_RUNAWAY, _AS_GOOD = 1e5, 0.01
 _WRONG = "intervals tell how well the data determine the parameters if the model is right, which the data contradict"
 
 
@@ -191,6 +194,8 @@ class Odin:
             best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
         if not _close(best, scatter, _POOR) or not _credible(problem, best, scatter, engine.units.scale):
             best = _better(best, _shot(engine, minima.solutions, scatter, seed))
+        if best is not None:
+            best = _pulled_in(problem, engine.units.scale, best)
         return None if best is None else Maximum.of(problem, engine.units.scale, best)
 
 
@@ -238,6 +243,43 @@ def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Arr
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
     return None if best is None else explore(problem, scale, best, budget=budget)
+
+
+def _pulled_in(problem: Problem, scale: Array, best: Refined) -> Refined:
+    """The same with parameters that ran off to nothing or beyond all bounds back at usual sizes, if that is as good.
+
+    Far out the likelihood is flat and nothing leads back: where that begins is as good a place. At zero it may be flat
+    by symmetry, as for k in k².
+    """
+    natural = natural_scales(problem)[problem.free_index]
+    for j in range(len(problem.free)):
+        value = problem.theta(best.phi)[problem.free_index[j]] / natural[j]
+        if abs(value) < 1.0 / _RUNAWAY:
+            tries = [_set(problem, scale, best, j, sign * natural[j]) for sign in (1.0, -1.0)]
+            best = _better(best, *tries) or best
+        elif abs(value) > _RUNAWAY:
+            for decade in range(int(np.log10(abs(value)))):
+                found = _set(problem, scale, best, j, np.sign(value) * 10.0**decade * natural[j], held=True)
+                if found is not None and found.objective < best.objective + _AS_GOOD:
+                    best = found
+                    break
+    return best
+
+
+def _set(problem: Problem, scale: Array, best: Refined, j: int, value: float, held: bool = False) -> Refined | None:
+    """The maximum from where the free parameter j has another value, or with it held there."""
+    theta, budget, name = problem.theta(best.phi), Budget(_SHOT_STEPS), problem.free[j]
+    theta[problem.free_index[j]] = value = float(np.clip(value, *problem.limits(name)))
+    if not held:
+        return refine(problem, scale, best.paths, problem.phi(theta), budget=budget)
+    start = {k: v for k, v in problem.start.items() if k != name}
+    fixed = replace(problem, fixed={**problem.fixed, name: value}, start=start)
+    found = refine(fixed, scale, [replace(p, problem=fixed) for p in best.paths], fixed.phi(theta), budget=budget)
+    if found is None:
+        return None
+    paths = [replace(p, problem=problem) for p in found.paths]
+    there = refine(problem, scale, paths, problem.phi(fixed.theta(found.phi)), 0, budget=budget)
+    return None if there is None else replace(there, converged=True)
 
 
 def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int) -> Refined | None:
