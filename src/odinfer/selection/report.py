@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from odinfer.judgement.equation_test import Judgement
     from odinfer.selection.compare import Candidate, Comparison
 
+_NO_DIFFERENCE = 0.01  # of BIC: rounding
 # Differences of BIC and how strong they are usually called.
 _STRENGTH = ((10.0, "very strong"), (6.0, "strong"), (2.0, "positive"), (0.0, "hardly any"))
 
@@ -34,7 +35,9 @@ def headline(comparison: Comparison) -> str:
         return sentence(best, comparison.candidates[best], comparison.level)
     second = table.index[1]
     difference = float(table["bic"].iloc[1] - table["bic"].iloc[0])
-    if math.isfinite(difference):
+    if difference < _NO_DIFFERENCE:
+        ranking = f"{best} and {second} are equally good by BIC"
+    elif math.isfinite(difference):
         words = next(words for least, words in _STRENGTH if difference >= least)
         ranking = f"{best} is preferred over {second} by {number(difference, 3)} units of BIC ({words} evidence)"
     else:
