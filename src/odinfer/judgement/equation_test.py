@@ -1,7 +1,7 @@
 """Which equations do the data contradict? γ, compared with the γ that a right equation would show for this design.
 
 An equation is judged by two numbers: ODIN's γ, and the evidence for a smooth signal in what its own solution, driven
-by the other states, leaves of the data (residual_signal.py, single_equation.py). Both depend on the times, the noise
+by the other states, leaves of the data (single_equation.py). Both depend on the times, the noise
 and the model, so each is compared with what data simulated from a right equation give: the other states as estimated,
 this one a solution of its equation, noise as estimated; everything is fitted anew. The smaller of the two p-values is
 the evidence, itself calibrated by the same simulations. An equation that leaves no signal at all is not suspected.
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from odinfer.errors import InputError
 from odinfer.judgement.model_test import DRAWS
-from odinfer.judgement.residual_signal import signal
 from odinfer.judgement.single_equation import Equation, Estimate
 from odinfer.matching.dense import Dense
 from odinfer.matching.search import Minima, Search
@@ -24,6 +23,7 @@ from odinfer.noise.normal import squares
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.progress import Progress, silent
+from odinfer.smoothing.residual_signal import signal
 from odinfer.smoothing.smooth import noise_sd
 
 Array = NDArray[np.float64]

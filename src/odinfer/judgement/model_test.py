@@ -11,17 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.judgement.residual_signal import evidence
 from odinfer.progress import Progress, silent
-from odinfer.trajectory.likelihood import Likelihood
-from odinfer.trajectory.refine import Refined
 from odinfer.uncertainty.bootstrap import refitted
 from odinfer.uncertainty.maximum import Maximum
 
 Array = NDArray[np.float64]
 
 DRAWS = 199  # simulations
-_EXACT = 1e-4  # residuals, in scales of the states, that are as good as none
 _CHUNK = 50  # simulations side by side
 
 
@@ -61,33 +57,12 @@ def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = 
         say("testing the model as a whole", i / draws)
         on, found = refitted(like, refined, info.sigma, min(_CHUNK, draws - i), (seed, i))
         good = np.isfinite(found.value)
-        left = [y - xx for y, xx in zip(on.like.y, on.states_at(found, like.t), strict=True)]
-        null.append(_signals(like.t, [r[good] for r in left]).sum(-1))
+        null.append(on.like.signal(on.states_at(found, like.t), refined.sigma)[good].sum(-1))
     every = np.concatenate(null)
     return ModelTest(float(observed), float((1 + (every >= observed).sum()) / (1 + len(every))), len(every))
 
 
 def signal_left(maximum: Maximum) -> Array:
     """Nats of evidence (K,), state by state, for a signal in the residuals of a maximum of the likelihood."""
-    return signal_of(maximum.like, maximum.refined)
-
-
-def signal_of(like: Likelihood, refined: Refined) -> Array:
-    """The same for any trajectory.
-
-    None where residuals are as small as the errors of computed trajectories, which are smooth.
-    """
-    x = [p.at_mesh(t)[None] for p, t in zip(refined.paths, like.t, strict=True)]
-    found = _signals(like.t, [y - xx for y, xx in zip(like.y, x, strict=True)])[0]
-    return np.where(refined.sigma <= _EXACT * like.scale, 0.0, found)
-
-
-def _signals(t: list[Array], residuals: list[Array]) -> Array:
-    """Evidence (B, K) in residuals (B, N, K) per experiment."""
-    B, _, K = residuals[0].shape
-    found = np.zeros((B, K))
-    for k in range(K):
-        seen = [e for e, r in enumerate(residuals) if B and np.isfinite(r[0, :, k]).sum() > 1]
-        if seen:
-            found[:, k] = evidence([t[e] for e in seen], [residuals[e][:, :, k] for e in seen])
-    return found
+    like, refined = maximum.like, maximum.refined
+    return np.asarray(like.signal(refined.states(like.t), refined.sigma)[0])

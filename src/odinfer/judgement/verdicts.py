@@ -18,13 +18,13 @@ from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model, signal_l
 from odinfer.matching.search import Minima, Search
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of, silent
+from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.uncertainty.maximum import Maximum
 
 CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
 
 # States times observation times up to which equations are judged unasked: every simulation costs an ODIN stage.
 _UNASKED = 150
-SUSPICIOUS = 1.0  # nats of evidence for a signal, which right models leave in about 2 % of all states
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,6 @@
 
 `collocation` are paths that need not solve the equations yet, `refine` carries one to the maximum, `batch` many side by
 side, `continuation` does it for many states. Where no mesh follows, `integrate` makes one forward in time; `shooting`
-fits more and more data from any start, `shot_ends` finds ends of intervals. `simulate` is for users, `likelihood` the
-one they all share. Imports from `matching` and before.
+fits more and more data from any start, `shot_ends` finds ends of intervals; `search` says in which order to look.
+`simulate` is for users, `likelihood` the one they all share. Imports from `matching` and before.
 """

@@ -19,10 +19,12 @@ from odinfer.matching.levenberg import pushed_out
 from odinfer.noise import Noise, noise_of
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
+from odinfer.smoothing.residual_signal import evidence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_EXACT = 1e-4  # residuals, in units of the states' scales, that are as good as none
 _NOISE_FLOOR = 1e-9  # smallest noise in units of the states' scales: exact data must not give an infinite likelihood
 
 
@@ -81,6 +83,21 @@ class Likelihood:
         if self.problem.penalty:
             value = value + np.array([self.problem.prior_at(p).value for p in phi])
         return Judged(noise, loglik, np.where(np.isfinite(value), value, np.inf))
+
+    def signal(self, x: Sequence[Array], sigma: Array) -> Array:
+        """Nats of evidence (B, K), state by state, for a signal in what states x (B, N, K) leave of the data.
+
+        None where that is as little, by its standard deviations sigma (K,), as the errors of computed trajectories,
+        which are smooth.
+        """
+        residuals = [y - own for y, own in zip(self.y, x, strict=True)]
+        B, _, K = residuals[0].shape
+        found = np.zeros((B, K))
+        for k in range(K):
+            seen = [e for e, r in enumerate(residuals) if B and np.isfinite(r[0, :, k]).sum() > 1]
+            if seen and sigma[k] > _EXACT * self.scale[k]:
+                found[:, k] = evidence([self.t[e] for e in seen], [residuals[e][:, :, k] for e in seen])
+        return found
 
     def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective.

@@ -57,6 +57,10 @@ class Refined:
     iterations: int
     converged: bool
 
+    def states(self, t: Sequence[Array]) -> list[Array]:
+        """States (1, N, K) of every experiment at times (N,) that are points of its mesh."""
+        return [p.at_mesh(times)[None] for p, times in zip(self.paths, t, strict=True)]
+
 
 @dataclass(frozen=True)
 class _Point:

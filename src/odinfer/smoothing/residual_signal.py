@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 
 # Signal-to-noise ratios of variances that are tried, from hardly visible to hardly any noise.
 _RATIOS = 10.0 ** np.arange(-2.0, 4.1, 0.25)
+SUSPICIOUS = 1.0  # nats of evidence for a signal, which right models leave in about 2 % of all states
 # Lengthscales of a signal of which nothing is known, in spans of the data.
 _LENGTHSCALES = (0.05, 0.1, 0.2, 0.4)
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.judgement.residual_signal import signal
 from odinfer.smoothing.evidence import Hyperparameters
+from odinfer.smoothing.residual_signal import signal
 
 T = np.linspace(0.0, 3.0, 25)
 HYPER = Hyperparameters("matern52", (1.0,), 1.0, 0.01, 0.0)
