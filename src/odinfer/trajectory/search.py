@@ -37,7 +37,7 @@ _UNEXPLAINED = 0.5
 _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
 # Growing horizons: starts, steps of integration for each and for all, starts after one that follows the data, the noise
 # at least in scales of the states, and the difference up to which two starts lead to one optimum.
-_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 4000, 20_000, 3, 1e-3, 0.05
+_SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 5000, 30_000, 3, 1e-3, 0.05
 # Parameters of so many times their natural scale, or as little of it, have run away; what pulling them in may cost.
 _RUNAWAY, _AS_GOOD = 1e5, 0.01
 
@@ -161,10 +161,11 @@ def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int)
     sigma = np.maximum(scatter, _LEAST_NOISE * scale)
     drawn = starts.anywhere(problem, _SHOTS, np.random.default_rng([seed, 2]))
     each, more = _SHOT_STEPS, len(solutions) + len(drawn)
-    for phi in (*(s.phi for s in solutions), *drawn):
-        budget = Budget(min(each, left))
+    for i, phi in enumerate((*(s.phi for s in solutions), *drawn)):
+        given = min(each if i else 3 * each, left)  # ODIN's best is worth more than a random start
+        budget = Budget(given)
         found = grown(problem, scale, sigma, x0, phi, budget)
-        spent = min(each, left) - max(budget.steps, 0)
+        spent = given - max(budget.steps, 0)
         left, more = left - spent, more - 1
         if found is not None and not misses(problem, found.sigma, 0.0 * scale):
             # This may well be it: others get their chance, but not a better one.
