@@ -193,8 +193,8 @@ PUBLIC: dict[str, set[str]] = {
     "InputWarning": set(),
     "Model": {"from_text", "from_file", "f", "derivatives", "linearise", "evaluate", "equation"},
     "Problem": {
-        "limits", "penalty", "prior_at", "count", "free", "free_index", "is_log", "theta", "phi", "slope", "phi_bounds",
-        "state_bounds", "bounded", "known_sigma", "inputs_at", "corners", "check_field",
+        "holding", "limits", "penalty", "prior_at", "count", "free", "free_index", "is_log", "theta", "phi", "slope",
+        "phi_bounds", "state_bounds", "bounded", "known_sigma", "inputs_at", "corners", "check_field",
     },
     "Comparison": {"fits", "table", "best", "gamma", "verdicts", "summary", "plot", "save"},
     "Odin": METHOD | {"search", "rule", "solve", "risk", "minimise", "follow"},

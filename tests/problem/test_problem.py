@@ -250,3 +250,12 @@ def test_the_slope_of_a_second_order_equation_must_be_observed_and_that_is_said(
     assert od.Problem(model, od.Data(t, y, states=["x", "x_dot"])).free == ("k", "c")
     with pytest.raises(od.InputError, match=r"'x_dot', the slope of 'x', is not observed .* not supported yet"):
         od.Problem(model, od.Data(t, y[:, :1], states=["x"]))
+
+
+def test_a_parameter_that_is_held_is_no_longer_estimated_and_loses_its_start(lv, lv_data):
+    problem = od.Problem(lv.model, lv_data, start={"a": 1.0, "b": 2.0}, fixed={"c": 4.0})
+    held = problem.holding("a", 3.0)
+    assert held.free == ("b", "d")
+    assert held.fixed == {"c": 4.0, "a": 3.0}
+    assert held.start == {"b": 2.0}
+    assert problem.free == ("a", "b", "d")

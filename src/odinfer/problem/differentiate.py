@@ -238,6 +238,7 @@ def _compiled(
         called[i] = free.pop() if free else f"v{i}"
         lines.append(f" {called[i]} = {_formula(op, parts, code[args[-1]])}")
     lines.append(f" return ({''.join(f'{called[i]},' for i in outputs)})")
+    # Nothing that a user wrote is in these lines: names are ours, numbers are floats, operations those of the language.
     space: dict[str, Any] = {"__builtins__": {}, **library}
     exec(compile("\n".join(lines), "<equations>", "exec"), space)
     run: Callable[..., tuple[Any, ...]] = space["run"]

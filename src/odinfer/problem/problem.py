@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,6 +126,11 @@ class Problem:
                     raise InputError(f"the {what} of '{name}' ({value:g}) is outside its bounds [{low:g}, {high:g}]")
                 if name in values and value <= 0 and self.scale.get(name) == "log":
                     raise InputError(f"the {what} of '{name}' must be positive: it is on a log scale")
+
+    def holding(self, name: str, value: float) -> Problem:
+        """The same with a parameter that is not estimated."""
+        start = {k: v for k, v in self.start.items() if k != name}
+        return replace(self, fixed={**self.fixed, name: value}, start=start)
 
     def limits(self, name: str) -> tuple[float, float]:
         """The interval in which a parameter or state lies, from bounds, scale, prior and positivity."""

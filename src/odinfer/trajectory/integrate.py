@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,7 @@ class Budget:
 
 
 class _Stopped(Exception):
-    """The field left the finite numbers, or too many steps were needed."""
+    """The field left the finite numbers."""
 
 
 def integrated(
@@ -109,3 +110,16 @@ def integrated(
     mesh = mesh[apart | np.isin(mesh, t)]
     path = CollocationPath.through(problem, experiment, mesh, lambda at: curve(at).T)
     return path if np.isfinite(path.Z).all() else None
+
+
+def every_integrated(
+    problem: Problem, theta: Array, x0: Sequence[Array], scale: Array, budget: Budget | None = None
+) -> tuple[CollocationPath, ...] | None:
+    """The trajectories of all experiments from their initial values (K,); None if any of them ends before its data."""
+    paths = []
+    for e, own in enumerate(x0):
+        path = integrated(problem, e, theta, own, scale, budget)
+        if path is None:
+            return None
+        paths.append(path)
+    return tuple(paths)

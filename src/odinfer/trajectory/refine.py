@@ -18,7 +18,7 @@ from odinfer.matching.levenberg import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import CollocationPath, Condensed
-from odinfer.trajectory.integrate import Budget, Exhausted, integrated
+from odinfer.trajectory.integrate import Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
@@ -260,13 +260,10 @@ def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
 
 def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budget | None) -> _Point | None:
     """The trajectory from initial values, on a mesh of its own."""
-    theta, paths = like.problem.theta(phi), []
-    for e, own in enumerate(x0):
-        path = integrated(like.problem, e, theta, own, like.scale, budget)
-        if path is None:
-            return None
-        paths.append(path)
-    point = _restored(like, tuple(paths), phi)
+    paths = every_integrated(like.problem, like.problem.theta(phi), x0, like.scale, budget)
+    if paths is None:
+        return None
+    point = _restored(like, paths, phi)
     return None if point is None else replace(point, defects=_defects(like, point))
 
 

@@ -23,7 +23,7 @@ from odinfer.problem.problem import Problem
 from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.smoothing.smooth import noise_sd
 from odinfer.trajectory.collocation import CollocationPath
-from odinfer.trajectory.integrate import Budget, Exhausted, integrated
+from odinfer.trajectory.integrate import Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, explore, paths_through, refine
 from odinfer.trajectory.shooting import grown
@@ -138,8 +138,7 @@ def _set(problem: Problem, scale: Array, best: Refined, j: int, value: float, he
     theta[problem.free_index[j]] = value = float(np.clip(value, *problem.limits(name)))
     if not held:
         return refine(problem, scale, best.paths, problem.phi(theta), budget=budget)
-    start = {k: v for k, v in problem.start.items() if k != name}
-    fixed = replace(problem, fixed={**problem.fixed, name: value}, start=start)
+    fixed = problem.holding(name, value)
     found = refine(fixed, scale, [replace(p, problem=fixed) for p in best.paths], fixed.phi(theta), budget=budget)
     if found is None:
         return None
@@ -186,13 +185,7 @@ def _integrated(
     problem: Problem, scale: Array, phi: Array, initial: Sequence[Array]
 ) -> tuple[CollocationPath, ...] | None:
     """Paths by forward integration, for where the estimated states are too far from any solution to start from."""
-    theta, paths, budget = problem.theta(phi), [], Budget(_SHOT_STEPS)
-    for e, x0 in enumerate(initial):
-        try:
-            path = integrated(problem, e, theta, x0, scale, budget)
-        except Exhausted:
-            path = None
-        if path is None:
-            return None
-        paths.append(path)
-    return tuple(paths)
+    try:
+        return every_integrated(problem, problem.theta(phi), initial, scale, Budget(_SHOT_STEPS))
+    except Exhausted:
+        return None

@@ -6,8 +6,6 @@ parameter is held by fixing it, and the likelihood is maximised over the rest.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -75,7 +73,6 @@ def _held(
     phi = best.phi.copy()
     phi[j] = value
     name, at = problem.free[j], float(problem.theta(phi)[problem.free_index[j]])
-    without = {k: v for k, v in problem.start.items() if k != name}
-    fixed = replace(problem, fixed={**problem.fixed, name: at}, start=without)
+    fixed = problem.holding(name, at)
     rest = near.phi if len(near.phi) == len(fixed.free) else np.delete(near.phi, j)
     return shoot(fixed, scale, [p.x0 for p in near.paths], rest, _STEPS, budget)
