@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from odinfer.methods.vgm import Vgm as Vgm
     from odinfer.problem.data import Data as Data
     from odinfer.problem.data import Experiment as Experiment
+    from odinfer.problem.language.optional_terms import candidates as candidates
     from odinfer.problem.model import Model as Model
-    from odinfer.problem.optional_terms import candidates as candidates
     from odinfer.problem.problem import Problem as Problem
     from odinfer.problem.tables.read import read_csv as read_csv
     from odinfer.result.fit import Fit as Fit
@@ -39,7 +39,7 @@ _HOMES = {
     "problem.tables.read": ("read_csv",),
     "problem.data": ("Data", "Experiment"),
     "problem.model": ("Model",),
-    "problem.optional_terms": ("candidates",),
+    "problem.language.optional_terms": ("candidates",),
     "problem.problem": ("Problem",),
     "result.fit": ("Fit",),
     "result.store.load": ("load",),

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.problem.differentiate import TextField
 from odinfer.problem.field import TracedField
+from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.model import Model, read_text
 
 FEW = settings(max_examples=20, derandomize=True, deadline=None)

@@ -43,8 +43,8 @@ def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[
 
 def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
     """A Problem per candidate; a flag about a name applies to those candidates that have it."""
+    from odinfer.problem.language.optional_terms import candidates
     from odinfer.problem.model import read_text
-    from odinfer.problem.optional_terms import candidates
 
     known, found = _known(flags), []
     texts = [(path, read_text(path)) for path in models]

@@ -19,7 +19,7 @@ from odinfer.judgement.model_test import DRAWS
 from odinfer.judgement.single_equation import Equation, Estimate
 from odinfer.matching.dense import Dense
 from odinfer.matching.search import Minima, Search
-from odinfer.noise.normal import squares
+from odinfer.observation.plain import squares
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.progress import Progress, silent

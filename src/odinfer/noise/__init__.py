@@ -1,52 +1,66 @@
-"""How observations scatter about what is predicted: one file per noise model, and one line in `noise_of`.
+"""How one column of the data scatters about what is predicted: one file per family, and one line in `FAMILIES`.
 
-A noise model has parameters of its own, at their best where they are not known; it gives the log-likelihood, the
-residuals and weights of Gauss–Newton (Fisher's scoring where the noise is not Gaussian), and draws. What computes with
-trajectories asks for no more than this. Imports from `problem`.
+A family has arguments, the predicted value first: `normal(x, sd)`, `poisson(m)`. It is a few functions of observed
+values and arguments, arrays of any shapes that fit together, and knows nothing of models, problems or
+states. Imports nothing but `checks` and `errors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.problem import Problem
-
 Array = NDArray[np.float64]
 
 
-class Noise(Protocol):
-    """Of all observations of a problem, for B data sets or predictions side by side.
+class Rows(NamedTuple):
+    """What Gauss–Newton needs of every observation: R residuals r (..., R), and their derivatives J (..., R, A) by the
+    A arguments. The gradient of −log p is Σ_r r·J, Fisher's information (its positive part for single values) JᵀJ."""
 
-    x are predicted and y observed values per experiment, (B, N, K) or (1, N, K); NaN in y is not observed.
+    r: Array
+    J: Array
+
+
+class Family(Protocol):
+    """The distribution of single observations.
+
+    Attributes:
+        arguments: what stands in the brackets, such as ("mean", "sd"); the predicted value comes first.
+        least: how many of them must be given. Of those left out, `defaults` are numbers and the others are estimated.
+        defaults: argument → value if it is left out.
+        discrete: whether values are counts.
+        profiled: whether an sd that is left out has a closed form: residuals are `transformed(y) − transformed(mean)`.
     """
 
-    @property
-    def count(self) -> NDArray[np.int64]:
-        """Observations of every state (K,)."""
+    arguments: tuple[str, ...]
+    least: int
+    defaults: dict[str, float]
+    discrete: bool
+    profiled: bool
 
-    @property
-    def is_known(self) -> NDArray[np.bool_]:
-        """Of which states the noise is known (K,)."""
+    def refuses(self, y: Array) -> str | None:
+        """Why some of these values (those that are not NaN) cannot be observed, such as "must be positive"; or None."""
 
-    def best(self, x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
-        """The noise's own parameters (B, K), known or most likely, and the log-likelihood with them (B,)."""
+    def transformed(self, y: Array) -> Array:
+        """On the scale on which the noise is symmetric: y itself, or log y."""
 
-    def whitened(self, x: Array, y: Array, parameters: Array) -> tuple[Array, Array]:
-        """Of one experiment, residuals in units of the noise and their derivatives by x, both (B, N, K); 0 if missing.
+    def log_density(self, y: Any, a: Sequence[Any], xp: Any = np) -> Any:
+        """log p of each value with its constants; also in JAX, with `xp` jax.numpy."""
 
-        The gradient of −log p by x is their product, Fisher's information the square of the second.
-        """
+    def rows(self, y: Array, a: Sequence[Array]) -> Rows:
+        """Residuals and derivatives by the arguments."""
 
-    def draw(self, rng: np.random.Generator, x: Array, y: Array, sigma: Array, size: int) -> Array:
-        """`size` sets of observations (size, N, K) about x (..., N, K); missing where those in y (N, K) are."""
+    def draw(self, rng: np.random.Generator, a: Sequence[Array]) -> Array:
+        """One value for each of the arguments, which have one shape."""
 
+    def log_cdf(self, y: Any, a: Sequence[Any], xp: Any = np) -> Any:
+        """log P(Y ≤ y), accurate far out in the tails; for y of −∞ or ∞ too."""
 
-def noise_of(problem: Problem, floor: Array | float = 1e-300) -> Noise:
-    """The noise model of a problem; variances are not below a floor."""
-    from odinfer.noise.normal import Normal
+    def log_sf(self, y: Any, a: Sequence[Any], xp: Any = np) -> Any:
+        """log P(Y > y), accurate far out in the tails."""
 
-    return Normal.of(problem, floor)
+    def quantile(self, p: Array, a: Sequence[Array]) -> Array:
+        """The value below which a share p of the observations lies."""

@@ -81,8 +81,8 @@ class Model:
         Raises:
             InputError: naming the line and what to change.
         """
-        from odinfer.problem.differentiate import TextField
-        from odinfer.problem.equations import parse
+        from odinfer.problem.language.differentiate import TextField
+        from odinfer.problem.language.equations import parse
 
         e = parse(text, inputs, spare)
         evaluator = TextField(e.code, e.outputs, (e.states, e.parameters, e.inputs))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from odinfer.checks import measured, number
 from odinfer.errors import InputError, nearest
 from odinfer.problem.data import Data
-from odinfer.problem.expression import slope_of
+from odinfer.problem.language.expression import slope_of
 from odinfer.problem.model import Model
 from odinfer.problem.prior import Prior
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odinfer.judgement.verdicts import CONSISTENT
-from odinfer.noise.normal import Normal, squares
+from odinfer.observation.plain import Plain, squares
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.result.fit import Fit, Workings
@@ -58,7 +58,7 @@ def stage(
         sigma=named(names, sigma),
         x=x,
         objective=float(objective),
-        loglik=float(Normal.of(problem).loglik(rss)) if loglik is None else loglik,
+        loglik=float(Plain.of(problem).loglik(rss)) if loglik is None else loglik,
         seconds=seconds,
         note=note,
         states=frame(problem.data.experiments[0].t, x[0], names),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from odinfer.errors import InputError
 from odinfer.methods import Method, fit
-from odinfer.noise.normal import Normal
+from odinfer.observation.plain import Plain
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.simulate import simulate
 
@@ -50,7 +50,7 @@ def heldout(problem: Problem, method: Method, seed: int = 0, which: str = "last"
         errors.append((miss / np.where(scale > 0, scale, 1.0))[seen])
         squares += (np.where(seen, miss, 0.0) ** 2).sum(0)
         count += seen.sum(0)
-    density = float(Normal(sigma, count).loglik(squares))
+    density = float(Plain(sigma, count).loglik(squares))
     rmse = float(np.sqrt(np.mean(np.concatenate(errors) ** 2)))
     return {"heldout_rmse": rmse, "heldout_loglik": density}
 

@@ -20,7 +20,7 @@ from odinfer.matching.gamma import GammaRule
 from odinfer.matching.minimise import Solution, gauss_newton
 from odinfer.matching.sparse.krylov import Krylov
 from odinfer.matching.sparse.risk import SparseRisk
-from odinfer.noise.normal import Normal
+from odinfer.observation.plain import Plain
 from odinfer.problem.unknowns import Unknowns
 from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.shape_grid import Element, Group
@@ -129,7 +129,7 @@ def follow(risk: SparseRisk, solution: Solution, levels: Sequence[float] = LEVEL
         paths, phi, noise = _paths(tight, s), s.phi, _noise(tight, s.z)
     e = tight.mismatch(s.z, tight.linearise(s.z, phi).f)
     sigma, n = units.user_sd(np.sqrt(noise)), problem.count
-    loglik = float(Normal.of(problem).loglik(units.user_sd(np.sqrt(_squares(tight, s.z))) ** 2, sigma**2))
+    loglik = float(Plain.of(problem).loglik(units.user_sd(np.sqrt(_squares(tight, s.z))) ** 2, sigma**2))
     spare = np.maximum(n - Unknowns(problem).size / len(n), 1.0)
     left = np.where(np.isnan(problem.known_sigma), sigma * np.sqrt(n / spare), sigma)
     return Followed(
@@ -168,7 +168,7 @@ def _squares(risk: SparseRisk, z: Array) -> Array:
 def _noise(risk: SparseRisk, z: Array) -> Array:
     """Noise variances (K,), standardised: known, or at their maximum likelihood."""
     known = np.sqrt(risk.units.standard_variance(risk.problem.known_sigma))
-    return Normal(known, risk.problem.count, _NOISE_FLOOR**2).variance(_squares(risk, z))
+    return Plain(known, risk.problem.count, _NOISE_FLOOR**2).variance(_squares(risk, z))
 
 
 def _defect(risk: SparseRisk, paths: Sequence[tuple[Array, Array, Array]], phi: Array, noise: Array) -> float:

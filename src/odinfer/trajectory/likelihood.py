@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import pushed_out
-from odinfer.noise import Noise, noise_of
+from odinfer.observation import Noise, noise_of
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.smoothing.residual_signal import evidence

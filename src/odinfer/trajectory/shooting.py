@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.scales import natural_scales
-from odinfer.noise.normal import squares
+from odinfer.observation.plain import squares
 from odinfer.problem.prior import near, normal
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.integrate import Budget, Exhausted

@@ -16,7 +16,7 @@ from odinfer.errors import InputError, listed
 from odinfer.matching.dense import Dense
 from odinfer.matching.gamma import GammaRule
 from odinfer.matching.search import Search
-from odinfer.noise import normal
+from odinfer.observation import plain
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Layout, Unknowns
 from odinfer.progress import Progress, silent
@@ -178,7 +178,7 @@ def _trajectory_programs(form: ds.Form, u: Layout) -> tuple[Callable[..., Any], 
         value = jacobian + ds.log_prior(form, facts.parameters, phi)
         for e, course in enumerate(facts.courses):
             x = _steps(form, course, u.x0(v, e), theta)[course.at]
-            value = value + normal.log_density(x, course.y, course.seen, sigma)
+            value = value + plain.log_density(x, course.y, course.seen, sigma)
         return value
 
     def states(facts: Facts, v: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from odinfer.problem.differentiate import TextField
+from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.model import Model
 
 Array = NDArray[np.float64]

@@ -11,8 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError
-from odinfer.problem.equations import parse
-from odinfer.problem.expression import ARITY, FOLD, RESERVED, Program, checked_name, constant, operations_of, read
+from odinfer.problem.language.equations import parse
+from odinfer.problem.language.expression import (
+    ARITY,
+    FOLD,
+    RESERVED,
+    Program,
+    checked_name,
+    constant,
+    operations_of,
+    read,
+)
 
 
 def value(text: str, **names: float) -> float:

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.problem.optional_terms import candidates
+from odinfer.problem.language.optional_terms import candidates
 
 TEXT = """prey' = a*prey [- e*prey^2] - b*prey*predator   # [not this]
 predator' = -c*predator + [d*prey*predator | d*prey^h*predator]

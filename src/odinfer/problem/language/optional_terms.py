@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from odinfer.errors import InputError
-from odinfer.problem.expression import MAX_CHARACTERS
+from odinfer.problem.language.expression import MAX_CHARACTERS
 from odinfer.problem.model import Model
 
 MOST = 64  # candidates of one text

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from odinfer.errors import InputError, InputWarning, nearest
-from odinfer.problem.expression import (
+from odinfer.problem.language.expression import (
     ARITY,
     KEYWORDS,
     LEAVES,

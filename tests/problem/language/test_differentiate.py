@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.problem import differentiate
-from odinfer.problem.differentiate import TextField
-from odinfer.problem.equations import parse
-from odinfer.problem.expression import ARITY
 from odinfer.problem.field import TracedField
+from odinfer.problem.language import differentiate
+from odinfer.problem.language.differentiate import TextField
+from odinfer.problem.language.equations import parse
+from odinfer.problem.language.expression import ARITY
 
 AWKWARD = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.7, -1.3, np.inf, -np.inf])
 

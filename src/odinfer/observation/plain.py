@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Normal:
+class Plain:
     """Noise of K states, at its maximum likelihood where it is not known.
 
     Attributes:
@@ -32,8 +32,8 @@ class Normal:
     floor: Array | float = 1e-300
 
     @staticmethod
-    def of(problem: Problem, floor: Array | float = 1e-300) -> Normal:
-        return Normal(problem.known_sigma, problem.count, floor)
+    def of(problem: Problem, floor: Array | float = 1e-300) -> Plain:
+        return Plain(problem.known_sigma, problem.count, floor)
 
     @property
     def is_known(self) -> NDArray[np.bool_]:

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
-from odinfer.problem.differentiate import MOST_SINGLE, TextField
-from odinfer.problem.equations import Equations, parse
+from odinfer.problem.language.differentiate import MOST_SINGLE, TextField
+from odinfer.problem.language.equations import Equations, parse
 
 LV = """
 # Lotka-Volterra
@@ -114,7 +114,7 @@ def test_equations_survive_pickling():
 
 
 def test_importing_does_not_import_jax():
-    code = "import sys, odinfer.problem.equations as e; e.parse(\"x' = a\"); sys.exit('jax' in sys.modules)"
+    code = "import sys, odinfer.problem.language.equations as e; e.parse(\"x' = a\"); sys.exit('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)})
     assert done.returncode == 0
 
