@@ -38,6 +38,14 @@ def wide(path: Path, rows: int, columns: int) -> None:
     path.write_text("\n".join([",".join(["time", *(f"x{i}" for i in range(columns))]), *lines]))
 
 
+def measured_in_part(path: Path, rows: int, columns: int) -> None:
+    """Errors by row, every tenth value below a limit, and a dose every hundred rows."""
+    values = np.abs(np.random.default_rng(0).normal(size=(rows, columns))).tolist()
+    cells = ([f"{v!r},0.1" if (i + k) % 10 else "<0.05,0.1" for k, v in enumerate(row)] for i, row in enumerate(values))
+    lines = (f"{i},{'' if i % 100 else 5},{','.join(row)}" for i, row in enumerate(cells))
+    path.write_text("\n".join([",".join(["time", "amt", *(f"x{i},x{i}_sd" for i in range(columns))]), *lines]))
+
+
 def long(path: Path, rows: int, observables: int) -> None:
     lines = (f"{i // observables},o{i % observables},{i * 0.1!r}" for i in range(rows))
     path.write_text("\n".join(["time,observable,value", *lines]))
@@ -46,6 +54,8 @@ def long(path: Path, rows: int, observables: int) -> None:
 CASES = {
     "wide, 100,000 × 2": (wide, 100_000, 2),
     "wide, 1,000,000 × 2": (wide, 1_000_000, 2),
+    "errors, limits, doses, 100,000 × 2": (measured_in_part, 100_000, 2),
+    "errors, limits, doses, 1,000,000 × 2": (measured_in_part, 1_000_000, 2),
     "wide, 200 × 1,000": (wide, 200, 1_000),
     "wide, 200 × 5,000": (wide, 200, 5_000),
     "long, 100,000 rows of 5": (long, 100_000, 5),

@@ -158,7 +158,45 @@ def uncertain() -> Fit:
     )
 
 
-ODD |= {"failed": failed(), "every interval": uncertain()}
+def hidden(**changes: Any) -> Fit:
+    """S is hidden; I is observed with limits of detection, and so are counts and something that spans five decades."""
+    fit = make_fit(
+        ("S", "I"), ("b", "S(0)", "k[one]", "k[two]"), ("one", "two"), gamma=False, gradients=False,
+        stages=("refined",), verdicts={},
+    )  # fmt: skip
+    columns, rng = ("I", "cases", "load"), np.random.default_rng(8)
+    for name, e in fit.experiments.items():
+        S, infected = e.curve.x.T
+        expected = np.stack([infected, 5 * S**2, np.exp(3 * (infected - 3))], -1)
+        fitted = expected[np.searchsorted(e.curve.t, e.t)]
+        counts, load = rng.poisson(fitted[:, 1]).astype(float), fitted[:, 2] * np.exp(0.3 * rng.normal(size=len(e.t)))
+        limit = np.zeros((len(e.t), 3), np.int8)
+        limit[:2, 0], limit[3, 0] = -1, 1
+        fit.experiments[name] = replace(
+            e, y=np.stack([e.y[:, 1], counts, load], -1), fitted=fitted, limit=limit, expected=expected,
+            scores=np.where(limit == 0, rng.normal(size=fitted.shape), np.nan), expected_sd=0.05 * np.abs(expected),
+        )  # fmt: skip
+    sigma = {"I": 0.3, "load": 0.3}
+    details = {"starts": 7, "starts_agreeing": 3, "start_objectives": [-9.0, -9.0, -8.99, 4.0, 2e3], "given": ["I"]}
+    fields: dict[str, Any] = {
+        "columns": columns, "noise": {"I": "normal", "cases": "poisson", "load": "lognormal"}, "sigma": sigma,
+        "stages": {name: replace(stage, sigma=sigma) for name, stage in fit.stages.items()}, "details": details,
+    }  # fmt: skip
+    return replace(fit, **(fields | changes))
+
+
+def hidden_failed() -> Fit:
+    """The same if no trajectory was found."""
+    fit = hidden(converged=False, status="failed: no start led to a trajectory", sigma={}, stages={})
+    for name, e in fit.experiments.items():
+        x, y = np.full_like(e.curve.x, np.nan), np.full_like(e.y, np.nan)
+        along = np.full_like(e.expected, np.nan)
+        curve = Curve(e.curve.t, x, x, x)
+        fit.experiments[name] = replace(e, curve=curve, fitted=y, scores=y, expected=along, expected_sd=along)
+    return fit
+
+
+ODD |= {"failed": failed(), "every interval": uncertain(), "hidden": hidden(), "hidden and failed": hidden_failed()}
 
 
 def assert_same(one: Any, other: Any) -> None:

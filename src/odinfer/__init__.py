@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from odinfer.methods.vgm import Vgm as Vgm
     from odinfer.problem.data import Data as Data
     from odinfer.problem.data import Experiment as Experiment
+    from odinfer.problem.dose import Dose as Dose
     from odinfer.problem.language.optional_terms import candidates as candidates
     from odinfer.problem.model import Model as Model
+    from odinfer.problem.observe import Observe as Observe
     from odinfer.problem.problem import Problem as Problem
     from odinfer.problem.tables.read import read_csv as read_csv
     from odinfer.result.fit import Fit as Fit
@@ -38,7 +40,9 @@ _HOMES = {
     "methods": ("fit",),
     "problem.tables.read": ("read_csv",),
     "problem.data": ("Data", "Experiment"),
+    "problem.dose": ("Dose",),
     "problem.model": ("Model",),
+    "problem.observe": ("Observe",),
     "problem.language.optional_terms": ("candidates",),
     "problem.problem": ("Problem",),
     "result.fit": ("Fit",),

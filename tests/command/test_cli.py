@@ -102,6 +102,14 @@ def test_uncertainty_of_what_has_none_is_a_note_and_an_unknown_kind_an_error(tmp
     assert run[1:] == (2, "", "error: --uncertainty: unknown kind 'bootstap'; did you mean 'bootstrap'?\n")
 
 
+def test_options_of_the_smoother_that_have_no_part_are_named(tmp_path: Path):
+    (tmp_path / "m.ode").write_text("x' = -k*x\nx(0) = 5\nk > 0")
+    (tmp_path / "d.csv").write_text("time,x\n0,5.1\n1,3\n2,1.9\n3,1.1\n4,0.6\n5,0.5\n")
+    run = odinfer("fit", "m.ode", "d.csv", "--gamma", "1", "--starts", "3", cwd=tmp_path)
+    assert run.code == 0
+    assert "--gamma and --starts had no part: initial values are given" in run.stderr
+
+
 def test_a_fit_that_does_not_converge_is_exit_code_1_and_still_written(tmp_path: Path):
     ode, data, _ = example.write("lotka_volterra", tmp_path)
     code = (

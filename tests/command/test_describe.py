@@ -116,6 +116,17 @@ def test_a_big_gap_is_found_with_its_place():
     assert any("gap from 1.8 to 8" in s for s in findings(problem("x' = -k*x", noisy(0.1), t)))
 
 
+def test_steps_that_grow_as_after_a_dose_are_no_gap():
+    assert findings(problem("x' = -k*x", noisy(0.1), np.cumsum(1.5 ** np.arange(21.0)) / 1e3)) == []
+
+
+def test_jumps_count_neither_as_noise_nor_as_little_signal():
+    x = np.concatenate([5.0 * np.exp(-0.5 * np.arange(1.0, 7.0))] * 4)
+    p = problem("x' = -k*x\nat 6, 12, 18: x = 5", x, np.arange(1.0, 25.0))
+    assert noise(p, "x") < 0.1
+    assert findings(p) == []
+
+
 def test_inputs_that_end_early_are_found():
     p = problem("x' = -k*x + u\ninput u", noisy(0.1), inputs={"u": (T[:15], T[:15])})
     assert any("input 'u' is known from 0 to 2.8" in s for s in findings(p))
@@ -133,3 +144,32 @@ def test_odd_bounds_are_found():
 def test_equations_that_are_not_finite_at_the_data_raise():
     with pytest.raises(InputError, match="not finite at t = 0"):
         findings(problem("x' = k*log(x - 100)"))
+
+
+# --- where not every state is observed as it is
+
+
+def partly(**known) -> Problem:
+    model = Model.from_text("x' = -k*x\ny' = k*x - m*y\nlocal k\nx(0) = 5")
+    y = 5 * 0.7 * T * np.exp(-0.7 * T) + 0.05 * np.random.default_rng(1).normal(size=T.shape)
+    return Problem(model, Data.join({name: Data(T, y, states=["y"]) for name in ("one", "two")}), **known)
+
+
+def test_columns_are_described_and_findings_need_not_see_every_state():
+    text = describe(partly())
+    assert text.splitlines()[3].startswith("column  points")
+    assert "y       42      0" in text
+    for line in ("x is hidden.", "Given at time 0: x(0) = 5.", "Free at time 0: y.", "One value per experiment: k."):
+        assert line in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert findings(partly()) == []
+
+
+def test_a_local_parameter_has_a_row_unless_something_else_is_known_of_a_copy():
+    def names(problem: Problem) -> list[str]:
+        table = describe(problem).split("\n\n")[-2].splitlines()
+        return [line.split()[0] for line in table[1:]]
+
+    assert names(partly()) == ["k", "m"]
+    assert names(partly(bounds={"k": (0, 9)})) == ["k", "m"]
+    assert names(partly(bounds={"k[one]": (0, 9)})) == ["k[one]", "k[two]", "m"]

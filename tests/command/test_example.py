@@ -2,6 +2,7 @@
 
 import json
 import os
+import statistics
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from odinfer.command import example
 from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
 from odinfer.problem.tables.read import read_csv
+
+DRAWN = ("detection_limit", "repeated_doses")  # with a known truth, and more than states with Gaussian noise
 
 
 def test_examples_are_listed_and_written_unless_a_file_would_be_lost(tmp_path: Path):
@@ -34,11 +37,12 @@ def test_examples_are_listed_and_written_unless_a_file_would_be_lost(tmp_path: P
 
 @pytest.mark.parametrize("name", example.names())
 def test_every_example_reads_without_a_finding(name: str, tmp_path: Path):
-    ode, data, truth = example.write(name, tmp_path)
+    ode, data, answer = example.write(name, tmp_path)
     model = Model.from_file(ode)
-    problem = Problem(model, read_csv(data, model.states, model.inputs))
+    problem = Problem(model, read_csv(data, inputs=model.inputs))
     assert check.findings(problem) == []
-    assert set(json.loads(truth.read_text())) == set(problem.free)
+    known = set(problem.split.spread(json.loads(answer.read_text())))
+    assert known == set(problem.free) if answer.name == "truth.json" else known <= set(problem.free)
 
 
 def test_every_example_says_in_a_line_what_it_shows():
@@ -53,6 +57,44 @@ def test_the_truth_of_an_example_is_that_of_its_data(tmp_path: Path):
     for name in ("lotka_volterra", "fitzhugh_nagumo", "protein_transduction"):
         _, _, truth = example.write(name, tmp_path / name)
         assert json.loads(truth.read_text()) == od.systems.SYSTEMS[name].theta
+
+
+def fitted(name: str, folder: Path) -> tuple[od.Fit, dict[str, float]]:
+    """An example written and fitted by the command, and the values that came with it."""
+    assert odinfer("example", name, cwd=folder).code == 0
+    (answer,) = (folder / name).glob("*.json")
+    files = [answer.with_name(f"{name}.{end}") for end in ("ode", "csv")]
+    run = odinfer("fit", *files, "--truth", answer, cwd=folder)
+    assert run.code == 0, run.stderr
+    assert "reference" in run.stdout
+    return od.load(folder / f"{name}-fit" / "fit.json"), json.loads(answer.read_text())
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_intervals_hold_what_the_data_of_an_example_were_drawn_from(name: str, tmp_path: Path):
+    fit, truth = fitted(name, tmp_path)
+    for parameter, value in truth.items():
+        low, high = fit.interval()[parameter]
+        assert low < value < high
+
+
+def test_the_influenza_in_a_school_spreads_as_published(tmp_path: Path):
+    fit, published = fitted("school_flu", tmp_path)
+    assert 3.4 < fit.theta["R0"] < 3.8
+    low, high = fit.interval()["R0"]
+    assert low < published["R0"] < high
+
+
+def test_hares_and_lynxes_have_the_published_rates(tmp_path: Path):
+    fit, published = fitted("hare_lynx", tmp_path)
+    assert fit.theta == pytest.approx(published, rel=0.05)
+
+
+def test_the_subjects_who_took_theophylline_lie_about_what_is_published_for_all(tmp_path: Path):
+    fit, published = fitted("theophylline", tmp_path)
+    for parameter, value in published.items():
+        subjects = [fit.theta[f"{parameter}[{i}]"] for i in range(1, 13)]
+        assert statistics.median(subjects) == pytest.approx(value, rel=0.15)
 
 
 def test_an_unknown_example_gets_a_suggestion_and_nothing_is_written(tmp_path: Path):

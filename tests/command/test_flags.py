@@ -27,7 +27,7 @@ from odinfer.command.flags import (
 from odinfer.errors import InputError
 from odinfer.methods import METHODS, method_class
 
-NOTHING = dict.fromkeys(("bounds", "fixed", "start", "log", "prior", "sigma", "input", "time", "map"))
+NOTHING = dict.fromkeys(("bounds", "fixed", "start", "log", "prior", "sigma", "input", "time", "map", "sd"))
 NOTHING |= {"positive": False, "replicates": "keep"}
 FEW = settings(max_examples=25, deadline=None)
 NAMES = st.from_regex(r"[a-z]{1,4}", fullmatch=True)
@@ -177,11 +177,14 @@ def test_columns_are_mapped_to_states_inputs_and_roles_and_units_of_time_are_not
     [
         ({"map": ["height, total [cm]"]}, "--map takes COLUMN=NAME, not 'height, total"),
         ({"map": ["=h"]}, "--map takes COLUMN=NAME, not '=h'"),
-        ({"map": ["Rain=h", "Rain=rain"]}, "--map maps 'Rain' twice"),
+        ({"map": ["Rain=h", "Rain=rain"]}, "--map names 'Rain' twice"),
+        ({"sd": ["h"]}, "--sd takes NAME=COLUMN, not 'h'"),
+        ({"sd": ["h=Rain", "h=x"]}, "--sd names 'h' twice"),
+        ({"sd": ["w=Rain"]}, "--sd: the model has no 'w'"),
         ({"map": ["Rain=rainfall"]}, "--map: the model has no 'rainfall'; did you mean 'rain'"),
         ({"map": ["Snow=rain"]}, r"d\.csv: columns: there is no column 'Snow'"),
         ({"time": "Day"}, r"d\.csv: time: there is no column 'Day'; did you mean 'Days'"),
-        ({}, r"no column 'h'; columns found: .*hidden states are not supported yet; .*--map 'COLUMN=h'"),
+        ({}, r"no column 'h'; columns found: .*at least one state; .*--map 'COLUMN=h'"),
     ],
 )
 def test_columns_that_are_not_there_or_mean_nothing_are_refused(trees, flags, words):
@@ -259,3 +262,42 @@ def test_kinds_of_uncertainty_are_checked_before_anything_is_computed():
     for kind in ("likelihood", "bootstap"):
         with pytest.raises(InputError, match="--uncertainty: unknown kind"):
             check_uncertainty(kind)
+
+
+@pytest.mark.parametrize("flag", [[], ["--sd", "x=err = 1"]], ids=["by name", "chosen"])
+def test_errors_by_row_are_read_whether_named_or_chosen(files, flag):
+    model, data = files
+    lines = data.read_text().splitlines()
+    column = "err = 1" if flag else "x_sd"
+    data.write_text("\n".join([f"{lines[0]},{column}", *(f"{line},0.1" for line in lines[1:])]))
+    run = odinfer("check", str(model), str(data), *flag, cwd=model.parent)
+    assert run.code == 0
+    assert "x is normal about x, sd by row." in run.stdout
+    data.write_text("\n".join([f"{lines[0]},{column}", *(f"{line},0" for line in lines[1:])]))
+    run = odinfer("check", str(model), str(data), *flag, cwd=model.parent)
+    assert f"line 2, column '{column}': the standard deviation must be positive, not 0.0" in run.stderr
+
+
+@pytest.mark.parametrize("name", ["amt", "dose"])
+def test_a_column_of_doses_that_the_equations_use_is_an_input(files, name):
+    model, data = files
+    for path in files:
+        path.write_text(path.read_text().replace("u", name))
+    notes: list[str] = []
+    problem = read_problem(model, data, NOTHING, notes)
+    assert (problem.model.inputs, problem.data.experiments[0].doses) == ((name,), ())
+    assert len(notes) == 1
+
+
+def test_flags_are_about_initial_values_columns_and_local_parameters_too(tmp_path: Path):
+    model, data = tmp_path / "m.ode", tmp_path / "d.csv"
+    model.write_text("x' = -k*x\nz' = x - z\nobs ~ normal(z)\nx(0) = A; local k; z(0) > 0")
+    rows = [f"{t},{0.5 + 0.1 * t * (t < 4)},{e}" for e in ("one", "two") for t in range(6)]
+    data.write_text("\n".join(["time,obs,experiment", *rows]))
+    said = {"prior": ["z(0)~lognormal(2, 0.5)"], "fixed": ["A=3"], "bounds": ["k[one]=0:9"], "sigma": ["obs=0.1"]}
+    problem = read_problem(model, data, {**NOTHING, **said}, [])
+    assert problem.parameters == ("k[one]", "k[two]", "A", "z(0)[one]", "z(0)[two]")
+    assert problem.prior["z(0)[two]"] == ("lognormal", 2.0, 0.5)
+    assert problem.limits("k[one]") == (0.0, 9.0)
+    assert problem.limits("k[two]") == (-np.inf, np.inf)
+    assert problem.sigma == {"obs": 0.1}

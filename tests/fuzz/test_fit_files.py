@@ -16,7 +16,7 @@ from odinfer.result.report import write_outputs
 from odinfer.result.store.json_format import dumps
 from odinfer.result.store.load import load
 
-WHOLE = {name: dumps(FITS[name]) for name in ("plain", "one state", "three experiments", "failed")}
+WHOLE = {name: dumps(FITS[name]) for name in ("plain", "one state", "three experiments", "failed", "hidden")}
 WHOLE["every interval"] = dumps(uncertain())
 
 

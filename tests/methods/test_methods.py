@@ -462,3 +462,39 @@ def test_arviz_reads_the_draws_of_a_sampler(name: str, decay: od.Model, decay_da
     assert read.posterior["k"].dims == ("chain", "draw")
     np.testing.assert_array_equal(read.observed_data["y"], next(iter(fit.experiments.values())).y)
     assert arviz.summary(read)["mean"]["k"] == pytest.approx(fit.theta["k"], rel=0.05)
+
+
+# --- what is more than their papers treat
+
+POINTS = np.linspace(0.0, 4.0, 12)
+UNUSUAL = {
+    "S is hidden": ("S' = -k*S; I' = S - I", ["I"], {}),
+    "the noise of x is poisson": ("x' = -k*x; x ~ poisson(x)", ["x"], {}),
+    "y is not simply a state": ("x' = -k*x; x ~ normal(x); y ~ normal(2*x)", ["x", "y"], {}),
+    "x has noise of its own": ("x' = -k*x; x ~ normal(x, 0.1 + s*x)", ["x"], {}),
+    "initial values are given": ("x' = -k*x; x(0) = 3", ["x"], {}),
+    "there are events": ("x' = -k*x; at 2: x = x + 1", ["x"], {}),
+    "there are local parameters": ("x' = -k*x; local k", ["x"], {}),
+    "there are doses": ("x' = -k*x", ["x"], {"doses": [(1.0, 2.0, "x")]}),
+    "standard deviations are given row by row": ("x' = -k*x", ["x"], {"sd": {"x": np.full(12, 0.1)}}),
+    "some values are beyond a detection limit": ("x' = -k*x", ["x"], {"limit": {"x": np.r_[np.zeros(11), -1]}}),
+}
+
+
+@pytest.mark.parametrize("why", UNUSUAL)
+@pytest.mark.parametrize("name", sorted(set(CLASSES) - {"odin", "trajectory"}))
+def test_a_comparison_method_refuses_what_its_paper_cannot_do_in_one_line(name: str, why: str) -> None:
+    text, columns, more = UNUSUAL[why]
+    y = np.repeat(np.round(9.0 * np.exp(-0.7 * POINTS))[:, None], len(columns), 1)
+    data = od.Data(POINTS, y, states=columns, **more)
+    label = name if name == "two-step" else name.upper()
+    with pytest.raises(od.InputError) as refusal:
+        od.fit(od.Model.from_text(text), data, method=quick(name))
+    assert str(refusal.value) == f"{label} needs every state observed with Gaussian noise; {why}"
+
+
+def test_odin_as_in_its_paper_refuses_a_hidden_state() -> None:
+    text, columns, _ = UNUSUAL["S is hidden"]
+    problem = od.Problem(od.Model.from_text(text), od.Data(POINTS, np.exp(-POINTS), states=columns))
+    with pytest.raises(od.InputError, match=r"ODIN without refinement needs every state observed .* S is hidden"):
+        od.fit(problem, method=od.Odin.paper("lotka_volterra"))

@@ -109,3 +109,36 @@ def test_bad_options_are_refused_by_name(options, word):
 def test_bad_initial_values_are_refused_at_the_fit(lv, lv_data, x0, word):
     with pytest.raises(od.InputError, match=word):
         od.fit(lv.model, lv_data, method=Trajectory(x0=x0))
+
+
+HIDDEN = od.Model.from_text("x' = -k*x; y' = 2*x - c*y; log k, c; x > 0; y > 0", name="hidden x")
+
+
+@pytest.fixture(scope="module")
+def hidden() -> od.Problem:
+    t = np.linspace(0.0, 6.0, 20)
+    x = od.simulate(HIDDEN, {"k": 0.5, "c": 1.3}, [3.0, 1.0], t)
+    return od.Problem(HIDDEN, od.Data(t, x[:, 1] + 0.02 * np.random.default_rng(0).normal(size=20), states=["y"]))
+
+
+def test_with_a_hidden_state_it_reaches_what_odin_reaches(hidden):
+    fit, odin = od.fit(hidden, method=Trajectory(starts=5)), od.fit(hidden)
+    assert fit.converged
+    assert fit.stages["trajectory"].objective == pytest.approx(odin.stages["refined"].objective, abs=1e-3)
+    assert fit.interval().keys() == odin.interval().keys()
+
+
+def test_a_hidden_state_starts_where_it_is_told_to(hidden):
+    given = od.Problem(HIDDEN, hidden.data, start={"k": 0.5, "c": 1.3})
+    fit = od.fit(given, method=Trajectory(start="given", x0={"x": 3.0}))
+    assert fit.theta == pytest.approx({"k": 0.5, "c": 1.3}, rel=0.2)
+
+
+def test_no_trajectory_with_a_hidden_state_is_a_failed_fit_and_no_error():
+    t = np.linspace(0.0, 3.0, 8)
+    model = od.Model.from_text("x' = x^2 + a; y' = x")
+    problem = od.Problem(model, od.Data(t, t, states=["y"]), start={"a": 50.0})
+    fit = od.fit(problem, method=Trajectory(start="given", x0={"x": 1e3}))
+    assert fit.status == FAILED
+    assert not fit.converged
+    assert fit.details["starts_failed"] == 1

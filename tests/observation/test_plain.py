@@ -8,7 +8,7 @@ from scipy import stats
 
 import odinfer as od
 from odinfer._jax import jax
-from odinfer.observation import noise_of
+from odinfer.observation import observation_of
 from odinfer.observation.plain import Plain, log_density, squares
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
@@ -74,9 +74,9 @@ def test_exact_data_have_the_floor_as_variance_and_a_finite_likelihood():
 @given(SEEDS, st.integers(1, 5))
 def test_many_data_sets_side_by_side_equal_one_by_one(seed, size):
     x, y, count = drawn(seed)
-    noise = Plain(np.array([np.nan, 0.7]), count)
+    noise = Plain(np.array([np.nan, 0.7]), count, seen=tuple(np.isfinite(b) for b in y))
     rng = np.random.default_rng(seed)
-    many = [noise.draw(rng, a, b, np.array([0.3, 2.0]), size) for a, b in zip(x, y, strict=True)]
+    many = [noise.draw(rng, e, a, np.empty(0), np.array([0.3, 2.0]), size) for e, a in enumerate(x)]
     rss = squares(x, many)
     assert rss.shape == (size, 2)
     variance, loglik = noise.best(x, many)
@@ -127,14 +127,14 @@ def test_the_density_in_jax_is_the_log_likelihood_up_to_its_constant(seed, sd):
 def test_missing_values_stay_missing_in_draws_and_the_others_scatter_by_sigma():
     x, sigma = np.array([[1.0, -2.0], [5.0, 0.0], [0.0, 3.0]]), np.array([0.1, 2.0])
     y = np.array([[0.0, np.nan], [0.0, 0.0], [np.nan, 0.0]])
-    noise = Plain(np.full(2, np.nan), np.array([2, 2]))
-    found = noise.draw(np.random.default_rng(0), x, y, sigma, 4000)
+    noise = Plain(np.full(2, np.nan), np.array([2, 2]), seen=(np.isfinite(y),))
+    found = noise.draw(np.random.default_rng(0), 0, x, np.empty(0), sigma, 4000)
     assert found.shape == (4000, 3, 2)
     np.testing.assert_array_equal(np.isnan(found), np.broadcast_to(np.isnan(y), found.shape))
     seen = np.isfinite(y)
     np.testing.assert_allclose(found.mean(0)[seen], x[seen], atol=0.1)
     np.testing.assert_allclose(found.std(0)[seen], np.broadcast_to(sigma, y.shape)[seen], rtol=0.05)
-    again = noise.draw(np.random.default_rng(0), x, y, sigma, 4000)
+    again = noise.draw(np.random.default_rng(0), 0, x, np.empty(0), sigma, 4000)
     np.testing.assert_array_equal(found, again)
 
 
@@ -142,7 +142,7 @@ def test_the_noise_of_a_problem_has_its_counts_and_what_it_knows(lv):
     y = lv.sample(0.1, 0).y.copy()
     y[3:6, 1] = np.nan
     problem = od.Problem(lv.model, od.Data(lv.t, y, states=lv.model.states), sigma={"predator": 0.3})
-    for noise in (Plain.of(problem), noise_of(problem, 1e-9)):
+    for noise in (Plain.of(problem), observation_of(problem, 1e-9)):
         np.testing.assert_array_equal(noise.count, [20, 17])
         np.testing.assert_array_equal(noise.is_known, [False, True])
         variance, loglik = noise.best([lv.x], [y])

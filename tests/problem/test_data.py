@@ -9,7 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
-from odinfer.problem.data import Data, distinct_times, short
+from odinfer.problem.data import Data, Experiment, check_counts
+from odinfer.problem.dose import Dose
+from odinfer.problem.tables.series import distinct_times
 
 T = np.arange(5.0)
 Y = np.column_stack([T**2, 1 - T])
@@ -188,11 +190,6 @@ REFUSED = {
     "infinite value": ({"y": with_value(-np.inf)}, "state 'B' is infinite in row 2"),
     "all missing": ({"y": Y * NAN}, "all values are missing"),
     "no rows": ({"t": [], "y": np.empty((0, 2))}, "all values are missing"),
-    "one state never observed": (
-        {"y": Y * [1, NAN]},
-        "'B' is never observed; unobserved states are not supp",
-    ),
-    "three observations": ({"t": T[:3], "y": Y[:3]}, "'A' has too few observations: 3; 4 are needed"),
     "duplicate times": (
         {"t": [0, 1, 1, 2, 3], "replicates": "error"},
         'has 2 values at time 1; .*replicates="mean" or --replicates mean',
@@ -210,7 +207,6 @@ REFUSED = {
         {"t": 1e15 + T},
         r"the times 1000000000000000.0 to 1000000000000004.0 differ in their last digits only; count from the first",
     ),
-    "too few after averaging": ({"t": [0, 1, 2, 2, 2], "replicates": "mean"}, "too few observations: 3"),
     "unknown policy": ({"replicates": "men"}, "unknown replicates 'men'; did you mean 'mean'"),
     "text": ({"y": [["1", "2"]] * 5}, "y is not an array of numbers"),
     "complex": ({"y": Y + 0j}, "y is not an array of numbers"),
@@ -224,6 +220,17 @@ REFUSED = {
         {"inputs": {"u": ([0, 0], [1, 2])}},
         "input 'u' has 2 values at time 0",
     ),
+    "sd of zero": ({"sd": with_value(0.0)}, "sd of 'A' in row 0 must be positive, not 0.0"),
+    "negative sd": ({"sd": {"B": [1, 2, -3, 4, 5]}}, "sd of 'B' in row 2 must be positive, not -3.0"),
+    "infinite sd": ({"sd": {"B": [1, 2, np.inf, 4, 5]}}, "sd of 'B' in row 2 must be a finite number"),
+    "sd of another shape": ({"sd": T}, r"sd has shape \(5,\) where y has \(5, 2\); give a value per observation"),
+    "sd of another length": ({"sd": {"A": T[:4]}}, r"sd has shape \(4,\) where y has \(5, 2\)"),
+    "sd of nothing": ({"sd": {"C": T}}, "sd: there are no data of 'C'; choose from: A, B"),
+    "sd as text": ({"sd": {"A": list("abcde")}}, "sd of 'A' is not an array of numbers"),
+    "half a limit": ({"limit": with_value(0.5) * 0 + 0.5}, "limit of 'A' in row 0 is 0.5; it is -1 .the true value"),
+    "means of known sd": ({"sd": Y * 0 + 1, "replicates": "mean"}, "with standard deviations by row cannot be averag"),
+    "means of limits": ({"limit": Y * 0 - 1, "replicates": "mean"}, "with limits of detection cannot be averaged; kee"),
+    "negative dose": ({"doses": [(0, -1)]}, "experiment '1': the amount of a dose must be positive, not -1"),
     "input at no time": ({"inputs": {"u": ([0, NAN], [1, 2])}}, "t is nan in row 1"),
 }
 
@@ -306,12 +313,12 @@ def test_rows_that_are_kept_keep_their_times_and_inputs():
     assert data.experiments[0].u["u"][0].tolist() == T.tolist()
 
 
-def test_an_experiment_of_which_no_row_is_kept_is_left_out_and_too_few_rows_are_refused():
+def test_an_experiment_of_which_no_row_is_kept_is_left_out_and_no_row_at_all_is_refused():
     pair = Data.join({"x": make(), "y": make()})
     with pytest.warns(InputWarning, match="left out, as nothing is observed: 'y'"):
         assert [e.name for e in pair.keeping([np.ones(5, bool), np.zeros(5, bool)]).experiments] == ["x"]
-    with pytest.raises(InputError, match="too few observations: 3"):
-        make().keeping([T < 3])
+    with pytest.raises(InputError, match="nothing is observed"):
+        make().keeping([T > 9])
 
 
 def test_further_inputs_come_before_those_that_are_there():
@@ -322,6 +329,65 @@ def test_further_inputs_come_before_those_that_are_there():
     np.testing.assert_array_equal(driven.experiments[1].u["v"], [T, T])
     np.testing.assert_array_equal(driven.experiments[1].u["u"], [T, 2 * T])
     np.testing.assert_array_equal(driven.experiments[1].y, Y)
+
+
+# --- what is known of observations, and doses
+
+
+def test_what_nobody_knows_is_none_and_costs_nothing():
+    for e in (
+        make().experiments[0],
+        make(sd=Y * NAN, limit=Y * 0, doses=[]).experiments[0],
+        make(y=with_value(NAN), sd=np.where(np.isnan(with_value(NAN)), 1, NAN)).experiments[0],
+    ):
+        assert (e.sd, e.limit, e.doses) == (None, None, ())
+
+
+def test_sd_and_limit_stand_beside_the_observations_read_only():
+    data = make(
+        y=with_value(NAN), sd={"B": [1, 2, 0, NAN, 5]}, limit=with_value(0) * 0 - 1, doses=[(9, 1), (-3, 2, "A")]
+    )
+    (e,) = data.experiments
+    np.testing.assert_array_equal(e.sd, [[NAN, 1], [NAN, 2], [NAN, NAN], [NAN, NAN], [NAN, 5]])
+    np.testing.assert_array_equal(e.limit, [[-1, -1], [-1, -1], [-1, 0], [-1, -1], [-1, -1]])
+    assert e.doses == (Dose(-3, 2, "A"), Dose(9, 1))
+    assert e.limit.dtype == np.int8
+    for array in (e.sd, e.limit):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert_same(pickle.loads(pickle.dumps(data)), data)
+    assert make(T, T, ["A"], sd=T + 1, limit=-np.sign(T)).experiments[0].sd.shape == (5, 1)
+
+
+def test_other_observations_beyond_a_limit_are_not_seen_either():
+    data = make(T, T, ["A"], limit=[-1, 0, 1, 1, 0])
+    seen = data.observing([np.array([[-5.0], [7.0], [9.0], [1.0], [2.0]])])
+    np.testing.assert_array_equal(seen.y[:, 0], [0, 7, 2, 1, 2])
+    np.testing.assert_array_equal(seen.experiments[0].limit[:, 0], [-1, 0, 1, 0, 0])
+    assert data.observing([np.array([[5.0]] * 2 + [[0.0]] * 3)]).experiments[0].limit is None
+
+
+def test_a_limit_that_repeats_is_no_constant_state():
+    make(T, [5, 5, 5, 5, 6], ["A"], limit=[-1, -1, -1, -1, 0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"t": T[:3], "y": Y[:3]}, "state 'A' has too few observations: 3; 4 are needed"),
+        ({"t": [0, 1, 2, 2, 2], "replicates": "mean"}, "too few observations: 3"),
+    ],
+)
+def test_what_a_smoother_cannot_use_is_data_but_refused_where_it_is_asked_for(arguments, words):
+    with pytest.raises(InputError, match=words):
+        check_counts(make(**arguments))
+
+
+def test_little_may_be_seen_in_the_beginning():
+    check_counts(make())
+    check_counts(make().first(0.1))
+    check_counts(make().first(0.1).select(["B"]))
+    assert make().first(0.1).t.tolist() == [0, 1]
 
 
 # --- properties
@@ -376,10 +442,79 @@ def test_replicates_that_are_kept_are_all_there_in_the_order_of_the_times(rows):
     assert distinct_times(data.t).tolist() == sorted(set(t))
 
 
+@st.composite
+def described(draw, states=("A", "B", "C")):
+    """Data with all there can be, some of it missing."""
+    n = draw(st.integers(2, 7))
+    cells = st.tuples(st.sampled_from([NAN, 1.0, 2.0, 3.5]), st.sampled_from([NAN, 0.5, 2.0]), st.integers(-1, 1))
+    drawn = np.array(draw(st.lists(cells, min_size=n * len(states), max_size=n * len(states))))
+    y, sd, limit = drawn.reshape(n, len(states), 3).transpose(2, 0, 1)
+    y[0, 0] = 1.0
+    t = draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    assume(len(set(t)) > 1)
+    doses = draw(st.lists(st.tuples(st.integers(-3, 9), st.integers(1, 5), st.sampled_from(states)), max_size=3))
+    return quietly(Data, t, y, states, {"u": np.array(t) ** 2}, sd=sd, limit=limit, doses=doses)
+
+
+def cells(e: Experiment, states) -> dict:
+    """Time and state → what is known of an observation."""
+    sd = np.full(e.y.shape, NAN) if e.sd is None else e.sd
+    limit = np.zeros(e.y.shape, int) if e.limit is None else e.limit
+    return {
+        (t, state): (e.y[i, k], str(sd[i, k]), int(limit[i, k]))
+        for i, t in enumerate(e.t.tolist())
+        for k, state in enumerate(states)
+        if not np.isnan(e.y[i, k])
+    }
+
+
+def assert_sound(data: Data) -> None:
+    for e in data.experiments:
+        assert e.y.shape == (len(e.t), len(data.states))
+        assert not np.isnan(e.y).all(axis=1).any()
+        assert e.sd is None or ((np.isnan(e.sd) | ~np.isnan(e.y)).all() and not np.isnan(e.sd).all())
+        assert e.limit is None or (((e.limit == 0) | ~np.isnan(e.y)).all() and e.limit.any())
+        assert list(e.doses) == sorted(e.doses, key=lambda dose: dose.time)
+
+
 @fuzz
-@given(st.lists(st.text(), min_size=1, max_size=20))
-def test_names_in_messages_are_short_and_on_one_line(texts):
-    words = short(*texts)
-    assert len(words) <= 300
-    assert words.isprintable()
-    assert words.startswith(repr(texts[0]) if len(texts[0]) <= 40 else repr(texts[0][:39] + "…"))
+@given(described(), st.permutations(["A", "B", "C"]), st.integers(1, 3), st.randoms())
+def test_parts_of_data_carry_what_is_known_of_each_observation(data, order, count, random):
+    (e,) = data.experiments
+    assert_sound(data)
+    whole, chosen = cells(e, data.states), order[:count]
+    for part in data.select(chosen).experiments:
+        assert cells(part, chosen) == {at: known for at, known in whole.items() if at[1] in chosen}
+        assert (part.doses, part.u) == (e.doses, e.u)
+    assert_sound(data.select(chosen))
+    rows = np.array([random.random() < 0.7 for _ in e.t])
+    rows[random.randrange(len(rows))] = True
+    kept, first = quietly(data.keeping, [rows]), data.first(0.5)
+    for part, times in ((kept, e.t[rows]), (first, first.t)):
+        assert_sound(part)
+        assert cells(part.experiments[0], data.states) == {at: v for at, v in whole.items() if at[0] in times}
+        assert part.experiments[0].doses == e.doses
+    driven = data.driven_by({"1": {"v": (T, T)}})
+    assert_same(driven.driven_by({"1": {}}), driven)
+    assert cells(driven.experiments[0], data.states) == whole
+    assert_same(data.observing([e.y]), data)
+
+
+@fuzz
+@given(described(), described(states=("C", "A", "B")))
+def test_joined_data_carry_what_is_known_of_each_observation(one, other):
+    both = quietly(Data.join, {"x": one, "y": other})
+    assert_sound(both)
+    for joined, alone in zip(both.experiments, (one, other), strict=True):
+        assert cells(joined, both.states) == cells(alone.experiments[0], alone.states)
+        assert joined.doses == alone.experiments[0].doses
+
+
+@fuzz
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9), st.integers(-1, 1)), min_size=2, max_size=20))
+def test_replicates_that_are_kept_have_their_own_sd_and_limit(rows):
+    t, sd, limit = np.array(rows).T
+    assume(len(set(t)) > 1)
+    (e,) = quietly(Data, t, 10.0 * sd + limit, ["A"], sd=sd, limit=limit).experiments
+    np.testing.assert_array_equal(e.y, 10 * e.sd + (0 if e.limit is None else e.limit))
+    assert sorted(e.sd[:, 0]) == sorted(sd)

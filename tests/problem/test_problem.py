@@ -132,9 +132,10 @@ def test_a_log_scaled_parameter_cannot_start_at_zero(lv, lv_data):
         Problem(lv.model, lv_data, scale={"a": "log"}, start={"a": 0.0})
 
 
-def test_states_that_are_not_observed_and_inputs_without_values_are_refused(lv, lv_data):
-    with pytest.raises(od.InputError, match="'predator' is not observed"):
-        Problem(lv.model, lv_data.select(["prey"]))
+def test_states_that_are_not_observed_are_hidden_and_inputs_without_values_are_refused(lv, lv_data):
+    assert Problem(lv.model, lv_data.select(["prey"])).hidden == ("predator",)
+    with pytest.raises(od.InputError, match=r"column 'pray' of the data is no state .* did you mean 'prey'"):
+        Problem(lv.model, od.Data(lv_data.t, lv_data.y, ["pray", "predator"]))
     model = od.Model.from_text("prey' = u - a*prey\ninput u")
     with pytest.raises(od.InputError, match="input 'u' has no values"):
         Problem(model, lv_data.select(["prey"]))
@@ -243,13 +244,12 @@ def test_corners_of_inputs_are_where_they_bend_and_not_where_they_were_sampled()
     np.testing.assert_array_equal(Problem(model, data).corners(0), [4.0, 4.1, 4.2, 4.3])
 
 
-def test_the_slope_of_a_second_order_equation_must_be_observed_and_that_is_said():
+def test_the_slope_of_a_second_order_equation_is_hidden_unless_it_is_observed():
     model = od.Model.from_text("x'' = -k*x - c*x'")
     t = np.linspace(0, 3, 9)
     y = np.stack([np.cos(t), -np.sin(t)], -1)
     assert od.Problem(model, od.Data(t, y, states=["x", "x_dot"])).free == ("k", "c")
-    with pytest.raises(od.InputError, match=r"'x_dot', the slope of 'x', is not observed .* not supported yet"):
-        od.Problem(model, od.Data(t, y[:, :1], states=["x"]))
+    assert od.Problem(model, od.Data(t, y[:, :1], states=["x"])).hidden == ("x_dot",)
 
 
 def test_a_parameter_that_is_held_is_no_longer_estimated_and_loses_its_start(lv, lv_data):
@@ -259,3 +259,13 @@ def test_a_parameter_that_is_held_is_no_longer_estimated_and_loses_its_start(lv,
     assert held.fixed == {"c": 4.0, "a": 3.0}
     assert held.start == {"b": 2.0}
     assert problem.free == ("a", "b", "d")
+
+
+def test_each_state_of_a_problem_is_observed_often_enough_but_for_its_beginning(lv):
+    t = np.arange(6.0)
+    few = np.column_stack([t, np.where(t < 3, t**2, np.nan)])
+    with pytest.raises(od.InputError, match="state 'predator' has too few observations: 3; 4 are needed"):
+        Problem(lv.model, od.Data(t, few, ["prey", "predator"]))
+    assert Problem(lv.model, od.Data(t, few * [1, np.nan], ["prey", "predator"])).hidden == ("predator",)
+    beginning = od.Data(t, np.column_stack([t, t**2]), ["prey", "predator"]).first(0.5)
+    assert Problem(lv.model, beginning).count.tolist() == [3, 3]

@@ -1,5 +1,7 @@
 """One vector of unknowns: packing and unpacking are inverse, derivatives are lifted to it, names and bounds fit it."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,17 +16,20 @@ FEW = settings(max_examples=25, derandomize=True, deadline=None)
 
 @st.composite
 def layouts(draw, noise=None):
-    """Layouts of a few experiments, states and parameters, with the noise of none, some or all states in v."""
-    E, K, F = draw(st.integers(1, 3)), draw(st.integers(1, 4)), draw(st.integers(0, 4))
+    """Layouts of a few experiments, states, some with free initial values, and parameters, some of them local; with the
+    noise of none, some or all columns in v."""
+    E, F = draw(st.integers(1, 3)), draw(st.integers(0, 4))
+    initial = tuple(k for k in range(4) if draw(st.booleans()))
+    own = tuple(tuple(j for j in range(F) if draw(st.booleans())) for _ in range(E)) if draw(st.booleans()) else ()
     with_noise = draw(st.booleans()) if noise is None else noise
-    in_v = tuple(draw(st.lists(st.booleans(), min_size=K, max_size=K))) if with_noise else ()
-    return Layout(E, K, F, in_v)
+    in_v = tuple(draw(st.lists(st.booleans(), min_size=1, max_size=3))) if with_noise else ()
+    return Layout(E, initial, F, own, in_v)
 
 
 def pieces(u, leading, seed):
     """Initial values, φ and log σ, of distinct numbers."""
     rng = np.random.default_rng(seed)
-    x0 = [rng.normal(size=(*leading, u.states)) for _ in range(u.experiments)]
+    x0 = [rng.normal(size=(*leading, 4)) for _ in range(u.experiments)]
     return x0, rng.normal(size=(*leading, u.free)), rng.normal(size=(*leading, sum(u.in_v)))
 
 
@@ -39,14 +44,12 @@ def test_what_is_joined_is_found_again(u, leading, seed):
     v = u.join(x0, phi, log_sigma)
     assert v.shape == (*leading, u.size)
     for e, own in enumerate(x0):
-        np.testing.assert_array_equal(u.x0(v, e), own)
-        np.testing.assert_array_equal(v[..., u.own(e)], np.concatenate([own, phi], -1))
+        free, part = own[..., list(u.initial)], phi[..., list(u.own_phi[e])] if u.own_phi else phi
+        np.testing.assert_array_equal(u.x0(v, e), free)
+        np.testing.assert_array_equal(v[..., u.own(e)], np.concatenate([free, part], -1))
     np.testing.assert_array_equal(u.phi(v), phi)
     np.testing.assert_array_equal(v[..., u.phi_index], phi)
     np.testing.assert_array_equal(v[..., u.noise_index], log_sigma)
-    np.testing.assert_array_equal(
-        u.join([u.x0(v, e) for e in range(u.experiments)], u.phi(v), v[..., u.noise_index]), v
-    )
 
 
 @FEW
@@ -56,7 +59,7 @@ def test_noise_that_is_not_in_the_vector_is_the_known_one(u, leading, seed):
     mask = np.array(u.in_v)
     known = 10.0 + np.arange((~mask).sum())
     found = u.log_sigma(v, known)
-    assert found.shape == (*leading, u.states)
+    assert found.shape == (*leading, len(u.in_v))
     np.testing.assert_array_equal(found[..., mask], v[..., u.noise_index])
     np.testing.assert_array_equal(found[..., ~mask], np.broadcast_to(known, (*leading, len(known))))
 
@@ -65,7 +68,7 @@ def test_noise_that_is_not_in_the_vector_is_the_known_one(u, leading, seed):
 @given(layouts(noise=True), SEEDS)
 def test_jax_unpacks_like_numpy(u, seed):
     v = u.join(*pieces(u, (2,), seed))
-    known = -1.0 - np.arange(u.states - sum(u.in_v))
+    known = -1.0 - np.arange(len(u.in_v) - sum(u.in_v))
     np.testing.assert_array_equal(u.log_sigma(jnp.asarray(v), jnp.asarray(known), jnp), u.log_sigma(v, known))
     np.testing.assert_array_equal(u.phi(jnp.asarray(v)), u.phi(v))
     np.testing.assert_array_equal(u.x0(jnp.asarray(v), u.experiments - 1), u.x0(v, u.experiments - 1))
@@ -75,12 +78,13 @@ def test_jax_unpacks_like_numpy(u, seed):
 @given(layouts(), SEEDS)
 def test_lifted_derivatives_equal_finite_differences_by_the_whole_vector(u, seed):
     rng = np.random.default_rng(seed)
-    M = rng.normal(size=(3, u.states + u.free))
     v, h = u.join(*pieces(u, (), seed)), 1e-3
     for e in range(u.experiments):
+        part = list(u.own_phi[e]) if u.own_phi else list(range(u.free))
+        M = rng.normal(size=(3, len(u.initial) + len(part)))
 
-        def predicted(v, e=e):
-            return M @ np.concatenate([u.x0(v, e), u.phi(v)])  # linear: differences are exact
+        def predicted(v, e=e, part=part, M=M):
+            return M @ np.concatenate([u.x0(v, e), u.phi(v)[part]])  # linear: differences are exact
 
         lifted = u.lift(e, M)
         assert lifted.shape == (3, u.size)
@@ -94,7 +98,7 @@ def test_lifted_derivatives_equal_finite_differences_by_the_whole_vector(u, seed
 @given(layouts(), SEEDS)
 def test_unit_gradients_pick_out_the_unknowns_at_their_places(u, seed):
     v = u.join(*pieces(u, (), seed))
-    places = np.random.default_rng(seed).integers(0, u.size, 5)
+    places = np.random.default_rng(seed).integers(0, u.size, 5) if u.size else np.empty(0, int)
     np.testing.assert_array_equal(u.unit(places) @ v, v[places])
     np.testing.assert_array_equal(u.unit(places).sum(1), 1.0)
 
@@ -102,15 +106,10 @@ def test_unit_gradients_pick_out_the_unknowns_at_their_places(u, seed):
 @FEW
 @given(layouts(), layouts())
 def test_equal_layouts_are_equal_and_share_what_is_compiled(one, other):
-    same = (one.experiments, one.states, one.free, one.in_v) == (
-        other.experiments,
-        other.states,
-        other.free,
-        other.in_v,
-    )
+    same = dataclasses.astuple(one) == dataclasses.astuple(other)
     assert (one == other) is same
     assert len({one, other}) == (1 if same else 2)
-    twin = Layout(one.experiments, one.states, one.free, tuple(one.in_v))
+    twin = Layout(*dataclasses.astuple(one))
     assert twin == one
     assert hash(twin) == hash(one)
 
@@ -123,9 +122,9 @@ def test_a_function_compiled_for_a_layout_is_not_compiled_again_for_an_equal_one
         return u.phi(v)
 
     compiled = jax.jit(phi, static_argnums=0)
-    for u in (Layout(2, 1, 2), Layout(2, 1, 2), Layout(1, 2, 2)):
+    for u in (Layout(2, (0,), 2), Layout(2, (0,), 2), Layout(1, (0, 1), 2)):
         np.testing.assert_array_equal(compiled(u, jnp.arange(4.0)), [2.0, 3.0])
-    assert traced == [Layout(2, 1, 2), Layout(1, 2, 2)]
+    assert traced == [Layout(2, (0,), 2), Layout(1, (0, 1), 2)]
 
 
 # --- of a problem
@@ -149,7 +148,7 @@ def test_names_and_bounds_stand_in_the_order_of_the_vector(lv, two):
     inf = np.inf
     np.testing.assert_allclose(u.low, [0.0, -inf, 0.0, -inf, 0.5, np.log(0.1), -inf, -inf])
     np.testing.assert_allclose(u.high, [inf, 9.0, inf, 9.0, 3.0, np.log(10.0), inf, inf])
-    assert u.layout == Layout(2, 2, 3, (False, True))
+    assert u.layout == Layout(2, (0, 1), 3, (), (False, True))
     assert u.size == len(u.names) == 8
 
 
@@ -168,7 +167,7 @@ def test_unknowns_of_a_problem_with_every_parameter_fixed_are_its_initial_values
     u = Unknowns(od.Problem(lv.model, two, fixed=lv.theta))
     assert u.size == len(u.names) == len(u.low) == 4
     assert u.phi(np.zeros(4)).shape == (0,)
-    assert u.layout == Layout(2, 2, 0)
+    assert u.layout == Layout(2, (0, 1), 0)
 
 
 def test_unknowns_of_two_problems_are_two_things_though_their_layouts_are_equal(lv, lv_data):
@@ -177,3 +176,12 @@ def test_unknowns_of_two_problems_are_two_things_though_their_layouts_are_equal(
     assert one.layout == other.layout
     assert len({one, other}) == 2
     assert len({one.layout, other.layout}) == 1
+
+
+def test_local_parameters_and_given_initial_values_are_told_apart_by_experiment(lv, two):
+    text = lv.model.text + "\nlocal a; prey(0) = p0; log p0"
+    u = Unknowns(od.Problem(od.Model.from_text(text), two))
+    assert u.names == ("predator(0)[control]", "predator(0)[dose]", "a[control]", "a[dose]", "b", "c", "d", "p0")
+    names = [[u.names[i] for i in u.own(e)] for e in (0, 1)]
+    assert names[0] == ["predator(0)[control]", "a[control]", "b", "c", "d", "p0"]
+    assert names[1] == ["predator(0)[dose]", "a[dose]", "b", "c", "d", "p0"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fits import ODD, make_fit
-from odinfer.result.figures import gamma_figure, gradients_figure, residuals_figure, states_figure
+from fits import ODD, hidden, make_fit
+from odinfer.result.figures import gamma_figure, gradients_figure, pictured, residuals_figure, states_figure
 from odinfer.style.drawing import png
 
 FIGURES = [states_figure, gradients_figure, residuals_figure, gamma_figure]
@@ -121,3 +121,37 @@ def test_pyplot_is_never_loaded_nor_matplotlib_on_import():
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=__file__.rpartition("tests")[0])
+
+
+def test_hidden_states_have_panels_without_data_and_other_columns_panels_of_their_own():
+    fit = hidden()
+    panels = {panel.name: panel for panel in pictured(fit)}
+    assert list(panels) == ["S (hidden)", "I", "cases", "load"]
+    assert {name: panel.logarithmic for name, panel in panels.items() if panel.logarithmic} == {"load": True}
+    assert not any(np.isfinite(r.y).any() for r in panels["S (hidden)"].traces)
+    for r, e in zip(panels["cases"].traces, fit.experiments.values(), strict=True):
+        np.testing.assert_array_equal(r.y, e.y[:, 1])
+        np.testing.assert_array_equal(r.centre, e.expected[:, 1])
+    assert [ax.get_yscale() for ax in states_figure(fit).axes] == ["linear"] * 3 + ["log"]
+
+
+def test_values_beyond_a_limit_are_triangles_and_no_dots():
+    ax = states_figure(hidden()).axes[1]
+    marks = [(line.get_marker(), int(np.isfinite(line.get_ydata()).sum())) for line in ax.lines]
+    assert marks.count(("v", 2)) == marks.count(("^", 1)) == 2
+    assert [n for marker, n in marks if marker == "o"] == [17, 17]
+    assert {"below this limit", "above this limit"} <= set(words(states_figure(hidden())))
+    assert "below this limit" not in words(states_figure(make_fit()))
+
+
+def test_a_column_of_a_state_s_name_that_is_something_else_is_drawn_apart():
+    fit = hidden()
+    doubled = {name: replace(e, fitted=2 * e.fitted, expected=2 * e.expected) for name, e in fit.experiments.items()}
+    assert [p.name for p in pictured(replace(fit, experiments=doubled))][:3] == ["S (hidden)", "I", "I (observed)"]
+
+
+def test_residuals_of_columns_are_standardised_and_have_a_panel_each():
+    figure = residuals_figure(hidden())
+    assert {"I", "cases", "load", "± 2", "standard normal"} <= set(words(figure))
+    dots = figure.axes[0].lines[0].get_ydata()
+    np.testing.assert_array_equal(dots, hidden().experiments["one"].scores[:, 0])

@@ -286,3 +286,43 @@ def test_results_are_added_without_changing_the_fit_they_are_added_to():
 def test_why_there_are_no_intervals_is_said_in_words_of_the_method():
     assert "refined stage" in make_fit(details={"stage_used": "odin"}).without_intervals
     assert "'two-step' gives no intervals" in make_fit(method="two-step", details={}).without_intervals
+
+
+# --- where not every state is observed as it is
+
+
+@pytest.fixture(scope="module")
+def counted() -> od.Fit:
+    """Counts of a tenth of what decays, from a known start; y is hidden."""
+    t = np.linspace(0, 4, 17)
+    counts = np.random.default_rng(2).poisson(40 * np.exp(-0.7 * t)).astype(float)
+    model = od.Model.from_text("y' = -k*y; n ~ poisson(0.1*y); y(0) = A; log k, A")
+    return od.fit(od.Problem(model, od.Data(t, counts, states=["n"])), seed=0)
+
+
+def test_new_counts_are_predicted_by_column_and_are_whole(counted):
+    found = counted.predict([0.0, 1.1, 4.0], observed=True)
+    assert list(found) == ["n", "n_low", "n_high"]
+    assert (found[["n_low", "n_high"]] % 1 == 0).all(axis=None)
+    assert (found["n_low"] <= found["n"]).all()
+    assert (found["n"] <= found["n_high"]).all()
+    inside = counted.predict(counted.experiments["1"].t, observed=True)
+    y = counted.experiments["1"].y[:, 0]
+    assert ((inside["n_low"] <= y) & (y <= inside["n_high"])).mean() > 0.8
+    assert list(counted.predict([1.0])) == ["y", "y_low", "y_high"]
+
+
+def test_predicted_values_along_the_curve_are_a_tenth_of_the_state_with_a_tenth_of_its_error(counted):
+    e = counted.experiments["1"]
+    np.testing.assert_allclose(e.expected, 0.1 * e.curve.x, rtol=1e-9)
+    np.testing.assert_allclose(e.expected_sd, 0.1 * e.curve.sd, rtol=1e-3)
+    np.testing.assert_allclose(counted.observables["n"], 0.1 * counted.states["y"], rtol=1e-9)
+
+
+def test_a_fit_from_a_file_needs_its_problem_for_new_observations(counted, tmp_path):
+    counted.save(tmp_path / "fit.json")
+    loaded = od.load(tmp_path / "fit.json")
+    with pytest.raises(od.InputError, match=r"a band of new observations needs problem=od\.Problem"):
+        loaded.predict([1.0], observed=True)
+    again = loaded.predict([1.0], observed=True, problem=counted.problem)
+    np.testing.assert_array_equal(again, counted.predict([1.0], observed=True))

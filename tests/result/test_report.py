@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from fits import EVIL, ODD, make_fit
+from fits import EVIL, ODD, hidden, make_fit
 from odinfer.errors import InputError
 from odinfer.result import report
 from odinfer.result.report import write_html, write_outputs
@@ -59,6 +59,7 @@ def test_the_report_has_everything(name, page_of):
     assert headline(fit) in page.text
     pictures = 2 + bool(fit.gamma) + any(e.gradients is not None for e in fit.experiments.values())
     pictures += len(("intervals", "profiles", "pairs")) if name == "every interval" else 0
+    pictures += "start_objectives" in fit.details
     assert sum(tag == "img" for tag, _ in page.tags) == pictures
 
 
@@ -104,7 +105,7 @@ def test_whatever_the_user_named_is_escaped_everywhere(tmp_path: Path):
 
 def test_the_report_shows_the_truth_where_it_is_known(tmp_path: Path):
     assert "4.5" in Reader(html_of(make_fit(), tmp_path, TRUTH)).text
-    assert "true" not in [d.strip() for d in Reader(html_of(make_fit(), tmp_path)).text.split("\n")]
+    assert "reference" not in [d.strip() for d in Reader(html_of(make_fit(), tmp_path)).text.split("\n")]
 
 
 def test_the_report_explains_its_words(tmp_path: Path):
@@ -187,3 +188,21 @@ def test_of_very_many_states_a_selection_is_shown_and_said_to_be_one(tmp_path):
     header = paths["states.csv"].read_text("utf-8").splitlines()[0].split(",")
     assert "x150" in header
     assert od.load(paths["fit.json"]).gamma == fit.gamma
+
+
+def test_the_report_of_hidden_states_judges_the_model_as_a_whole_and_shows_the_starts(tmp_path: Path):
+    page = Reader(html_of(hidden(), tmp_path))
+    assert "Does the model agree with the data?" in page.text
+    assert "Do the equations agree" not in page.text
+    assert "typical slope error" not in page.text
+    assert "Standardised residuals are normal" in page.text
+    assert "Where the starts of the search ended" in " ".join(a.get("alt", "") for _, a in page.tags)
+
+
+def test_states_csv_has_hidden_states_and_columns_that_are_no_states_once(tmp_path: Path):
+    fit = hidden()
+    found = report.state_columns(fit)
+    ends = ("", "_low", "_high")
+    assert list(found) == ["experiment", "time", *(f"{n}{e}" for n in ("S", "I", "cases", "load") for e in ends)]
+    np.testing.assert_array_equal(found["cases"], np.concatenate([e.fitted[:, 1] for e in fit.experiments.values()]))
+    assert (found["cases_low"] < found["cases"]).all()

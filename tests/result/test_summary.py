@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from fits import ODD, make_fit, uncertain
+import odinfer as od
+from fits import ODD, hidden, make_fit, uncertain
 from odinfer.result.summary import (
     facts,
     headline,
@@ -79,11 +80,11 @@ def test_the_rich_summary_has_the_same_content(fit):
 def test_the_summary_shows_both_stages_the_truth_and_what_was_fixed():
     text = summary(make_fit(), TRUTH)
     header = next(line for line in text.splitlines() if line.startswith("parameter"))
-    assert header.split() == ["parameter", "estimate", "ODIN", "stage", "refined", "stage", "true"]
+    assert header.split() == ["parameter", "estimate", "ODIN", "stage", "refined", "stage", "reference"]
     row = next(line for line in text.splitlines() if line.startswith("c "))
     assert row.split() == ["c", "1.2", "1.21", "1.2", "3.5"]
     assert "d (fixed)" in text
-    assert "true" not in summary(make_fit())
+    assert "reference" not in summary(make_fit())
 
 
 def test_the_summary_tells_how_it_was_found():
@@ -202,3 +203,53 @@ def test_the_tone_is_that_of_the_headline():
     assert tone(make_fit()) == "good"
     assert tone(make_fit(gamma=False)) == "unknown"
     assert tone(make_fit(contradicting=("prey",))) == tone(ODD["infinite"]) == "bad"
+
+
+# --- where not every state is observed as it is
+
+
+def test_columns_are_listed_with_their_noise_and_hidden_states_as_such():
+    by_row = hidden(sigma={"load": 0.3}, details={"by_row": ["I"]})
+    assert state_table(hidden()).header == ("column", "distribution", "noise sd", "residual RMSE", "observations")
+    rows = {row[0]: row for row in state_table(hidden()).rows}
+    assert list(rows) == ["I", "cases", "load", "S"]
+    assert rows["I"][1:3] == ("normal", "0.3")
+    assert rows["I"][4] == "40, 6 censored"
+    assert rows["cases"][1:3] == ("poisson", "-")
+    assert rows["load"][1:3] == ("lognormal", "0.3 of the log")
+    assert rows["S"] == ("S", "hidden", "-", "-", "0")
+    assert state_table(by_row).rows[0][2] == "by row"
+
+
+def test_a_model_that_is_not_judged_by_equations_is_judged_as_a_whole():
+    def said(p: float) -> tuple[str, str]:
+        fit = hidden(details={"model_test": {"p": p, "draws": 99}})
+        return headline(fit), tone(fit)
+
+    words, colour = said(0.01)
+    assert words.startswith("The model as a whole contradicts the data: the best trajectory leaves a pattern")
+    assert colour == "bad"
+    assert said(0.4) == ("The model as a whole is consistent with the data (p = 0.4).", "good")
+    assert headline(hidden()).endswith("no pattern is left in the residuals.")
+    other = hidden(method="trajectory")
+    assert (headline(other), tone(other)) == ("The equations were fitted but not judged.", "unknown")
+
+
+def test_initial_values_are_where_the_curve_starts_and_given_ones_are_said_to_be():
+    fit = hidden()
+    rows = [row for row in parameter_table(fit).rows if row[0].startswith(("S(", "I("))]
+    start = fit.experiments["one"].curve.t[0]
+    # S(0) is a parameter, so it is not repeated.
+    assert [row[0] for row in rows] == [
+        "S(0)", f"I({number(start)}), one (given)", f"I({number(fit.experiments['two'].curve.t[0])}), two (given)",
+    ]  # fmt: skip
+    assert rows[1][1] == number(fit.experiments["one"].curve.x[0, 1])
+
+
+def test_an_initial_value_that_is_the_same_in_all_experiments_has_one_row():
+    t = np.linspace(0.5, 4.0, 8)
+    one, other = (od.Data(t, 3.0 * np.exp(-k * t)[:, None] + 0.01 * np.cos(9 * t)[:, None], ["x"]) for k in (0.5, 0.7))
+    model = od.Model.from_text("x' = -k*x; x(0) = 3; local k; log k")
+    said = od.fit(model, od.Data.join({"a": one, "b": other})).summary()
+    assert said.count("x(0) (given)") == 1
+    assert "x(0), a" not in said

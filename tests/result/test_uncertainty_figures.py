@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from fits import make_fit, uncertain
-from odinfer.result.uncertainty_figures import MOST_PAIRS, MOST_ROWS, intervals_figure, pairs_figure
+from fits import hidden, make_fit, uncertain
+from odinfer.result.uncertainty_figures import MOST_PAIRS, MOST_ROWS, intervals_figure, pairs_figure, starts_figure
 from odinfer.style.drawing import png
 from odinfer.uncertainty.results import Bootstrap, Uncertainty
 
@@ -116,3 +116,14 @@ def test_a_bootstrap_without_a_single_refit_falls_back_on_the_covariance_or_noth
     nothing = Bootstrap(("a", "b"), (), np.empty((0, 2)), (), (), failed=9)
     assert pairs_figure(make_fit(bootstrapped=nothing)) is None
     assert pairs_figure(with_covariance(("a", "b"), np.eye(2), bootstrapped=nothing)) is not None
+
+
+def test_the_starts_are_drawn_best_first_and_those_that_agree_stand_out():
+    figure = starts_figure(hidden())
+    agreeing, others = (line.get_ydata() for line in figure.axes[0].lines[1:])
+    assert (len(agreeing), len(others)) == (3, 2)
+    assert np.all(np.diff([*agreeing, *others]) >= 0)
+    assert "starts, the best first; 2 more led nowhere" in words(figure)
+    png(figure, dpi=40)
+    assert starts_figure(make_fit()) is None
+    assert starts_figure(hidden(details={"start_objectives": [3.0]})) is None

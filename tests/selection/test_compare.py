@@ -1,5 +1,6 @@
 """Candidates compared: the table, the criteria, the verdicts; each computed once, and told about on the way."""
 
+import json
 import pickle
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import odinfer as od
 from odinfer.matching.search import Search
 from odinfer.selection.compare import Comparison
+from odinfer.selection.figures import gamma_figure
 from odinfer.systems import lotka_volterra
 from selection.rivals import RIGHT, WRONG, made
 
@@ -159,3 +161,47 @@ def test_weights_are_shares_of_the_models_that_have_a_likelihood_and_the_best_ha
         assert table["weight"].sum() == pytest.approx(1.0)
         assert table["weight"].iloc[0] == table["weight"].max()
         assert not known.to_numpy()[known.sum() :].any()
+
+
+@pytest.fixture(scope="module")
+def with_hidden():
+    """Models with different hidden states, and one that sees all of its only state."""
+    t = np.linspace(0.0, 6.0, 20)
+    y = np.exp(-0.4 * t) - np.exp(-2.0 * t) + 0.01 * np.random.default_rng(0).normal(size=20)
+    texts = {"one": "y' = a - b*y", "two": "x' = -a*x; y' = x - b*y", "three": "z' = -a*z^2; y' = z - b*y"}
+    models = [od.Model.from_text(f"{text}; log a, b", name) for name, text in texts.items()]
+    return od.compare(models, od.Data(t, y, states=["y"]), draws=19)
+
+
+def test_models_with_different_hidden_states_are_compared_by_what_all_observe(with_hidden):
+    table = with_hidden.table
+    assert table.index[-1] == "one"
+    assert np.isfinite(table[["loglik", "bic"]].to_numpy(float)).all()
+    assert 0 < table.loc["two", "p"] <= 1
+    assert with_hidden.verdicts["two"] == {"x": "not judged", "y": "not judged"}
+    assert set(with_hidden.verdicts["one"]) == {"y"}
+
+
+def test_what_is_said_of_them_is_about_the_model_as_a_whole(with_hidden, tmp_path):
+    words = with_hidden.summary()
+    assert "two: the model as a whole does not contradict the data (p = " in words
+    assert "are not judged one by one, since x is hidden" in words
+    with_hidden.save(tmp_path / "out")
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert found["models"]["two"]["equations"]["x"] == {"verdict": "not judged"}
+    assert "not judged" in (tmp_path / "out" / "comparison.html").read_text()
+    assert (tmp_path / "out" / "fits.png").stat().st_size > 1000
+
+
+def test_where_no_model_has_a_gamma_the_fits_are_drawn(with_hidden):
+    only = Comparison({"two": with_hidden.candidates["two"]})
+    assert gamma_figure(only) is None
+    assert [ax.get_ylabel() for ax in only.plot().axes] == ["y"]
+
+
+def test_models_of_different_columns_are_refused():
+    t = np.linspace(0.0, 4.0, 12)
+    data = od.Data(t, np.stack([np.exp(-t), np.exp(-2 * t)], -1), states=["x", "y"])
+    texts = ("x' = -k*x", "x' = -k*x; y' = -y*m")
+    with pytest.raises(od.InputError, match="not those of the other"):
+        od.compare([od.Model.from_text(text, text) for text in texts], data)

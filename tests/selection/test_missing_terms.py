@@ -37,3 +37,10 @@ def test_single_points_are_no_stretch():
     t, sd = np.arange(6.0), np.ones(6)
     assert Gap("x", "1", t, np.array([0, 9, 0, 0, 9, 9.0]), sd).stretches == [(4.0, 5.0)]
     assert Gap("x", "1", t, np.zeros(6), sd).stretches == []
+
+
+def test_there_are_no_hints_where_a_state_is_hidden():
+    t = np.linspace(0.0, 4.0, 12)
+    problem = od.Problem(od.Model.from_text("x' = -k*x; y' = x - y"), od.Data(t, np.exp(-t), states=["y"]))
+    with pytest.raises(od.InputError, match=r"a hint at missing terms needs every state observed .* x is hidden"):
+        hints(problem, None, "y")

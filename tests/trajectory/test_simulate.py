@@ -163,3 +163,31 @@ def test_arguments_are_left_as_they_were(decay):
     simulate(decay, theta, x0, t)
     for before, after in zip(copies, (t, theta, x0), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+def test_initial_values_that_the_model_gives_are_left_out_and_hold_where_it_says():
+    model = od.Model.from_text("x' = -k*x; y' = x; x(0) = A; fixed A = 4")
+    theta, t = {"k": 0.5, "A": 4.0}, np.array([1.0, 2.0])
+    found = od.simulate(model, theta, {"y": 0.0}, t)
+    np.testing.assert_allclose(found[:, 0], 4 * np.exp(-0.5 * t), rtol=1e-7)
+    np.testing.assert_allclose(found[:, 1], 8 * (1 - np.exp(-0.5 * t)), rtol=1e-7)
+    everything = od.simulate(model, theta, {"x": 1.0, "y": 0.0}, t)  # then they are those at the first time
+    np.testing.assert_allclose(everything[:, 0], np.exp(-0.5 * (t - 1)), rtol=1e-7)
+    with pytest.raises(
+        od.InputError, match="the model itself gives the initial values of x; leave 'x' out or give all"
+    ):
+        od.simulate(model, theta, {"x": 1.0}, t)
+
+
+def test_events_happen_just_after_their_time_and_before_the_next():
+    model = od.Model.from_text("x' = 0*x; at 1: x = 2*x; at 1.5, 2: x = x + 1")
+    found = od.simulate(model, {}, {"x": 3.0}, [0.0, 1.0, 1.25, 1.5, 2.0, 3.0])
+    np.testing.assert_allclose(found[:, 0], [3.0, 3.0, 6.0, 6.0, 7.0, 8.0])
+    with pytest.raises(od.InputError, match="event at 1 lies before"):
+        od.simulate(model, {}, {"x": 3.0}, [2.0, 3.0])
+
+
+def test_inputs_declared_as_steps_are_held():
+    u = {"u": ([0.0, 1.0, 2.0], [1.0, 3.0, 0.0])}
+    held = od.simulate(od.Model.from_text("x' = u; step u"), {}, {"x": 0.0}, [0.0, 1.0, 2.0, 3.0], u)
+    np.testing.assert_allclose(held[:, 0], [0.0, 1.0, 4.0, 4.0], atol=1e-6)

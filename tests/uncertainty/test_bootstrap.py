@@ -10,6 +10,7 @@ from scipy import stats
 import odinfer as od
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.uncertainty.bootstrap import refits
+from uncertainty.hidden import counts
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +97,12 @@ def test_without_a_single_refit_that_worked_there_is_no_interval(made):
 def test_too_few_refits_are_refused(lv_fit, n):
     with pytest.raises(od.InputError, match="n must be a whole number from 10 on"):
         lv_fit.bootstrap(n)
+
+
+def test_refits_to_simulated_counts_scatter_as_the_likelihood_says():
+    fit = od.fit(counts())
+    found = fit.bootstrap(100, until=5.0)
+    (low, high), (a, b) = fit.interval()["k"], found.interval()["k"]
+    assert (b - a) / (high - low) == pytest.approx(1.0, abs=0.35)
+    assert found.failed == 0
+    assert found.x[0].shape[2] == 1

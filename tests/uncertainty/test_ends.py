@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+import odinfer as od
 from odinfer.trajectory.batch import OnMeshes
-from odinfer.uncertainty.ends import HeldParameter, HeldState, Wanted, find_ends
+from odinfer.uncertainty.ends import HeldColumn, HeldParameter, HeldState, Wanted, find_ends
 from uncertainty.growth import fall_at_parameter, fall_at_state
+from uncertainty.hidden import doubled
 
 BOTH = np.array([-1.0, 1.0])
 
@@ -98,3 +100,17 @@ def test_gradients_of_held_quantities_equal_finite_differences(maximum, on, what
     for i, d in enumerate(h * np.diag(size)):
         up, down = (held.value(on.moved(best, side * d[None]))[0] for side in (1.0, -1.0))
         assert held.gradient(best)[0, i] == pytest.approx((up - down) / (2 * d[i]), rel=1e-4, abs=1e-6)
+
+
+def test_a_held_column_is_what_its_expression_makes_of_a_state():
+    best = od.fit(doubled()).maximum()
+    on = OnMeshes.of(best.like, best.refined)
+    node, first = np.array([0, 3, 3, 7]), np.zeros(4, int)
+    batch = on.start(best.refined, 4)
+    for log in (False, True):
+        state = HeldState(best.like.unknowns, 0, node, first, log=log)
+        column = HeldColumn(best.like.unknowns, 0, node, first, log=log, on=on)
+        shift, factor = (np.log(2.0), 1.0) if log else (0.0, 2.0)
+        np.testing.assert_allclose(column.value(batch), factor * state.value(batch) + shift)
+        np.testing.assert_allclose(column.gradient(batch), factor * state.gradient(batch))
+        assert column.take(np.array([2])).value(batch.take(np.array([2])))[0] == column.value(batch)[2]

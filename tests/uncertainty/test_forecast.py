@@ -8,6 +8,7 @@ import odinfer as od
 from odinfer.trajectory.extension import extended
 from odinfer.uncertainty.forecast import forecast
 from uncertainty.growth import fall_at_state
+from uncertainty.hidden import counts, doubled
 from uncertainty.lines import line_data, regression
 
 
@@ -91,3 +92,53 @@ def test_times_may_come_in_any_order_and_twice(lv_fit):
     assert table.index.tolist() == [2.6, 2.2, 2.6]
     np.testing.assert_array_equal(table.iloc[0], table.iloc[2])
     np.testing.assert_allclose(table.iloc[1], lv_fit.forecast([2.2]).iloc[0], rtol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def doubled_fit() -> od.Fit:
+    return od.fit(doubled())
+
+
+def test_columns_that_are_no_states_come_after_them_with_bands_of_their_own(doubled_fit):
+    table = doubled_fit.forecast([1.0, 3.5, 5.0, 6.0])
+    assert list(table.columns) == ["x", "x_low", "x_high", "y", "y_low", "y_high"]
+    for end in ("", "_low", "_high"):
+        np.testing.assert_allclose(table[f"y{end}"], 2.0 * table[f"x{end}"], rtol=2e-3)
+    assert (table["x_low"] > 0).all()
+
+
+@pytest.mark.parametrize("family", ["normal", "lognormal"])
+def test_bands_of_new_observations_add_noise_on_the_scale_where_it_is_symmetric(family):
+    fit = od.fit(doubled(family))
+    t = [2.0, 5.0]
+    mean, new = fit.forecast(t), fit.forecast(t, observed=True)
+    assert list(new.columns) == ["y", "y_low", "y_high"]
+    on = np.log if family == "lognormal" else np.asarray
+    noise = stats.norm.ppf(0.975) * fit.sigma["y"]
+    for end in ("_low", "_high"):
+        doubt = on(mean[f"y{end}"]) - on(mean["y"])
+        np.testing.assert_allclose(np.abs(on(new[f"y{end}"]) - on(new["y"])), np.hypot(doubt, noise), rtol=1e-6)
+
+
+def test_bands_of_new_counts_are_whole_numbers_about_the_prediction():
+    fit = od.fit(counts())
+    new = fit.forecast([1.0, 4.5, 8.0], observed=True)
+    ends = new[["n_low", "n_high"]].to_numpy()
+    np.testing.assert_array_equal(ends, np.round(ends))
+    assert (ends >= 0).all()
+    right = stats.poisson.ppf([0.025, 0.975], new["n"].to_numpy()[:, None])  # k adds little
+    assert np.abs(ends - right).max() <= 2
+
+
+def test_what_happens_after_the_data_is_part_of_a_forecast():
+    model = od.Model.from_text("c' = -k*c; c(0) = 0; at 0, 6: c = c + 10; y ~ normal(c)")
+    t = np.linspace(0.5, 5.0, 10)
+    y = 10.0 * np.exp(-0.5 * t) + 0.1 * np.random.default_rng(0).normal(size=10)
+    dose = od.Dose(7.0, 4.0, "c", 2.0)  # by infusion
+    fit = od.fit(od.Problem(model, od.Data(t, y, states=["y"], doses=[dose])))
+    k, table = fit.theta["k"], fit.forecast([5.9, 6.5, 8.0])
+    at_seven = 10.0 * (np.exp(-7 * k) + np.exp(-k))
+    right = [10 * np.exp(-5.9 * k), 10 * (np.exp(-6.5 * k) + np.exp(-0.5 * k)), at_seven * np.exp(-k)]
+    right[2] += 2.0 / k * (1 - np.exp(-k))
+    np.testing.assert_allclose(table["c"], right, rtol=1e-4)
+    np.testing.assert_allclose(table["y"], right, rtol=1e-4)

@@ -5,6 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.uncertainty.identifiability import notes
+from uncertainty.hidden import without_scale
 
 
 def decay_fit(equation: str, **more) -> od.Fit:
@@ -60,7 +61,8 @@ def said(fit: od.Fit, low, high, there=None) -> tuple[str, ...]:
     """What is said of a fit if its intervals ended at `low` and `high`, and the ways to them at φ `there` (2F, F)."""
     best = fit.maximum()
     there = np.tile(best.phi, (2 * len(best.phi), 1)) if there is None else there
-    return notes(best.like.unknowns, best.phi, best.info, np.array(low), np.array(high), there)
+    v = best.like.unknowns.join([p.x0 for p in best.refined.paths], best.phi)
+    return notes(best.like.unknowns, v, best.info, np.array(low), np.array(high), there)
 
 
 def test_an_open_end_is_said_with_the_limit_on_its_other_side():
@@ -91,3 +93,10 @@ def test_parameters_that_go_far_together_are_named_by_what_stays(lv_fit):
     assert "only a·b is determined" in product
     there[4, 1] = phi[1]
     assert len(said(lv_fit, low, high, there)) == 2  # each on its own
+
+
+def test_a_hidden_state_without_a_scale_is_named_with_its_initial_value():
+    fit = od.fit(without_scale())
+    assert any("only x(0)·r (within" in warning for warning in fit.warnings), fit.warnings
+    assert np.isinf(fit.interval()["r"]).any()
+    assert np.isfinite(fit.interval()["c"]).all()

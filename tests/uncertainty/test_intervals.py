@@ -10,6 +10,7 @@ import odinfer as od
 from odinfer.uncertainty.intervals import far_from, likelihood_intervals, state_ends
 from odinfer.uncertainty.small_sample import quantile
 from uncertainty.growth import fall_at_parameter, fall_at_state
+from uncertainty.hidden import count_loglik, counts
 from uncertainty.lines import line_data, regression
 
 FEW = settings(max_examples=10, derandomize=True, deadline=None)
@@ -169,3 +170,27 @@ def test_default_and_profile_agree_where_parameters_can_go_far(seed):
     for name, ends in fit.interval().items():
         np.testing.assert_allclose(fit.profile(name).interval(), ends, atol=0.03 * (ends[1] - ends[0]))
         assert ends[0] < fit.theta[name] < ends[1]
+
+
+def test_of_counts_the_ends_are_where_the_poisson_likelihood_has_fallen():
+    problem = counts()
+    fit = od.fit(problem)
+    k, (low, high) = fit.theta["k"], fit.interval()["k"]
+    at = count_loglik(problem, np.array([k, low, high, k + 1e-3, k - 1e-3]))
+    assert at[0] >= at[3:].max()
+    np.testing.assert_allclose(2.0 * (at[0] - at[1:3]), stats.chi2.ppf(0.95, 1), rtol=0.02)
+
+
+def test_initial_values_local_parameters_and_noise_parameters_have_intervals():
+    model = od.Model.from_text("x' = -k*x; local k; log x(0); shared x(0); y ~ normal(x, s)")
+    rng, t = np.random.default_rng(0), np.linspace(0.0, 4.0, 12)
+    parts = {n: od.Data(t, 5 * np.exp(-k * t) + 0.1 * rng.normal(size=12), ["y"]) for n, k in (("a", 0.5), ("b", 1.2))}
+    fit = od.fit(od.Problem(model, od.Data.join(parts)))
+    truth = {"k[a]": 0.5, "k[b]": 1.2, "x(0)": 5.0, "s": 0.1}
+    assert set(fit.interval()) == set(truth)
+    for name, value in truth.items():
+        low, high = fit.interval(0.999)[name]
+        assert low < value < high
+        np.testing.assert_allclose(fit.profile(name).interval(), fit.interval()[name], rtol=0.02)
+    with pytest.raises(od.InputError, match=r"'k' has one value per experiment"):
+        fit.profile("k")

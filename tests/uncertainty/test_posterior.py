@@ -6,6 +6,7 @@ from scipy import stats
 
 import odinfer as od
 from odinfer.uncertainty.posterior import OdinEstimate, sample
+from uncertainty.hidden import count_loglik, counts
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +120,23 @@ def test_the_start_of_the_odin_posterior_is_made_from_what_a_fit_says(line_fit):
     assert s.phi[0] == pytest.approx(found.phi[0], rel=1e-3)
     with pytest.raises(od.InputError, match="inside the data only"):
         sample(found, until=5.0)
+
+
+def test_the_posterior_of_counts_is_that_of_the_poisson_likelihood():
+    problem = counts()
+    fit = od.fit(problem)
+    found = fit.sample(chains=2, draws=400, warm_up=200)
+    assert (found.x0, found.sigma) == ({}, {})
+    k = np.linspace(0.3, 1.0, 4001)
+    weight = np.exp(count_loglik(problem, k) - count_loglik(problem, k).max())
+    share = np.cumsum(weight) / weight.sum()
+    spread = np.interp(0.84, share, k) - np.interp(0.16, share, k)
+    for p in (0.05, 0.5, 0.95):
+        assert np.quantile(found.theta["k"], p) == pytest.approx(np.interp(p, share, k), abs=0.12 * spread)
+
+
+def test_odins_posterior_is_refused_where_a_state_is_hidden():
+    with pytest.raises(
+        od.InputError, match="target='odin' needs every state observed with Gaussian noise; x is hidden"
+    ):
+        od.fit(counts()).sample("odin")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from odinfer.uncertainty.small_sample import corrected, quantile, threshold
+from odinfer.uncertainty.small_sample import corrected, quantile, sd_interval, threshold
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -119,3 +119,10 @@ def test_directions_in_which_the_data_say_nothing_are_found_and_left_out(seed):
     np.testing.assert_allclose(
         sees @ found.covariance @ sees.T, np.linalg.inv(sees @ (J.T @ J / 0.5) @ sees.T), rtol=1e-5, atol=1e-9
     )
+
+
+def test_intervals_of_standard_deviations_cover_as_often_as_they_say():
+    rng = np.random.default_rng(5)
+    draws = rng.normal(size=(4000, 6)) * 2.0
+    low, high = sd_interval(draws.std(1, ddof=1), 5, 0.9)
+    assert np.mean((low < 2.0) & (high > 2.0)) == pytest.approx(0.9, abs=0.02)

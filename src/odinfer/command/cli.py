@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from odinfer.checks import measured, whole
+from odinfer.checks import whole
 from odinfer.command.bench import app as bench
 from odinfer.command.flags import (
     LIMITS,
@@ -23,7 +23,7 @@ from odinfer.command.flags import (
     read_values,
 )
 from odinfer.command.terminal import DONE, INTERRUPTED, begin, noticed, progress, say, show, show_drawn, staged
-from odinfer.errors import InputError
+from odinfer.errors import InputError, listed
 from odinfer.files import safe_name
 from odinfer.methods import METHODS
 
@@ -61,6 +61,7 @@ Positive = Annotated[bool, _option("--positive", "", "All parameters are positiv
 Input = Annotated[list[str] | None, _option("--input", "NAME", "A column that is a known input u(t).", DATA)]
 Time = Annotated[str | None, _option("--time", "COLUMN", "The column that is the time.", DATA)]
 Map = Annotated[list[str] | None, _option("--map", "COLUMN=NAME", "A column by its name in the model.", DATA)]
+Sd = Annotated[list[str] | None, _option("--sd", "NAME=COLUMN", "Known errors by row, if not in NAME_sd.", DATA)]
 Replicates = Annotated[
     str, _option("--replicates", "keep|mean|error", "Several values at one time: kept, averaged, or an error.", DATA)
 ]
@@ -97,6 +98,7 @@ def fit(
     input: Input = None,
     time: Time = None,
     map: Map = None,
+    sd: Sd = None,
     replicates: Replicates = "keep",
     method: Annotated[str, _option("--method", "NAME", f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.", HOW)] = "odin",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
@@ -112,21 +114,28 @@ def fit(
     test: Annotated[bool, _option("--test", "", "Test the model as a whole, by simulation.", HOW)] = False,
     seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
     out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit if not given.", OUT)] = None,
-    truth: Annotated[str | None, _option("--truth", "a=2,b=1|FILE", "True values to compare with.", OUT)] = None,
+    truth: Annotated[
+        str | None, _option("--truth", "a=2,b=1|FILE", "True or published values to compare with.", OUT)
+    ] = None,
     as_json: Annotated[bool, _option("--json", "", "Print fit.json and nothing else.", OUT)] = False,
     quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
     debug: Debug = False,
 ) -> int:
     """Estimate parameters and states of MODEL from DATA."""
     from odinfer.methods import fit as run
+    from odinfer.problem.observe import unusual
     from odinfer.result.report import OUTPUTS
 
     folder = out or Path(f"{safe_name(model.stem)}-fit")
     with noticed(quiet) as notes:
         problem = read_problem(model, data, ctx.params, notes)
-        true = read_values("--truth", truth, problem.model.parameters) if truth else None
+        known = (*problem.parameters, *problem.model.parameters)
+        true = problem.split.spread(read_values("--truth", truth, known)) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
+        given = [f"--{name}" for name, value in options.items() if value is not None]
+        if given and how.name == "odin" and not problem.plain:
+            notes.append(f"{listed(given)} had no part: {unusual(problem)}, so the fit goes by trajectories alone")
         check_uncertainty(uncertainty)
         with staged(folder, OUTPUTS) as stage:
             with progress(quiet or as_json) as tell:
@@ -170,6 +179,7 @@ def check(
     input: Input = None,
     time: Time = None,
     map: Map = None,
+    sd: Sd = None,
     replicates: Replicates = "keep",
     debug: Debug = False,
 ) -> int:
@@ -202,6 +212,7 @@ def compare(
     input: Input = None,
     time: Time = None,
     map: Map = None,
+    sd: Sd = None,
     replicates: Replicates = "keep",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
     level: Annotated[float, _option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
@@ -248,11 +259,13 @@ def compare(
 )
 def simulate(
     model: ModelFile,
-    x0: Annotated[str, typer.Option(metavar="x=1,y=2", help="States at the first time.")],
     times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Or a list such as 0,1,2.5.")],
+    x0: Annotated[str, typer.Option(metavar="x=1,y=2", help="States at the start; not those that MODEL gives.")] = "",
     theta: Annotated[str, typer.Option(metavar="a=2,b=1|FILE", help="Parameters, or a JSON file with them.")] = "",
     inputs: Annotated[Path | None, typer.Option(metavar="CSV", help="Known inputs over time, a column each.")] = None,
-    noise: Annotated[float, typer.Option(min=0, metavar="SD", help="Standard deviation of added noise.")] = 0.0,
+    noise: Annotated[
+        str, typer.Option(metavar="SD|model", help="Add noise: of this sd where MODEL has no distribution.")
+    ] = "0",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the noise.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A CSV file; else printed.")] = None,
     debug: Debug = False,
@@ -260,37 +273,34 @@ def simulate(
     """Integrate MODEL from given parameters and initial values; CSV out."""
     import numpy as np
 
+    from odinfer.command.simulated import read_noise, written
     from odinfer.problem.model import Model
     from odinfer.problem.tables.csv_file import write_csv
     from odinfer.problem.tables.read import read_csv
 
-    if noise:
-        measured("--noise", noise)
+    sd = read_noise(noise)
     with noticed():
         system = Model.from_file(model)
         values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
-        initial, t, series = read_values("--x0", x0, system.states), read_times(times), {}
+        initial, t, series = read_values("--x0", x0, system.states) if x0 else {}, read_times(times), {}
         if inputs:
             first = read_csv(inputs, system.inputs).experiments[0]
             series = {name: (first.t, y) for name, y in zip(system.inputs, first.y.T, strict=True)}
         if out is not None and out.is_dir():
             raise InputError(f"cannot write to '{out}': it is a folder; give a file with -o")
         with staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
-            from odinfer.trajectory.simulate import simulate as integrate
-
-            x = integrate(system, values, initial, t, series)
-            y = x + noise * np.random.default_rng(seed).normal(size=x.shape)
+            columns = written(system, values, initial, t, series, sd, seed)
             file = stage / (out.name if out else "printed.csv")
-            write_csv(file, {"time": t, **dict(zip(system.states, y.T, strict=True))})
+            write_csv(file, columns)
             printed = "" if out else file.read_text("utf-8")
             if not out:
                 file.unlink()
     if printed:
         show(printed.rstrip("\n"))
-    finite = np.isfinite(x).all(1)
-    if not finite.all():
+    finite = np.isfinite(np.stack(list(columns.values()))).all()
+    if not finite:
         say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
-    return DONE if finite.all() else NOT_CONVERGED
+    return DONE if finite else NOT_CONVERGED
 
 
 @app.command(epilog="Examples:\n\n  odinfer example\n\n  odinfer example sir try-sir")
@@ -300,7 +310,7 @@ def example(
     force: Annotated[bool, typer.Option("--force", metavar="", help="Replace files that differ.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Write a model and data to try: NAME.ode, NAME.csv and truth.json."""
+    """Write a model and data to try: NAME.ode, NAME.csv and truth.json, or published.json of real data."""
     from odinfer.command import example as examples
 
     if name is None:
@@ -308,9 +318,9 @@ def example(
         show("\n".join(f"{key:{max(map(len, known))}}  {what}" for key, what in known.items()))
         show("\nWrite one with: odinfer example NAME")
         return DONE
-    ode, data, truth = examples.write(name, folder or Path(name), force)
-    show(f"Wrote {ode}, {data} and {truth}. Next:")
-    show(f"  odinfer check {ode} {data}\n  odinfer fit {ode} {data} --truth {truth}")
+    ode, data, answer = examples.write(name, folder or Path(name), force)
+    show(f"Wrote {ode}, {data} and {answer}. Next:")
+    show(f"  odinfer check {ode} {data}\n  odinfer fit {ode} {data} --truth {answer}")
     return DONE
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.data import distinct_times
+from odinfer.command.sentences import sentences
 from odinfer.problem.problem import Problem
+from odinfer.problem.tables.series import distinct_times
+from odinfer.problem.unknowns import Unknowns
 
 Array = NDArray[np.float64]
 
+_WIDTH = 100  # columns of text
 _GAP = 5.0  # a gap between observations this many times the usual one is a finding
 _FEW = 3.0  # as are fewer observations per unknown than this
 _NOISY = 3.0  # and a spread of the data below this many noise standard deviations
@@ -20,7 +24,7 @@ _SAME = 1e-7  # relative singular value below which a direction of θ changes no
 
 
 def describe(problem: Problem) -> str:
-    """States, parameters, inputs and experiments as aligned text."""
+    """States or columns, parameters, inputs and experiments as aligned text, and what the model says about the data."""
     p, model, experiments = problem, problem.model, problem.data.experiments
     total = sum(int(np.isfinite(e.y).sum()) for e in experiments)
     parts = [
@@ -29,25 +33,20 @@ def describe(problem: Problem) -> str:
         f"Data: {_count(len(experiments), 'experiment')}, {_count(total, 'observation')}",
     ]
     rows = []
-    for state in model.states:
-        y = np.concatenate([column for _, column in _columns(p, state)])
+    for name in p.columns:
+        y = np.concatenate([column for _, column in _columns(p, name)])
         seen = y[np.isfinite(y)]
-        sd = noise(p, state)
-        known = f"{p.sigma[state]:.3g} (given)" if state in p.sigma else f"{sd:.2g}"
+        sd = noise(p, name)
+        known = f"{p.sigma[name]:.3g} (given)" if name in p.sigma else f"{sd:.2g}" if sd >= 0 else "-"
         ratio = f"{seen.std() / sd:.1f}" if sd > 0 else "-"
         spread = f"{seen.min():.4g} to {seen.max():.4g}"
-        rows.append([state, str(len(seen)), str(len(y) - len(seen)), spread, known, ratio, _interval(p, state)])
-    head = ["state", "points", "missing", "range", "noise (rough)", "signal/noise", "bounds"]
+        limits = _interval(p, name) if name in model.states else "-"
+        rows.append([name, str(len(seen)), str(len(y) - len(seen)), spread, known, ratio, limits])
+    head = ["state" if p.plain else "column", "points", "missing", "range", "noise (rough)", "signal/noise", "bounds"]
     parts.append(_table(head, rows))
-    rows = []
-    for name in model.parameters:
-        if name in p.fixed:
-            rows.append([name, f"fixed at {p.fixed[name]:g}", "", "", ""])
-            continue
-        prior = p.prior.get(name) if not callable(p.prior) else None
-        words = f"{prior[0]}({prior[1]:g}, {prior[2]:g})" if isinstance(prior, tuple) else "-"
-        start = f"{p.start[name]:g}" if name in p.start else "random"
-        rows.append([name, _interval(p, name), p.scale.get(name, "linear"), start, words])
+    if not p.plain:
+        parts.append("\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in sentences(p)))
+    rows = _parameters(p)
     parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
     rows = [
         [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
@@ -57,25 +56,46 @@ def describe(problem: Problem) -> str:
     return "\n\n".join(["\n".join(parts[:2]), *parts[2:]])
 
 
+def _parameters(p: Problem) -> list[list[str]]:
+    """A row per parameter; the copies of a local one share theirs as long as the same is known of each."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name in p.parameters:
+        if name in p.fixed:
+            cells = [f"fixed at {p.fixed[name]:g}", "", "", ""]
+        else:
+            prior = p.prior.get(name) if not callable(p.prior) else None
+            words = f"{prior[0]}({prior[1]:g}, {prior[2]:g})" if isinstance(prior, tuple) else "-"
+            start = f"{p.start[name]:g}" if name in p.start else "random"
+            cells = [_interval(p, name), p.scale.get(name, "linear"), start, words]
+        own = name if name in p.model.parameters else name.partition("[")[0]
+        found.setdefault(own, {})[name] = cells
+    rows = []
+    for own, copies in found.items():
+        same = len(copies) > 1 and len({tuple(cells) for cells in copies.values()}) == 1
+        rows += [[own, *next(iter(copies.values()))]] if same else [[name, *cells] for name, cells in copies.items()]
+    return rows
+
+
 def findings(problem: Problem) -> list[str]:
     """What looks wrong though it can be fitted, a sentence each with a remedy.
 
     Raises:
         InputError: the equations are not finite at the data, so that it cannot be fitted.
     """
-    problem.check_field()
-    subjects = (_identifiability, _amount, _signal, _gaps, _inputs, _bounds)
+    subjects = [_amount, _signal, _gaps, _inputs, _bounds]
+    if problem.plain:  # both ask the equations at the data, which must have every state for that
+        problem.check_field()
+        subjects.insert(0, _identifiability)
     return [sentence for subject in subjects for sentence in subject(problem)]
 
 
-def noise(problem: Problem, state: str) -> float:
-    """A rough noise standard deviation of a state: how far points lie from the cubic through their neighbours.
+def noise(problem: Problem, column: str) -> float:
+    """A rough noise standard deviation of a column: how far points lie from the cubic through their neighbours.
 
-    Sharp features between points count as noise, so it is rather too large; NaN with fewer than 5 points.
+    Sharp features between points count as noise, so it is rather too large; NaN with fewer than 5 points between jumps.
     """
     away = []
-    for t, y in _columns(problem, state):
-        t, y = t[np.isfinite(y)], y[np.isfinite(y)]
+    for t, y in _stretches(problem, column):
         if len(t) < 5:
             continue
         near = [slice(i, len(t) - 4 + i) for i in (0, 1, 3, 4)]  # the two before and the two after each
@@ -123,39 +143,42 @@ def _sensitivity(p: Problem, experiment: int, phi: Array) -> Array:
 
 def _amount(p: Problem) -> Iterator[str]:
     observed = sum(int(np.isfinite(e.y).sum()) for e in p.data.experiments)
-    unknown = len(p.free) + len(p.model.states) * len(p.data.experiments)
+    unknown = Unknowns(p).size
     if observed < _FEW * unknown:
         yield (
             f"{observed} observations are few for {_count(len(p.free), 'parameter')} and "
             f"{_count(unknown - len(p.free), 'initial value')}; expect wide intervals, fix what is known"
         )
     for e in p.data.experiments:
-        for state, column in zip(p.model.states, e.y.T, strict=True):
+        for name, column in zip(p.columns, e.y.T, strict=True):
             if not np.isfinite(column).any():
-                yield f"state '{state}' is not observed in experiment '{e.name}'"
+                yield f"{_kind(p, name)} '{name}' is not observed in experiment '{e.name}'"
 
 
 def _signal(p: Problem) -> Iterator[str]:
-    for state in p.model.states:
-        values = np.concatenate([y[np.isfinite(y)] for _, y in _columns(p, state)])
-        sd, spread = noise(p, state), float(values.std())
+    for name in p.columns:
+        values = np.concatenate([y[np.isfinite(y)] for _, y in _columns(p, name)])
+        sd, spread, what = noise(p, name), float(values.std()), f"{_kind(p, name)} '{name}'"
         if spread == 0:
-            yield f"state '{state}' is constant in the data; parameters that only act through its change stay unknown"
+            yield f"{what} is constant in the data; parameters that only act through its change stay unknown"
         elif sd > 0 and spread / sd < _NOISY:
-            yield f"state '{state}' varies only {spread / sd:.1f} times as much as its noise (rough estimate)"
+            yield f"{what} varies only {spread / sd:.1f} times as much as its noise (rough estimate)"
 
 
 def _gaps(p: Problem) -> Iterator[str]:
     for e in p.data.experiments:
         where = f" in experiment '{e.name}'" if len(p.data.experiments) > 1 else ""
-        for state, column in zip(p.model.states, e.y.T, strict=True):
+        for name, column in zip(p.columns, e.y.T, strict=True):
             t = distinct_times(e.t[np.isfinite(column)])
             steps = np.diff(t)
-            if len(steps) > 2 and steps.max() > _GAP * np.median(steps):
-                i, times = int(steps.argmax()), steps.max() / np.median(steps)
+            if len(steps) < 3:
+                continue
+            i, times = int(steps.argmax()), steps.max() / np.median(steps)
+            # Steps that grow little by little, as after a dose, are meant to.
+            if times > _GAP and steps.max() > _GAP * np.delete(steps, i)[max(i - 1, 0) : i + 1].min():
                 yield (
-                    f"state '{state}' has a gap from {t[i]:g} to {t[i + 1]:g}{where}, {times:.0f} times the usual "
-                    "step; what happens inside it is the model's word alone"
+                    f"{_kind(p, name)} '{name}' has a gap from {t[i]:g} to {t[i + 1]:g}{where}, {times:.0f} times the "
+                    "usual step; what happens inside it is the model's word alone"
                 )
 
 
@@ -178,7 +201,7 @@ def _bounds(p: Problem) -> Iterator[str]:
         prior = p.prior.get(name) if not callable(p.prior) else None
         if isinstance(prior, tuple) and prior[0] != "uniform" and not low <= prior[1] <= high:
             yield f"the centre {prior[1]:g} of the prior of '{name}' is outside its bounds {_interval(p, name)}"
-    for state in p.model.states:
+    for state in (name for name in p.model.states if name in p.columns):
         low, high = p.limits(state)
         values = np.concatenate([y[np.isfinite(y)] for _, y in _columns(p, state)])
         outside = int(((values < low) | (values > high)).sum())
@@ -186,9 +209,21 @@ def _bounds(p: Problem) -> Iterator[str]:
             yield f"{_count(outside, 'observation')} of '{state}' outside its bounds {_interval(p, state)}"
 
 
-def _columns(p: Problem, state: str) -> Iterator[tuple[Array, Array]]:
-    k = p.model.states.index(state)
-    return ((e.t, e.y[:, k]) for e in p.data.experiments)
+def _columns(p: Problem, name: str) -> Iterator[tuple[Array, Array]]:
+    m = p.columns.index(name)
+    return ((e.t, e.y[:, m]) for e in p.data.experiments)
+
+
+def _stretches(p: Problem, name: str) -> Iterator[tuple[Array, Array]]:
+    """What is observed of a column, between the times at which states jump."""
+    for i, (t, y) in enumerate(_columns(p, name)):
+        t, y = t[np.isfinite(y)], y[np.isfinite(y)]
+        ends = np.searchsorted(t, [jump.time for jump in p.course(i).jumps], side="right")
+        yield from zip(np.split(t, ends), np.split(y, ends), strict=True)
+
+
+def _kind(p: Problem, name: str) -> str:
+    return "state" if name in p.model.states else "column"
 
 
 def _interval(p: Problem, name: str) -> str:

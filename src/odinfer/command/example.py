@@ -16,7 +16,7 @@ def names() -> dict[str, str]:
 
 
 def write(name: str, folder: Path, force: bool = False) -> list[Path]:
-    """Copy an example's model, data and true parameters to a folder.
+    """Copy an example's model, data and true or published parameters to a folder.
 
     Args:
         name: one of `names()`.
@@ -28,10 +28,13 @@ def write(name: str, folder: Path, force: bool = False) -> list[Path]:
     """
     if name not in names():
         raise InputError(f"there is no example '{name}'{nearest(name, names())}")
+    (answer,) = FOLDER.glob(
+        f"{name}.*.json"
+    )  # truth.json of data that were drawn, published.json of those that were not
     contents = {
         folder / f"{name}.ode": (FOLDER / f"{name}.ode").read_bytes(),
         folder / f"{name}.csv": (FOLDER / f"{name}.csv").read_bytes(),
-        folder / "truth.json": (FOLDER / f"{name}.truth.json").read_bytes(),
+        folder / answer.name.removeprefix(f"{name}."): answer.read_bytes(),
     }
     try:
         for path, content in contents.items():

@@ -6,13 +6,13 @@ import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odinfer.checks import measured, number, whole
-from odinfer.errors import InputError, nearest
-from odinfer.style.text import plain
+from odinfer.errors import InputError, listed, nearest
+from odinfer.style.text import few, plain
 
 if TYPE_CHECKING:
     from odinfer.methods import Method
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from odinfer.problem.tables.table import Table
 
 
-ROLES = ("time", "experiment", "observable", "value")  # names with a meaning in the data, if not in the model
+# Names with a meaning in the data, if not in the model.
+DOSING = ("dose", "amt", "cmt", "rate", "ii", "addl", "evid", "mdv")
+ROLES = ("time", "experiment", "observable", "value", *DOSING)
 
 # What an option may ask for at most: more would fill the memory before it fails.
 LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
@@ -37,7 +39,7 @@ def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[
         return Model.from_text(text, plain(model.stem), inputs)
 
     system = parsed()
-    table = _read_table(data, {*system.parameters, *system.states, *system.inputs}, flags)
+    table = _read_table(data, {*system.parameters, *system.inputs, *_observable(system)}, flags)
     return _posed(system, parsed, table, _known(flags), flags, notes)
 
 
@@ -49,7 +51,7 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
     known, found = _known(flags), []
     texts = [(path, read_text(path)) for path in models]
     families = [(path, text, candidates(text, plain(path.stem))) for path, text in texts]
-    everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.states, *m.inputs)}
+    everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.inputs, *_observable(m))}
     for flag, values in (*known.items(), ("input", flags["input"] or ())):
         for name in values:
             if name not in everything:
@@ -57,7 +59,7 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
     table = _read_table(data, everything, flags)
     for path, text, family in families:
         for i, model in enumerate(family):
-            own = {*model.parameters, *model.states}
+            own = {*model.parameters, *_observable(model)}
             mine = {flag: {n: v for n, v in values.items() if n in own} for flag, values in known.items()}
             inputs = [n for n in flags["input"] or () if n in (*model.parameters, *model.inputs)]
 
@@ -70,20 +72,31 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
     return found
 
 
-def _read_table(data: Path, known: Iterable[str], flags: Mapping[str, Any]) -> Table:
+def _read_table(data: Path, known: Collection[str], flags: Mapping[str, Any]) -> Table:
     """The data file, with the time that was chosen and columns under the names that they have in the models."""
     from odinfer.problem.tables.read import read_table
 
-    choices, names = [*sorted(known), *ROLES], dict[str, str]()
-    for text in flags["map"] or ():
-        column, _, name = (part.strip() for part in text.rpartition("="))
-        if not column or not name or column in names:
-            problem = f"maps {column!r} twice" if column in names else f"takes COLUMN=NAME, not {text!r}"
-            raise InputError(f"--map {problem}")
-        if name not in choices:
-            raise InputError(f"--map: the model has no '{name}'{nearest(name, choices)}")
-        names[column] = name
-    return read_table(data, flags["time"], names)
+    names = _assigned("--map", "COLUMN=NAME", flags["map"], str.rpartition)
+    sd = _assigned("--sd", "NAME=COLUMN", flags["sd"], str.partition)
+    choices = sorted(known)
+    for flag, given, allowed in (("--map", names.values(), [*choices, *ROLES]), ("--sd", sd, choices)):
+        for name in given:
+            if name not in allowed:
+                raise InputError(f"{flag}: the model has no '{name}'{nearest(name, allowed)}")
+    return read_table(data, flags["time"], names, sd)
+
+
+def _assigned(
+    flag: str, form: str, items: Iterable[str] | None, split: Callable[[str, str], tuple[str, str, str]]
+) -> dict[str, str]:
+    """Left → right of the assignments of a flag; the name of a column may hold the sign, so `split` is at its end."""
+    found: dict[str, str] = {}
+    for text in items or ():
+        left, _, right = (part.strip() for part in split(text, "="))
+        if not left or not right or left in found:
+            raise InputError(f"{flag} names {left!r} twice" if left in found else f"{flag} takes {form}, not {text!r}")
+        found[left] = right
+    return found
 
 
 def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -113,16 +126,46 @@ def _posed(
             raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
     said = {*inputs, *(name for flag, values in known.items() if flag != "sigma" for name in values)}
     said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
-    for name in sorted({*system.parameters} & data.series(system.states) - said):
+    names = _observable(system)
+    used = (*names, *system.inputs, *(name for name in system.parameters if name in DOSING))
+    for name in sorted({*system.parameters} & data.series(used) - said):
         inputs.append(name)
         notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
     system = again(inputs) if inputs else system
-    observed = data.data(system.states, system.inputs, flags["replicates"])
-    notes += data.remarks((*system.states, *system.inputs))
+    notes += _hidden(system, names, data)
+    observed = data.data(names, system.inputs, flags["replicates"], optional=names)
+    notes += data.remarks((*names, *system.inputs))
     k = known
     return Problem(
         system, observed, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["log"], flags["positive"]
     )
+
+
+def _observable(system: Model) -> tuple[str, ...]:
+    """What columns of the data may be: states, columns with a distribution, definitions."""
+    said = system.said
+    return tuple(dict.fromkeys((*system.states, *(c.name for c in said.columns), *said.definitions)))
+
+
+def _hidden(system: Model, names: Sequence[str], data: Table) -> list[str]:
+    """Which states have no column, in a sentence.
+
+    Raises:
+        InputError: a column that is nothing to the model has the name of such a state, but for a slip.
+    """
+    columns = data.series((*names, *system.inputs))
+    unused = sorted(columns - {*names, *system.inputs})
+    missing = [name for name in system.states if name not in columns]
+    for name in missing:
+        if "did you mean" in (near := nearest(name, unused)):
+            remedy = f"rename it, by --map COLUMN={name[:40]} if you like; leave that column out if '{name}' is hidden"
+            raise InputError(f"{data.name}: there is no column '{name}'{near} {remedy}")
+    if (
+        not missing or system.said.columns or columns.isdisjoint(names)
+    ):  # said so, or all are missing: refused elsewhere
+        return []
+    which = listed([f"'{name}'" for name in few(missing)])
+    return [f"{which} {'has' if len(missing) == 1 else 'have'} no column in the data: hidden"]
 
 
 def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:
@@ -189,7 +232,7 @@ def _interval(name: str, text: str) -> tuple[float | None, float | None]:
 
 
 def _prior(text: str) -> tuple[str, tuple[str, float, float]]:
-    match = re.fullmatch(r"\s*(\w+)\s*~\s*(\w+)\s*\(([^,]+),([^,]+)\)\s*", text)
+    match = re.fullmatch(r"\s*([^~]*[^~\s])\s*~\s*(\w+)\s*\(([^,]+),([^,]+)\)\s*", text)
     if not match:
         raise InputError(f"--prior takes text such as 'a~normal(2,0.5)', not '{text}'")
     name, family, a, b = match.groups()

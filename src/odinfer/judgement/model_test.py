@@ -57,7 +57,8 @@ def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = 
         say("testing the model as a whole", i / draws)
         on, found = refitted(like, refined, info.sigma, min(_CHUNK, draws - i), (seed, i))
         good = np.isfinite(found.value)
-        null.append(on.like.signal(on.states_at(found, like.t), refined.sigma)[good].sum(-1))
+        x = on.states_at(found, like.t)
+        null.append(on.like.signal(x, refined.sigma**2, found.phi)[good].sum(-1))
     every = np.concatenate(null)
     return ModelTest(float(observed), float((1 + (every >= observed).sum()) / (1 + len(every))), len(every))
 
@@ -65,4 +66,4 @@ def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = 
 def signal_left(maximum: Maximum) -> Array:
     """Nats of evidence (K,), state by state, for a signal in the residuals of a maximum of the likelihood."""
     like, refined = maximum.like, maximum.refined
-    return np.asarray(like.signal(refined.states(like.t), refined.sigma)[0])
+    return np.asarray(like.signal(refined.states(like.t), refined.sigma**2, refined.phi[None])[0])

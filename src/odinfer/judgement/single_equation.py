@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from odinfer.matching.dense import Dense
 from odinfer.matching.minimise import Solution
-from odinfer.problem.data import Series
 from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
+from odinfer.problem.tables.series import Series
 from odinfer.smoothing.grids import finer_grid
 from odinfer.trajectory.refine import Refined, paths_through, refine
 

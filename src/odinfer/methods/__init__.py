@@ -17,16 +17,23 @@ from odinfer.checks import choice, whole
 from odinfer.errors import InputError, nearest
 from odinfer.problem.data import Data
 from odinfer.problem.model import Model
+from odinfer.problem.observe import need_plain
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress
 
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
 
+_PARTS = {"unsmoothed"}  # modules that are part of a method
 # The default first.
 METHODS = tuple(
-    sorted((m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__)), key=lambda name: (name != "odin", name))
+    sorted(
+        (m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if m.name not in _PARTS),
+        key=lambda name: (name != "odin", name),
+    )
 )
+# Those that can go by trajectories alone, and so need not see every state.
+_BY_TRAJECTORIES = ("odin", "trajectory")
 
 
 class Method(Protocol):
@@ -66,6 +73,18 @@ def preset(system: Any, presets: Mapping[str, dict[str, Any]]) -> dict[str, Any]
     return presets[family]
 
 
+def check_method(method: Method, problem: Problem) -> None:
+    """Refuse what the paper of a method cannot do.
+
+    Raises:
+        InputError: not every state is observed with Gaussian noise, which all but trajectory matching needs.
+    """
+    alone = method.name in _BY_TRAJECTORIES and getattr(method, "refine", True)
+    if method.name in METHODS and not alone:
+        name = method.name if "-" in method.name else method.name.upper()
+        need_plain(problem, name + " without refinement" * (method.name in _BY_TRAJECTORIES))
+
+
 def fit(
     problem: Problem | Model,
     data: Data | None = None,
@@ -94,6 +113,7 @@ def fit(
     elif data is not None:
         raise InputError("fit(problem) takes no data of its own: they are in the Problem")
     seed, method = whole("seed", seed), method or method_class("odin")()
+    check_method(method, problem)
     # The matrices are small: threads inside BLAS cost more than they give. What leaves the floating-point numbers on
     # the way of a search shows in what it finds.
     with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,17 @@ from odinfer.matching.minimise import Solution
 from odinfer.matching.search import Minima, Search
 from odinfer.matching.sparse.engine import Sparse
 from odinfer.methods import preset
+from odinfer.methods.unsmoothed import lucky, without_smoother
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of, silent
 from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit, Workings
 from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.continuation import follow
-from odinfer.trajectory.search import best_trajectory, misses
+from odinfer.trajectory.finding.search import best_trajectory, misses
 from odinfer.uncertainty.maximum import Maximum, Reached
 
 Array = NDArray[np.float64]
-_T = TypeVar("_T")
 
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
@@ -123,6 +123,8 @@ class Odin:
             level, draws, whole: of the judgement; see `odinfer.judgement.verdicts.judged`.
         """
         say = progress or silent
+        if not problem.plain:
+            return without_smoother(self, problem, seed, say, draws, whole)
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.15)
@@ -131,7 +133,7 @@ class Odin:
         odin_seconds = time.perf_counter() - clock
         say("following trajectories", 0.6)
         clock = time.perf_counter()
-        reached = _lucky(lambda: self.follow(minima, seed)) if self.refine and minima.solutions else None
+        reached = lucky(lambda: self.follow(minima, seed)) if self.refine and minima.solutions else None
         seconds = (odin_seconds, time.perf_counter() - clock)
 
         def judge(maximum: Maximum | None) -> Case:
@@ -166,14 +168,6 @@ class Odin:
         return None if best is None else Maximum.of(minima.engine.problem, minima.engine.units.scale, best)
 
 
-def _lucky(step: Callable[[], _T]) -> _T | None:
-    """What a step gives; None where its linear algebra breaks down, which is bad luck and no reason to stop."""
-    try:
-        return step()
-    except (np.linalg.LinAlgError, ArithmeticError):
-        return None
-
-
 def _assembled(
     method: Odin, problem: Problem, seed: int, minima: Minima, reached: Reached | None, seconds: tuple[float, float],
     judge: Callable[[Maximum | None], Case],
@@ -199,7 +193,7 @@ def _assembled(
             gamma=gamma, objective=reached.objective, loglik=reached.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
         if not misses(problem, reached.sigma, sigma):
-            used, curves, status, known = "refined", trajectories, end, _lucky(reached.intervals)
+            used, curves, status, known = "refined", trajectories, end, lucky(reached.intervals)
     if method.refine and used == "odin" and status.converged:
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
     case = None
@@ -211,7 +205,7 @@ def _assembled(
         verdicts = {k: CONTRADICTS for k, v in gamma.items() if wrong and v > CONTRADICTS_ABOVE}
     else:
         maximum = reached if used == "refined" and isinstance(reached, Maximum) else None
-        case = _lucky(lambda: judge(maximum)) or Case(())
+        case = lucky(lambda: judge(maximum)) or Case(())
         verdicts = case.verdicts(names)
     return assemble(
         problem,

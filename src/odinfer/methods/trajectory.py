@@ -20,6 +20,7 @@ from odinfer.checks import choice, whole
 from odinfer.errors import InputError, Status, nearest
 from odinfer.matching import starts
 from odinfer.methods.odin import Odin
+from odinfer.methods.unsmoothed import FAILED, nothing_found
 from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
@@ -29,18 +30,20 @@ from odinfer.smoothing.grids import dense_times
 from odinfer.smoothing.smooth import noise_sd, posterior_curves, smooth_states
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import CollocationPath
-from odinfer.trajectory.refine import Refined, paths_through, refine, with_slopes
+from odinfer.trajectory.finding import multistart
+from odinfer.trajectory.integrate import Budget, Exhausted
+from odinfer.trajectory.refine import Refined, paths_through, refine, shoot, with_slopes
 from odinfer.trajectory.simulate import simulate
 from odinfer.uncertainty.maximum import Maximum
 
 Array = NDArray[np.float64]
 
 STARTS = ("random", "given")
-FAILED = "failed: no start led to a trajectory of the model"
 # The mesh of a first path is halved until its equations hold this well, in units of the states' scales.
 _NEAR, _FINEST = 1e-4, 8
 # A trajectory that is so many times as large as the data has blown up.
 _FAR, _LIMIT = 1e5, "limit of |x|"
+_STEPS = 4000  # of integration from a start, where not every state is observed
 
 
 @dataclass(frozen=True)
@@ -83,25 +86,32 @@ class Trajectory:
         """Follow every start to its maximum of the likelihood and keep the highest."""
         say = progress or silent
         say("checking the equations", 0.0)
-        problem.check_field()
+        if problem.plain:
+            problem.check_field()
         clock = time.perf_counter()
-        x0, guesses = self._initial(problem), self._guesses(problem, seed)
-        units = Units.of(problem)
+        guesses = self._guesses(problem, seed)
+        # Of what is not observed as it is, the sizes are those of each trajectory.
+        scale = Units.of(problem).scale if problem.plain else np.full(len(problem.model.states), np.nan)
         ends: list[Refined] = []
-        for i, phi in enumerate(guesses):
+        for i, (x0, phi) in enumerate(guesses):
             say(f"following start {i + 1} of {len(guesses)}", 0.05 + 0.9 * i / len(guesses))
-            end = _follow(problem, units.scale, phi, x0, self.iterations)
+            end = _follow(problem, scale, phi, x0, self.iterations)
             if end is not None and np.isfinite(end.objective):
                 ends.append(end)
         best = min(ends, key=lambda r: r.objective, default=None)
         maximum = None
+        if best is None and not problem.plain:
+            counts = {"starts": len(guesses), "starts_agreeing": 0, "starts_failed": len(guesses), "iterations": 0}
+            say("done", 1.0)
+            return nothing_found(self, problem, seed, self.name, counts, time.perf_counter() - clock)
         if best is None:
+            units = Units.of(problem)
             hypers = smooth_states(problem, units, weak_prior=True)  # of the data, so that there is a curve to show
             curves, sigma = posterior_curves(problem, units, hypers), noise_sd(units, hypers)
             theta = problem.theta(np.full(len(problem.free), np.nan))
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
-            maximum = Maximum.of(problem, units.scale, best)
+            maximum = Maximum.of(problem, scale, best) if problem.plain else Maximum.at(problem, best)
             curves, known = maximum.curves(), maximum.intervals()
             theta, sigma, objective = problem.theta(best.phi), maximum.left, best.objective
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
@@ -126,17 +136,33 @@ class Trajectory:
             },
         )  # fmt: skip
 
-    def _guesses(self, problem: Problem, seed: int) -> Array:
-        """Start values φ (S, F)."""
+    def _guesses(self, problem: Problem, seed: int) -> list[tuple[Array, Array]]:
+        """Initial values (E, K) and φ (F,) to start from."""
+        rng = np.random.default_rng(seed)
+        if self.start == "random" and problem.plain:
+            x0 = self._initial(problem)
+            return [(x0, phi) for phi in starts.draw(problem, self.starts, rng)]
         if self.start == "random":
-            return starts.draw(problem, self.starts, np.random.default_rng(seed))
+            drawn = multistart.starts(problem, self.starts, rng)
+            return [(self._begun(problem, np.array(x0), phi), phi) for x0, phi in drawn]
         for name in problem.free:
             if name not in problem.start:
                 raise InputError(
                     f"start='given' needs a start value of '{name}': Problem(..., start={{'{name}': 1.0}})"
                 )
         known = {**problem.start, **problem.fixed}
-        return problem.phi(np.array([[float(known[name]) for name in problem.model.parameters]]))
+        phi = problem.phi(np.array([float(known[name]) for name in problem.parameters]))
+        if problem.plain:
+            return [(self._initial(problem), phi)]
+        x0 = np.array(next(multistart.starts(problem, 1, rng))[0])
+        return [(self._begun(problem, x0, phi), phi)]
+
+    def _begun(self, problem: Problem, x0: Array, phi: Array) -> Array:
+        """Initial values (E, K) with those of the options, and with those that the model gives at φ (F,)."""
+        x0 = self._given(problem, x0)
+        free = problem.model.free_initial
+        pairs = ((problem.course(e), problem.theta_of(e, phi)[None], own[None, free]) for e, own in enumerate(x0))
+        return np.concatenate([course.initial(theta, own) for course, theta, own in pairs])
 
     def _initial(self, problem: Problem) -> Array:
         """Initial values (E, K) to start from, within the states' bounds."""
@@ -146,6 +172,11 @@ class Trajectory:
         for i, e in enumerate(experiments):
             seen = np.isfinite(e.y)
             x0[i] = np.where(seen.any(0), e.y[seen.argmax(0), np.arange(len(names))], usual)
+        return self._given(problem, x0)
+
+    def _given(self, problem: Problem, x0: Array) -> Array:
+        """The same (E, K) with the values of the options, within the states' bounds."""
+        names = problem.model.states
         for name, value in (self.x0 or {}).items():
             if name not in names:
                 raise InputError(f"x0: the model has no state '{name}'{nearest(str(name), names)}")
@@ -163,9 +194,11 @@ def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: i
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the integrator's, on trajectories that it cannot follow
+            if not problem.plain:
+                return shoot(problem, scale, list(x0), phi, iterations, Budget(_STEPS))
             paths = _simulated(problem, scale, phi, x0)
             return None if paths is None else refine(problem, scale, paths, phi, iterations)
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, Exhausted):
         return None
 
 

@@ -1,8 +1,9 @@
-"""How observations scatter about what is predicted: one file per noise model, and one line in `noise_of`.
+"""What is observed of a trajectory, and how it scatters: the one object that owns it, and everybody asks.
 
-A noise model has parameters of its own, at their best where they are not known; it gives the log-likelihood, the
-residuals and weights of Gauss–Newton (Fisher's scoring where the noise is not Gaussian), and draws. What computes with
-trajectories asks for no more than this. Imports from `problem`.
+An observation turns states into predicted values, has the log-likelihood, the residuals with derivatives that
+Gauss–Newton needs (Fisher's scoring where the noise is not Gaussian), standardised residuals, and draws. Standard
+deviations that are not known are at their best. `plain.py`: every state itself with Gaussian noise; `measured.py`:
+anything else, by the families of `noise`. Imports from `problem` and what stands before it.
 """
 
 from __future__ import annotations
@@ -16,37 +17,77 @@ from numpy.typing import NDArray
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 
-class Noise(Protocol):
-    """Of all observations of a problem, for B data sets or predictions side by side.
+class Observation(Protocol):
+    """Of all M columns of a problem's data, for B trajectories or data sets side by side.
 
-    x are predicted and y observed values per experiment, (B, N, K) or (1, N, K); NaN in y is not observed.
+    x are states (B, N, K) or (1, N, K) at the observation times, phi free parameters (B, F) or (1, F), y observed
+    values (B, N, M) or (1, N, M), NaN where nothing was observed; noise are variances (B, M), of columns whose standard
+    deviation is estimated or known for all of it, and one for others.
     """
 
     @property
     def count(self) -> NDArray[np.int64]:
-        """Observations of every state (K,)."""
+        """Observations of every column (M,)."""
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Of which states the noise is known (K,)."""
+        """Of which columns there is no standard deviation to be estimated beside the parameters (M,)."""
 
-    def best(self, x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
-        """The noise's own parameters (B, K), known or most likely, and the log-likelihood with them (B,)."""
+    @property
+    def owners(self) -> Index:
+        """The column (R,) that each residual of `rows` belongs to."""
 
-    def whitened(self, x: Array, y: Array, parameters: Array) -> tuple[Array, Array]:
-        """Of one experiment, residuals in units of the noise and their derivatives by x, both (B, N, K); 0 if missing.
+    def best(self, x: Sequence[Array], y: Sequence[Array], phi: Array) -> tuple[Array, Array]:
+        """Variances (B, M), known or most likely, and the log-likelihood with them (B,)."""
 
-        The gradient of −log p by x is their product, Fisher's information the square of the second.
+    def rows(self, e: int, x: Array, S: Array, y: Array, noise: Array, phi: Array) -> tuple[Array, Array]:
+        """Residuals (B, N, R) of an experiment and their derivatives (B, N, R, W) by its own numbers; 0 if missing.
+
+        The gradient of −log p is the sum of their products, Fisher's information that of the products of derivatives.
+
+        Args:
+            S: derivatives of the states by the own numbers (B, N, K, W), of which the last are of φ.
         """
 
-    def draw(self, rng: np.random.Generator, x: Array, y: Array, sigma: Array, size: int) -> Array:
-        """`size` sets of observations (size, N, K) about x (..., N, K); missing where those in y (N, K) are."""
+    def predicted(self, e: int, x: Array, phi: Array, t: Array | None = None) -> Array:
+        """Predicted values (B, N, M) of an experiment, at its observation times or at others t (N,)."""
+
+    def linearised(self, e: int, x: Array, S: Array, phi: Array, t: Array) -> tuple[Array, Array]:
+        """Predicted values (B, N, M) at times t (N,), and their derivatives (B, N, M, W) by the own numbers.
+
+        Args:
+            S: derivatives of the states by the own numbers (B, N, K, W), of which the last are of φ.
+        """
+
+    def outer(
+        self, e: int, x: Array, noise: Array, phi: Array, t: Array, low: Array, high: Array, level: float
+    ) -> tuple[Array, Array]:
+        """Ends (B, N, M) of bands for new observations at times t (N,), from those of bands for predicted values.
+
+        The distance of each end from the prediction is the root of two squares: of that of the predicted value, and of
+        the quantile of the noise, both on the scale on which the noise is symmetric.
+        """
+
+    def residuals(self, e: int, x: Array, y: Array, noise: Array, phi: Array) -> Array:
+        """Standardised residuals (B, N, M): standard normal if the model is right; NaN if missing."""
+
+    def draw(self, rng: np.random.Generator, e: int, x: Array, phi: Array, sigma: Array, size: int) -> Array:
+        """`size` sets of observations (size, N, M) of an experiment; missing where its own are.
+
+        Args:
+            sigma: standard deviations (..., M), where the noise has one for all of a column.
+        """
 
 
-def noise_of(problem: Problem, floor: Array | float = 1e-300) -> Noise:
-    """The noise model of a problem; variances are not below a floor."""
-    from odinfer.observation.plain import Plain
+def observation_of(problem: Problem, floor: Array | float = 1e-300) -> Observation:
+    """What is observed in a problem; variances are not below a floor (M,)."""
+    if problem.plain:
+        from odinfer.observation.plain import Plain
 
-    return Plain.of(problem, floor)
+        return Plain.of(problem, floor)
+    from odinfer.observation.measured import Measured
+
+    return Measured(problem, np.broadcast_to(np.asarray(floor, float), (len(problem.columns),)))

@@ -1,4 +1,4 @@
-"""Gaussian noise with one standard deviation per state, known or estimated: the only place with its log-likelihood.
+"""Every state as it is, with Gaussian noise of one standard deviation per state, known or estimated.
 
 States and squares are (..., K) with any leading axes, so that one data set and many side by side are the same.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from odinfer.problem.problem import Problem
 
@@ -25,31 +26,57 @@ class Plain:
         known: standard deviations (K,), NaN where they are estimated.
         count: observations of each state (K,).
         floor: smallest variance (K,): exact data must not give an infinite likelihood.
+        seen: per experiment, where something was observed (N, K).
     """
 
     known: Array
     count: NDArray[np.int64]
     floor: Array | float = 1e-300
+    seen: tuple[NDArray[np.bool_], ...] = ()
 
     @staticmethod
     def of(problem: Problem, floor: Array | float = 1e-300) -> Plain:
-        return Plain(problem.known_sigma, problem.count, floor)
+        seen = tuple(np.isfinite(e.y) for e in problem.data.experiments)
+        return Plain(problem.known_sigma, problem.count, floor, seen)
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
         return ~np.isnan(self.known)
 
-    def best(self, x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
-        """Variances (..., K) and the log-likelihood (...) of states x against observations y; see `Noise`."""
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        return np.arange(len(self.known))
+
+    def best(self, x: Sequence[Array], y: Sequence[Array], phi: Array | None = None) -> tuple[Array, Array]:
+        """Variances (..., K) and the log-likelihood (...) of states x against observations y; see `Observation`."""
         rss = squares(x, y)
         variance = self.variance(rss)
         return variance, self.loglik(rss, variance)
 
     def whitened(self, x: Array, y: Array, variance: Array) -> tuple[Array, Array]:
-        """(x − y)/σ and 1/σ, zero where nothing was observed; see `Noise`."""
+        """(x − y)/σ and 1/σ, zero where nothing was observed."""
         r = x - y
         weight = np.where(np.isfinite(r), np.sqrt(1.0 / variance)[..., None, :], 0.0)
         return np.nan_to_num(r) * weight, weight
+
+    def rows(self, e: int, x: Array, S: Array, y: Array, noise: Array, phi: Array) -> tuple[Array, Array]:
+        r, weight = self.whitened(x, y, noise)
+        return r, S * weight[..., None]
+
+    def predicted(self, e: int, x: Array, phi: Array, t: Array | None = None) -> Array:
+        return x
+
+    def linearised(self, e: int, x: Array, S: Array, phi: Array, t: Array) -> tuple[Array, Array]:
+        return x, S
+
+    def outer(
+        self, e: int, x: Array, noise: Array, phi: Array, t: Array, low: Array, high: Array, level: float
+    ) -> tuple[Array, Array]:
+        half = ndtri(0.5 * (1.0 + level)) * np.sqrt(noise)[:, None]
+        return x - np.hypot(x - low, half), x + np.hypot(high - x, half)
+
+    def residuals(self, e: int, x: Array, y: Array, noise: Array, phi: Array) -> Array:
+        return (y - x) / np.sqrt(noise)[..., None, :]
 
     def variance(self, squares: Array) -> Array:
         """Variances (..., K): known, or those that make residuals with these sums of squares most likely."""
@@ -60,9 +87,9 @@ class Plain:
         v = self.variance(squares) if variance is None else variance
         return np.asarray(-0.5 * (self.count * np.log(2 * np.pi * v) + squares / v).sum(-1))
 
-    def draw(self, rng: np.random.Generator, x: Array, y: Array, sigma: Array, size: int) -> Array:
-        """`size` sets of observations (size, N, K) of states x (..., N, K); missing where those in y (N, K) are."""
-        return np.where(np.isfinite(y), x + sigma * rng.normal(size=(size, *y.shape)), np.nan)
+    def draw(self, rng: np.random.Generator, e: int, x: Array, phi: Array, sigma: Array, size: int) -> Array:
+        seen = self.seen[e]
+        return np.where(seen, x + sigma * rng.normal(size=(size, *seen.shape)), np.nan)
 
 
 def squares(x: Sequence[Array], y: Sequence[Array]) -> Array:

@@ -114,6 +114,17 @@ class TracedField:
             ) from error
 
 
+class FirstParameters:
+    """A function field(t, x, theta[, u]) that knows the first of the parameters only; the others are not its own."""
+
+    def __init__(self, field: Callable[..., Any], count: int, driven: bool) -> None:
+        self.field, self.count, self.driven = field, count, driven
+
+    def __call__(self, t: Any, x: Any, theta: Any, u: Any = ()) -> Any:
+        own = theta[: self.count]
+        return self.field(t, x, own, u) if self.driven else self.field(t, x, own)
+
+
 class OneEquation:
     """The equation of state k of a model, whose other states come first among the inputs."""
 

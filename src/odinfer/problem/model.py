@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
-from odinfer.problem.field import FieldDerivatives, OneEquation, TracedField
+from odinfer.problem.field import FieldDerivatives, FirstParameters, OneEquation, TracedField
+from odinfer.problem.language.differentiate import TextField
+from odinfer.problem.language.equations import Code, Equations, parse
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class GivenInitial(NamedTuple):
+    """The states whose initial values are given, and the program that gives them."""
+
+    states: Index
+    program: FieldDerivatives
+
+
+_DECLARED = ("bounds", "fixed", "start", "scale", "prior")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +47,8 @@ class Model:
             states); a Problem may override each.
         text: the equations as the user wrote them, where there are any.
         evaluator: what evaluates f and its derivatives at many points, if it is not to be traced by JAX.
+        statements: what the text says, or further statements about a model that is a function: what is observed and
+            how, initial values, local parameters, events.
     """
 
     field: Callable[..., Any]
@@ -47,6 +63,7 @@ class Model:
     prior: Mapping[str, Any] = dataclass_field(default_factory=dict)
     text: str | None = None
     evaluator: FieldDerivatives | None = dataclass_field(default=None, repr=False)
+    statements: Equations | None = dataclass_field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for group in ("states", "parameters", "inputs"):
@@ -81,14 +98,11 @@ class Model:
         Raises:
             InputError: naming the line and what to change.
         """
-        from odinfer.problem.language.differentiate import TextField
-        from odinfer.problem.language.equations import parse
-
         e = parse(text, inputs, spare)
         evaluator = TextField(e.code, e.outputs, (e.states, e.parameters, e.inputs))
         return Model(
             e.field, e.states, e.parameters, e.inputs, name, e.bounds, e.fixed, e.start, e.scale, e.prior, e.text,
-            evaluator,
+            evaluator, e,
         )  # fmt: skip
 
     @staticmethod
@@ -96,6 +110,60 @@ class Model:
         """A model from an `.ode` file; its name is the file's."""
         path = Path(path)
         return Model.from_text(read_text(path), path.stem, inputs)
+
+    def saying(self, text: str) -> Model:
+        """The same with further statements, such as "cases ~ poisson(rho*I)" or "S(0) = N - I(0)"; see from_text."""
+        if not text.strip():
+            return self
+        before = "" if self.text is None else f"{self.text}\n"
+        try:
+            if self.text is not None:
+                return Model.from_text(before + text, self.name, self.inputs)
+            e = parse(text, self.inputs, of=(self.states, self.parameters))
+        except InputError as error:
+            raise _by_statement(error, text, before.count("\n")) from None
+        given: dict[str, Any] = {name: {**getattr(self, name), **getattr(e, name)} for name in _DECLARED}
+        field = FirstParameters(self.field, len(self.parameters), bool(self.inputs))
+        return Model(field, self.states, e.parameters, self.inputs, self.name, **given, statements=e)
+
+    @functools.cached_property
+    def said(self) -> Equations:
+        """What the text says besides the equations; nothing of a model that is a function only."""
+        return self.statements or _silent(self)
+
+    def program(self, instructions: tuple[int, ...]) -> FieldDerivatives:
+        """Some instructions of the text as a function of t, x, θ and u with derivatives."""
+        if instructions not in self._programs:
+            names = self.states, self.parameters, self.inputs
+            self._programs[instructions] = TextField(self.code, instructions, names)
+        return self._programs[instructions]
+
+    def instruction(self, name: str) -> int:
+        """That of a state or a definition."""
+        return self.said.definitions[name] if name in self.said.definitions else self.code.index(("name", (name,)))
+
+    @functools.cached_property
+    def code(self) -> Code:
+        """The instructions of the text, those of the names of all states included."""
+        known = set(self.said.code)
+        return (*self.said.code, *(own for s in self.states if (own := ("name", (s,))) not in known))
+
+    @functools.cached_property
+    def _programs(self) -> dict[tuple[int, ...], FieldDerivatives]:
+        return {}
+
+    @functools.cached_property
+    def given_initial(self) -> GivenInitial | None:
+        """Of which states initial values are given, as known values or by parameters, and how."""
+        if not self.said.initial:
+            return None
+        states = np.array([self.states.index(name) for name in self.said.initial], dtype=np.int64)
+        return GivenInitial(states, self.program(tuple(self.said.initial.values())))
+
+    @functools.cached_property
+    def free_initial(self) -> Index:
+        """The states whose initial values are unknowns of their own."""
+        return np.array([k for k, name in enumerate(self.states) if name not in self.said.initial], dtype=np.int64)
 
     def f(self, t: Any, x: Any, theta: Any, u: Any) -> Any:
         """The vector field as one JAX array (K,)."""
@@ -157,6 +225,19 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model '{self.name}': states {', '.join(self.states)}; parameters {', '.join(self.parameters)}"
+
+
+def _silent(model: Model) -> Equations:
+    """What is said of a model that is a function only."""
+    return Equations(model.states, model.parameters, model.inputs, {}, {}, {}, {}, {}, "", (), ())
+
+
+def _by_statement(error: InputError, text: str, before: int) -> InputError:
+    """An error about further statements, which names the statement instead of a line that nobody wrote."""
+    found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
+    if found is None or int(found[1]) <= before:
+        return error
+    return InputError(f"'{text.splitlines()[int(found[1]) - before - 1]}': {found[2]}")
 
 
 def read_text(path: Path) -> str:

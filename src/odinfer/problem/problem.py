@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -12,15 +12,26 @@ from numpy.typing import NDArray
 
 from odinfer.checks import measured, number
 from odinfer.errors import InputError, nearest
-from odinfer.problem.data import Data
-from odinfer.problem.language.expression import slope_of
+from odinfer.problem.course import Course
+from odinfer.problem.data import Data, check_counts
+from odinfer.problem.field import FieldDerivatives
 from odinfer.problem.model import Model
+from odinfer.problem.observe import (
+    Column,
+    Observe,
+    check_observed,
+    columns_of,
+    observed_columns,
+    said_plainly,
+    statements,
+)
 from odinfer.problem.prior import Prior
+from odinfer.problem.split import Split
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 _LARGEST = 1e75  # of what is measured, so that fourth powers are finite; its inverse is the smallest
-_BEND = 1e-3  # of an input's range: a point that lies closer to the line between its neighbours is no corner
 
 
 class PriorAt(NamedTuple):
@@ -40,15 +51,22 @@ class Problem:
 
     Args:
         model: the equations.
-        data: the observations; every state of the model must be observed.
+        data: the observations; a column is a state, a definition of the model's text, or has a distribution of its own
+            (`observe`). States without a column are hidden.
         bounds: name of a parameter or state → (low, high), None where open.
         fixed: parameter → value that is not estimated.
         prior: parameter → ("normal", mean, sd), ("lognormal", median, sd of log), ("uniform", low, high), or a
             function value ↦ −log p; or one function {parameter: value} ↦ −log p for all.
-        sigma: state → known noise standard deviation; the others are estimated.
+        sigma: column of the data → known noise standard deviation; the others are estimated.
         start: parameter → start value.
         scale: parameter → "log" or "linear" (default).
         positive: every parameter is ≥ 0.
+        observe: columns with their distributions, such as Observe("cases", "poisson(rho*I)").
+        initial: state → its value at time 0: a number, or an expression such as "N - I(0)".
+        local: parameters with one value per experiment, called k[experiment].
+        events: such as "at 0, 12, 24: gut = gut + dose".
+
+    The last four are statements of the language of models, in which they can be written as well.
     """
 
     model: Model
@@ -60,30 +78,36 @@ class Problem:
     start: Mapping[str, float] = field(default_factory=dict)
     scale: Mapping[str, str] = field(default_factory=dict)
     positive: bool = False
+    observe: Sequence[Observe] = ()
+    initial: Mapping[str, Any] = field(default_factory=dict)
+    local: Sequence[str] = ()
+    events: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        m = self.model
-        if not isinstance(m, Model) or not isinstance(self.data, Data):
+        if not isinstance(self.model, Model) or not isinstance(self.data, Data):
             raise InputError("a Problem takes a Model and Data: Problem(model, data, ...)")
+        self._hear(statements(self.model, self.observe, self.initial, self.local, self.events))
+        m = self.model
+        object.__setattr__(self, "data", self.data.select(observed_columns(m, self.data)))
         for option in ("bounds", "fixed", "start", "scale", "prior"):
             given = getattr(self, option)
             if callable(given):
+                if self.split.any:
+                    raise InputError("a joint prior cannot be used with local parameters; give one by parameter")
                 continue
-            known = (*m.parameters, *m.states) if option == "bounds" else m.parameters
+            known = (*self.parameters, *m.parameters, *(m.states if option == "bounds" else ()))
             _check_names(option, given, known)
-            object.__setattr__(self, option, {**getattr(m, option), **given})
-        _check_names("sigma", self.sigma, m.states)
-        observed = set(self.data.states)
-        unseen = [s for s in m.states if s not in observed]
-        if unseen:
-            slope = next((f", the slope of '{s}'," for s in m.states if slope_of(s) == unseen[0]), "")
-            raise InputError(
-                f"state '{unseen[0]}'{slope} is not observed in the data{nearest(unseen[0], self.data.states)} "
-                "(states that are never observed are not supported yet)"
-            )
-        object.__setattr__(self, "data", self.data.select(m.states))
-        if all(len(e.t) < 2 for e in self.data.experiments):
+            object.__setattr__(self, option, self.split.spread({**getattr(m, option), **given}))
+        _check_names("sigma", self.sigma, self.columns)
+        for c in self.observed:
+            if c.name in self.sigma and not c.profiled:
+                raise InputError(f"sigma: the distribution of '{c.name}' says how it scatters; give it there")
+        if self.plain:
+            check_counts(self.data)
+        if all(len(self.course(i).times) < 2 for i in range(len(self.data.experiments))):
             raise InputError("every experiment has one time only, so nothing is seen to change; add later times")
+        if not self.plain or m.said.definitions:
+            check_observed(self)
         for e in self.data.experiments:
             for name in m.inputs:
                 if name not in e.u:
@@ -91,10 +115,16 @@ class Problem:
         self._check_scales()
         self._check_values()
 
+    def _hear(self, text: str) -> None:
+        """Take further statements into the model, where they stand from now on."""
+        object.__setattr__(self, "model", self.model.saying(text))
+        for name, nothing in (("observe", ()), ("initial", {}), ("local", ()), ("events", ())):
+            object.__setattr__(self, name, nothing)
+
     def _check_scales(self) -> None:
         """Refuse data in units in which their powers are not floats."""
-        for name, values in zip(self.model.states, np.concatenate([e.y for e in self.data.experiments]).T, strict=True):
-            size = np.nanmax(np.abs(values))
+        for name, values in zip(self.columns, np.concatenate([e.y for e in self.data.experiments]).T, strict=True):
+            size = np.nanmax(np.abs(values), initial=0.0)
             if size > _LARGEST or 0 < size < 1 / _LARGEST:
                 raise InputError(f"the values of '{name}' are of the size {size:.2g}; use other units")
         for e in self.data.experiments:
@@ -116,7 +146,7 @@ class Problem:
                 raise InputError(f"the scale of '{name}' must be 'log' or 'linear', not '{scale}'")
         for name, sd in self.sigma.items():
             measured(f"sigma of '{name}'", sd)
-        for name in (*self.model.parameters, *self.model.states):
+        for name in (*self.parameters, *self.model.states):
             low, high = self.limits(name)
             if not low < high:
                 raise InputError(f"the lower bound of '{name}' ({low:g}) must be below the upper one ({high:g})")
@@ -141,7 +171,7 @@ class Problem:
             raise InputError(f"bounds of '{name}' must be a pair (low, high), not {given!r}") from None
         low = -np.inf if low is None else number(f"the lower bound of '{name}'", low, finite=False)
         high = np.inf if high is None else number(f"the upper bound of '{name}'", high, finite=False)
-        if name in self.model.parameters:
+        if name in self.parameters:
             if self.positive or self.scale.get(name) == "log":
                 low = max(low, 0.0)
             if name in self.penalty.terms:
@@ -152,7 +182,7 @@ class Problem:
     @functools.cached_property
     def penalty(self) -> Prior:
         """−log p(θ) with its derivatives."""
-        return Prior.of(self.prior, self.model.parameters)
+        return Prior.of(self.prior, self.parameters)
 
     def prior_at(self, phi: Array) -> PriorAt:
         """What the prior says at φ (F,); zeros where there is none."""
@@ -172,20 +202,92 @@ class Problem:
         F = len(self.free)
         return PriorAt(0.0, np.zeros(F), np.zeros((F, F)))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The observed columns of the data, in the order of `Experiment.y`: the states, where each is one."""
+        return self.data.states
+
+    @functools.cached_property
+    def plain(self) -> bool:
+        """Whether every state is observed as it is with Gaussian noise of one level, and starts anywhere.
+
+        That is what the paper treats: a smoother can be fitted to every state.
+        """
+        said = self.model.said
+        more = said.initial or said.events or not all(said_plainly(self.model, c) for c in said.columns)
+        rows = any(e.sd is not None or e.limit is not None or e.doses for e in self.data.experiments)
+        return self.columns == self.model.states and not (more or rows or self.split.any)
+
+    @functools.cached_property
+    def observed(self) -> tuple[Column, ...]:
+        """What the columns are, and how they scatter."""
+        return columns_of(self.model, self.data)
+
+    @functools.cached_property
+    def observation_program(self) -> FieldDerivatives:
+        """All arguments of all columns' distributions as a function of t, x, θ and u."""
+        return self.model.program(tuple(i for c in self.observed for i in c.arguments))
+
+    @functools.cached_property
+    def hidden(self) -> tuple[str, ...]:
+        """The states that are no column of the data."""
+        return tuple(s for s in self.model.states if s not in self.columns)
+
+    @functools.cached_property
+    def split(self) -> Split:
+        """Which parameters have one value per experiment."""
+        return Split(self.model.parameters, self.model.said.local, tuple(e.name for e in self.data.experiments))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The model's parameters, those that are local once for every experiment, as k[experiment]."""
+        return self.split.names
+
+    def course(self, e: int) -> Course:
+        """How experiment e starts and what drives it."""
+        return self._courses[e]
+
+    @functools.cached_property
+    def _courses(self) -> tuple[Course, ...]:
+        return tuple(Course.of(self.model, e) for e in self.data.experiments)
+
+    def theta_of(self, e: int, phi: Array) -> Array:
+        """The model's parameters (..., P) in experiment e, from φ (..., F)."""
+        theta = self.theta(phi)
+        return theta[..., self.split.of(e)] if self.split.any else theta
+
+    @functools.cached_property
+    def _own(self) -> tuple[tuple[Index, Index], ...]:
+        place = {name: j for j, name in enumerate(self.free)}
+        found = []
+        for e in range(len(self.data.experiments)):
+            names = [self.parameters[i] for i in self.split.of(e)]
+            pairs = [(place[n], i) for i, n in enumerate(names) if n in place]
+            found.append((np.array([j for j, _ in pairs], np.int64), np.array([i for _, i in pairs], np.int64)))
+        return tuple(found)
+
+    def own_phi(self, e: int) -> Index:
+        """The places in φ of what experiment e depends on."""
+        return self._own[e][0]
+
+    def own_index(self, e: int) -> Index:
+        """The places of these among the model's parameters."""
+        return self._own[e][1]
+
     @functools.cached_property
     def count(self) -> NDArray[np.int64]:
-        """Number of observations of every state (K,)."""
+        """Number of observations of every column (M,)."""
         return np.asarray(np.sum([np.isfinite(e.y).sum(0) for e in self.data.experiments], 0))
 
     @functools.cached_property
     def free(self) -> tuple[str, ...]:
         """Names of the estimated parameters."""
-        return tuple(p for p in self.model.parameters if p not in self.fixed)
+        return tuple(p for p in self.parameters if p not in self.fixed)
 
     @functools.cached_property
     def free_index(self) -> NDArray[np.int64]:
         """Their places among all parameters (F,)."""
-        return np.array([i for i, p in enumerate(self.model.parameters) if p not in self.fixed], dtype=np.int64)
+        return np.array([i for i, p in enumerate(self.parameters) if p not in self.fixed], dtype=np.int64)
 
     @functools.cached_property
     def is_log(self) -> NDArray[np.bool_]:
@@ -194,7 +296,7 @@ class Problem:
 
     @functools.cached_property
     def _template(self) -> Array:
-        return np.array([self.fixed.get(p, np.nan) for p in self.model.parameters])
+        return np.array([self.fixed.get(p, np.nan) for p in self.parameters])
 
     def theta(self, phi: Array) -> Array:
         """All parameters (..., P) from the free ones on their own scales (..., F)."""
@@ -238,27 +340,26 @@ class Problem:
 
     @functools.cached_property
     def known_sigma(self) -> Array:
-        """Noise standard deviations (K,), NaN where they are to be estimated."""
-        return np.array([self.sigma.get(s, np.nan) for s in self.model.states], dtype=float)
+        """Noise standard deviations (M,), NaN where they are to be estimated."""
+        return np.array([self.sigma.get(s, np.nan) for s in self.columns], dtype=float)
+
+    @functools.cached_property
+    def estimated_noise(self) -> tuple[bool, ...]:
+        """Of which columns a standard deviation is estimated beside the parameters."""
+        unknown = np.isnan(self.known_sigma)
+        if self.plain:
+            return tuple(unknown.tolist())
+        rows = [any(e.sd is not None and np.isfinite(e.sd[:, m]).any() for e in self.data.experiments)
+                for m in range(len(self.columns))]  # fmt: skip
+        return tuple(bool(c.profiled and u and not r) for c, u, r in zip(self.observed, unknown, rows, strict=True))
 
     def inputs_at(self, experiment: int, t: Array) -> Array:
-        """Known inputs (N, U) of an experiment at times t (N,), linear between the given values."""
-        u = self.data.experiments[experiment].u
-        return (
-            np.stack([np.interp(t, *u[name]) for name in self.model.inputs], -1)
-            if self.model.inputs
-            else np.zeros((len(t), 0))
-        )
+        """Known inputs (N, U) of an experiment at times t (N,)."""
+        return self.course(experiment).inputs_at(t)
 
     def corners(self, experiment: int) -> Array:
-        """Times at which an input of an experiment bends visibly: solutions have kinks there, and meshes know."""
-        found = [np.empty(0)]
-        for t, u in (self.data.experiments[experiment].u[name] for name in self.model.inputs):
-            if len(t) > 2:
-                share = (t[1:-1] - t[:-2]) / (t[2:] - t[:-2])
-                off = np.abs(u[1:-1] - (u[:-2] + share * (u[2:] - u[:-2])))
-                found.append(t[1:-1][off > _BEND * np.ptp(u)])
-        return np.unique(np.concatenate(found))
+        """Times at which an input of an experiment bends visibly or anything jumps."""
+        return self.course(experiment).corners
 
     def check_field(self) -> None:
         """Raise InputError where the equations are not finite at the data, whatever the parameters."""

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odinfer.judgement.verdicts import CONSISTENT
+from odinfer.observation import observation_of
 from odinfer.observation.plain import Plain, squares
+from odinfer.problem.language.expression import initial_name
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.result.fit import Fit, Workings
 from odinfer.result.stages import ExperimentFit, Stage, frame
 from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.smoothing.units import Units
+from odinfer.uncertainty.forecast import columns_at
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.version import __version__
 
@@ -28,8 +31,15 @@ def named(names: Sequence[str], values: ArrayLike) -> dict[str, Any]:
     return dict(zip(names, np.asarray(values).tolist(), strict=True))
 
 
-def residual_squares(problem: Problem, x: Sequence[Array]) -> Array:
-    """Residual sums of squares (K,) of states x, one (N, K) array per experiment at its observation times."""
+def residual_squares(problem: Problem, x: Sequence[Array], theta: Array | None = None) -> Array:
+    """Residual sums of squares (M,) of states x, one (N, K) array per experiment at its observation times.
+
+    Args:
+        theta: all parameters, where columns are not the states themselves.
+    """
+    if theta is not None and not problem.plain:
+        phi = problem.phi(theta)[None]
+        x = [observation_of(problem).predicted(e, own[None], phi)[0] for e, own in enumerate(x)]
     return squares(x, [e.y for e in problem.data.experiments])
 
 
@@ -48,21 +58,27 @@ def stage(
     """One stage of a fit from all parameters theta (P,), the curve of every experiment and the noise sigma (K,)."""
     names = problem.model.states
     # A bound reached on a log scale may be missed by rounding on the way back.
-    low, high = np.reshape([problem.limits(p) for p in problem.model.parameters], (-1, 2)).T
+    low, high = np.reshape([problem.limits(p) for p in problem.parameters], (-1, 2)).T
     theta = np.clip(theta, low, high)
     x = tuple(c.at(e.t)[0] for c, e in zip(curves, problem.data.experiments, strict=True))
-    rss = residual_squares(problem, x)
     return Stage(
-        theta=named(problem.model.parameters, theta),
+        theta=named(problem.parameters, theta),
         gamma=dict(gamma or {}),
-        sigma=named(names, sigma),
+        sigma={
+            c: s for c, s, own in zip(problem.columns, np.asarray(sigma).tolist(), _levels(problem), strict=True) if own
+        },
         x=x,
         objective=float(objective),
-        loglik=float(Plain.of(problem).loglik(rss)) if loglik is None else loglik,
+        loglik=float(Plain.of(problem).loglik(residual_squares(problem, x))) if loglik is None else loglik,
         seconds=seconds,
         note=note,
         states=frame(problem.data.experiments[0].t, x[0], names),
     )
+
+
+def _levels(problem: Problem) -> NDArray[np.bool_]:
+    """Which columns have one standard deviation for all of their noise (M,), known or estimated beside θ."""
+    return np.array(problem.estimated_noise) | ~np.isnan(problem.known_sigma)
 
 
 def assemble(
@@ -100,20 +116,27 @@ def assemble(
     used = used or list(stages)[-1]
     result = stages[used]
     rate = np.ones(len(names)) if units is None else units.rate**2
-    gamma = result.gamma
+    gamma, theta = result.gamma, np.array([result.theta[p] for p in problem.parameters])
     common = {
         "version": __version__,
         "fixed": sorted(problem.fixed),
         "stage_used": used,
-        "observations": named(names, problem.count),
+        "observations": named(problem.columns, problem.count),
         "unknowns": Unknowns(problem, noise=True).size,
-        "rmse": named(names, np.sqrt(residual_squares(problem, result.x) / problem.count)),
+        "rmse": named(problem.columns, np.sqrt(residual_squares(problem, result.x, theta) / problem.count)),
         "loglik": result.loglik,
         "seconds": float(np.nansum([s.seconds for s in stages.values()])),
+        **({} if problem.plain else _beyond_plain(problem)),
     }
     options = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(method).items()}
     experiments = {
-        e.name: ExperimentFit(e.t, e.y, curve, gradients[i] if gradients else None)
+        e.name: ExperimentFit(
+            e.t,
+            e.y,
+            curve,
+            gradients[i] if gradients else None,
+            **({} if problem.plain else _seen(problem, i, result, theta, curve, workings)),
+        )
         for i, (e, curve) in enumerate(zip(problem.data.experiments, curves, strict=True))
     }
     return Fit(
@@ -123,7 +146,9 @@ def assemble(
         options=options,
         seed=seed,
         state_names=names,
-        parameter_names=problem.model.parameters,
+        parameter_names=problem.parameters,
+        columns=problem.columns,
+        noise={} if problem.plain else {c.name: c.words for c in problem.observed},
         theta=result.theta,
         gamma=gamma,
         gamma_user={n: gamma[n] * float(r) for n, r in zip(names, rate, strict=True) if n in gamma},
@@ -144,6 +169,34 @@ def assemble(
         uncertainty=uncertainty,
         workings=workings or Workings(),
     )
+
+
+def _seen(
+    problem: Problem, e: int, result: Stage, theta: Array, curve: Curve, workings: Workings | None
+) -> dict[str, Any]:
+    """Predicted values, standardised residuals and limits of an experiment whose columns are not just the states."""
+    observation, phi, own = observation_of(problem), problem.phi(theta)[None], problem.data.experiments[e]
+    x, noise = result.x[e][None], np.array([[result.sigma.get(c, 1.0) ** 2 for c in problem.columns]])
+    maximum = workings.maximum if workings else None
+    expected = observation.predicted(e, curve.x[None], phi, curve.t)[0]
+    sd = columns_at(maximum, maximum.refined, e, curve.t)[1] if maximum else np.full_like(expected, np.nan)
+    return {
+        "fitted": observation.predicted(e, x, phi)[0],
+        "scores": observation.residuals(e, x, own.y[None], noise, phi)[0],
+        "limit": own.limit,
+        "expected": expected,
+        "expected_sd": sd,
+    }
+
+
+def _beyond_plain(problem: Problem) -> dict[str, Any]:
+    """What has to be known of a fit in which not every state is observed as it is, to put it into words."""
+    said = problem.model.said
+    rows = zip(problem.columns, problem.observed, problem.estimated_noise, problem.known_sigma, strict=True)
+    return {
+        "given": [s for s in said.initial if initial_name(s) not in problem.model.parameters],
+        "by_row": [name for name, c, free, sd in rows if c.profiled and not free and np.isnan(sd)],
+    }
 
 
 def _too_few(facts: Mapping[str, Any]) -> Iterator[str]:

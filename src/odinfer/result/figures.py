@@ -1,7 +1,8 @@
-"""Pictures of a fit: states, slopes, residuals and γ."""
+"""Pictures of a fit: states and observables, slopes, residuals and γ."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,24 +18,113 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from odinfer.result.fit import Fit
+    from odinfer.result.stages import ExperimentFit
 
 Array = NDArray[np.float64]
 
 MOST = 24  # panels in one picture: more are too small to read
+_WIDE = 30.0  # the ratio of log-normal values from which on their axis is logarithmic
 _LEFT, _BOTTOM, _TOP, _ROW = 0.72, 0.46, 0.1, 0.22  # inches around each panel for labels; a row of the legend
 
 
+@dataclass(frozen=True)
+class Trace:
+    """What one experiment contributes to a panel: a curve with its band, and observations where there are any."""
+
+    t: Array
+    centre: Array
+    sd: Array
+    seen_at: Array
+    y: Array
+    limit: Array
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A state, or a column of the data that is none: a trace per experiment, and whether its axis is logarithmic."""
+
+    name: str
+    traces: tuple[Trace, ...]
+    logarithmic: bool = False
+
+
 def states_figure(fit: Fit) -> Figure:
-    """Observations and estimated states with 95 % bands over time, a panel per state."""
-    figure, panels = _panels(fit)
-    for k, ax in panels:
-        curves = [(e.curve.t, e.curve.x[:, k], e.curve.sd[:, k], e.y[:, k]) for e in fit.experiments.values()]
-        _bands(ax, _colours(fit), curves)
-        for colour, e, (t, x, _, y) in zip(_colours(fit), fit.experiments.values(), curves, strict=True):
-            ax.plot(t, x, color=colour, lw=1.6, zorder=3)
-            _dots(ax, e.t, y, colour)
-        label(ax.set_ylabel, short(fit.state_names[k]))
-    return _finish(figure, fit, {"data": "o", "estimated state": "-", "95 % band": "band"})
+    """Observations and estimated states with 95 % bands over time, a panel per state and per other observable."""
+    panels = pictured(fit)
+    figure, axes = _panels(fit, len(panels))
+    for panel, ax in zip(panels, axes, strict=True):
+        if panel.logarithmic:
+            _logarithmic(ax, panel)
+        _bands(ax, _colours(fit), [(r.t, r.centre, r.sd, r.y) for r in panel.traces])
+        for colour, r in zip(_colours(fit), panel.traces, strict=True):
+            ax.plot(r.t, r.centre, color=colour, lw=1.6, zorder=3)
+            _dots(ax, r.seen_at, np.where(r.limit == 0, r.y, np.nan), colour)
+            for side, marker in ((-1, "v"), (1, "^")):
+                if (beyond := r.limit == side).any():
+                    ax.plot(r.seen_at[beyond], r.y[beyond], marker, color="white", mec=colour, mew=1.1, ms=5, zorder=4)
+        label(ax.set_ylabel, short(panel.name))
+    keys = {"data": "o", "prediction" if fit.noise else "estimated state": "-", "95 % band": "band"}
+    limits = {int(side) for panel in panels for r in panel.traces for side in np.unique(r.limit)}
+    words = {-1: {"below this limit": "v"}, 1: {"above this limit": "^"}}
+    return _finish(figure, fit, keys | {k: v for side in (-1, 1) if side in limits for k, v in words[side].items()})
+
+
+def pictured(fit: Fit) -> list[Panel]:
+    """The states shown, each with the column that observes it as it is if there is one, then the other columns."""
+    of_state = {k: m for k in range(len(fit.state_names)) if (m := _column_of(fit, k)) is not None}
+    others = sorted({*range(len(fit.columns))} - {*of_state.values()})[: MOST // 2]
+    panels = []
+    for k in shown(fit, MOST - len(others)):
+        m, name = of_state.get(k), fit.state_names[k]
+        name = name if m is not None or name in fit.columns else f"{short(name, 9)} (hidden)"
+        traces = [_trace(e, e.curve.x[:, k], e.curve.sd[:, k], m) for e in fit.experiments.values()]
+        panels.append(_panel(fit, name, m, traces))
+    for m in others:
+        name = f"{short(fit.columns[m], 8)} (observed)" if fit.columns[m] in fit.state_names else fit.columns[m]
+        traces = [_trace(e, e.expected[:, m], e.expected_sd[:, m], m) for e in fit.experiments.values()
+                  if e.expected is not None and e.expected_sd is not None]  # fmt: skip
+        panels.append(_panel(fit, name, m, traces))
+    return panels
+
+
+def _column_of(fit: Fit, k: int) -> int | None:
+    """The column that observes a state as it is."""
+    name = fit.state_names[k]
+    if not fit.noise:
+        return k
+    if name not in fit.columns:
+        return None
+    m = fit.columns.index(name)
+    same = (np.allclose(e.fitted[:, m], e.estimate()[0][:, k], rtol=1e-6, equal_nan=True)
+            for e in fit.experiments.values() if e.fitted is not None)  # fmt: skip
+    return m if all(same) else None
+
+
+def _trace(e: ExperimentFit, centre: Array, sd: Array, m: int | None) -> Trace:
+    nothing = np.full(len(e.t), np.nan)
+    y = nothing if m is None else e.y[:, m]
+    limit = np.zeros(len(e.t)) if m is None or e.limit is None else np.asarray(e.limit[:, m], float)
+    return Trace(e.curve.t, centre, sd, e.t, y, limit)
+
+
+def _panel(fit: Fit, name: str, m: int | None, traces: list[Trace]) -> Panel:
+    logarithmic = False
+    if m is not None and fit.noise.get(fit.columns[m]) == "lognormal":
+        low, high = _span(*(r.y for r in traces))
+        logarithmic = 0 < _WIDE * low < high
+    return Panel(name, tuple(traces), logarithmic)
+
+
+def _logarithmic(ax: Axes, panel: Panel) -> None:
+    """A logarithmic axis with plain words on its ticks, for what is seen."""
+    low, high = _span(*(v[v > 0] for r in panel.traces for v in (r.y, r.centre)))
+    low = max(low, _span(*(r.y for r in panel.traces))[0] / 30)  # a curve that falls to nothing is not followed
+    ax.set(yscale="log")
+    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    decades = decades[:: max(1, len(decades) // 6)]
+    ax.set_yticks(10.0**decades, [number(10.0**d, 3).replace("-", "\N{MINUS SIGN}") for d in decades])
+    ax.minorticks_off()
+    ax.set_ylim(low / 1.6, high * 1.6)
 
 
 def gradients_figure(fit: Fit) -> Figure | None:
@@ -42,8 +132,8 @@ def gradients_figure(fit: Fit) -> Figure | None:
     matched = [(c, e.gradients) for c, e in zip(_colours(fit), fit.experiments.values(), strict=True) if e.gradients]
     if not matched:
         return None
-    figure, panels = _panels(fit, title=0.2)
-    for k, ax in panels:
+    figure, axes = _panels(fit, len(shown(fit)), title=0.2)
+    for k, ax in zip(shown(fit), axes, strict=True):
         name = fit.state_names[k]
         _bands(ax, [c for c, _ in matched], [(g.t, g.gp[:, k], g.sd[:, k], g.f[:, k]) for _, g in matched])
         for colour, g in matched:
@@ -59,13 +149,18 @@ def gradients_figure(fit: Fit) -> Figure | None:
 
 
 def residuals_figure(fit: Fit) -> Figure:
-    """Observed minus estimated states over time with ± 2 σ, and their distribution, a pair of panels per state."""
-    figure, panels = _panels(fit, height=1.9, aside=0.2)
-    residuals = [e.y - e.estimate()[0] for e in fit.experiments.values()]
-    for k, ax in panels:
+    """Observed minus estimated states over time with ± 2 σ, and their distribution, a pair of panels per state.
+
+    Of columns with distributions of their own, standardised residuals.
+    """
+    names = fit.columns if fit.noise else fit.state_names
+    which = range(min(len(names), MOST)) if fit.noise else shown(fit)
+    figure, axes = _panels(fit, len(which), height=1.9, aside=0.2)
+    residuals = [e.residuals if e.scores is None else e.scores for e in fit.experiments.values()]
+    for k, ax in zip(which, axes, strict=True):
         for colour, e, r in zip(_colours(fit), fit.experiments.values(), residuals, strict=True):
             _dots(ax, e.t, r[:, k], colour)
-        sigma = fit.sigma.get(fit.state_names[k], np.nan)
+        sigma = 1.0 if fit.noise else fit.sigma.get(names[k], np.nan)
         every = np.concatenate([r[:, k] for r in residuals])
         every = every[np.isfinite(every)]
         size = max([2.4 * sigma if np.isfinite(sigma) else 0.0, *np.abs(every) * 1.1])
@@ -75,7 +170,9 @@ def residuals_figure(fit: Fit) -> Figure:
         if 0 < size < 1e300:
             ax.set_ylim(-size, size)
             _distribution(ax, every, sigma, size)
-        label(ax.set_ylabel, short(fit.state_names[k]))
+        label(ax.set_ylabel, short(names[k]))
+    if fit.noise:
+        return _finish(figure, fit, {"standardised residual": "o", "± 2": "limit", "standard normal": "normal"})
     return _finish(figure, fit, {"data minus estimate": "o", "± 2 σ": "limit", "normal distribution with σ": "normal"})
 
 
@@ -114,12 +211,11 @@ def gamma_figure(fit: Fit) -> Figure | None:
 # --- layout, by hand in inches: constrained layout would draw each figure twice
 
 
-def _panels(fit: Fit, height: float = 0.0, title: float = 0.0, aside: float = 0.0) -> Any:
-    """A figure with a panel per state shown, and pairs of a state's index and its axes.
+def _panels(fit: Fit, n: int, height: float = 0.0, title: float = 0.0, aside: float = 0.0) -> tuple[Figure, list[Axes]]:
+    """A figure with n panels over time.
 
     Rows are `height` inches tall, with `title` inches for a title; a share `aside` on the right is kept free.
     """
-    n = len(shown(fit))
     height = height or (2.2 if n > 2 else 2.7)
     columns = min(n, 2) if n <= 4 else 2 if aside and n <= 12 else 3 if n <= 12 else 4
     each, head = WIDTH / columns, 0.36 + _ROW * (len(fit.experiments) > 1)
@@ -128,13 +224,13 @@ def _panels(fit: Fit, height: float = 0.0, title: float = 0.0, aside: float = 0.
     first, last = _span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t)))
     margin = 0.02 * (last - first) or 0.5
     panels = []
-    for i, k in enumerate(shown(fit)):
+    for i in range(n):
         left, bottom = i % columns * each + _LEFT, total - head - (i // columns + 1) * height + _BOTTOM
         ax = add_axes(figure, left, bottom, (each - _LEFT - 0.14) * (1 - aside), height - _BOTTOM - _TOP - title)
         ax.set_xlim(first - margin, last + margin)
         if i >= n - columns:
             label(ax.set_xlabel, "time")
-        panels.append((k, ax))
+        panels.append(ax)
     return figure, panels
 
 
@@ -160,6 +256,7 @@ def _finish(figure: Figure, fit: Fit, keys: dict[str, str]) -> Figure:
     colour = PALETTE[0] if len(fit.experiments) == 1 else STYLE["ink"]
     kinds: dict[str, dict[str, Any]] = {
         "o": {"color": colour, "marker": "o", "ls": "", "ms": 4.5},
+        **{m: {"color": "white", "mec": colour, "marker": m, "ls": "", "ms": 5} for m in "v^"},
         "-": {"color": colour, "lw": 1.5},
         "--": {"color": colour, "lw": 1.5, "ls": "--"},
         "band": {"color": colour, "lw": 7, "alpha": 0.18, "solid_capstyle": "butt"},
@@ -227,5 +324,5 @@ def _bands(ax: Axes, colours: list[Any], curves: list[tuple[Array, Array, Array,
     size = high - low or abs(high) or 1.0
     low = np.fmax(np.fmin(low, band_low), low - 0.6 * size) - 0.06 * size
     high = np.fmin(np.fmax(high, band_high), high + 0.6 * size) + 0.06 * size
-    if np.isfinite(high - low):
+    if np.isfinite(high - low) and ax.get_yscale() == "linear":
         ax.set_ylim(low, high)

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from odinfer.checks import choice, whole
 from odinfer.errors import InputError, nearest
 from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model
+from odinfer.observation import observation_of
+from odinfer.problem.observe import need_plain
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.result.stages import ExperimentFit, Stage, frame
@@ -63,11 +65,14 @@ class Fit:
     Attributes:
         model, equations: the model's name and text (None if it was a function).
         method, options, seed: how the fit was made.
-        state_names, parameter_names: in the model's order.
+        state_names, parameter_names: in the model's order; a local parameter once per experiment, as k[experiment].
+        columns: the observed columns of the data; the states, where each was observed as it is.
+        noise: column → the family of its distribution; empty where every state was observed as it is.
         theta: estimated (and fixed) parameters by name.
         gamma: γ per state in standardised units, as in the paper's Table 2.
         gamma_user: γ per state in (state/time)² of the user's units.
-        sigma: noise standard deviations per state in the user's units.
+        sigma: noise standard deviations per column in the user's units (of the log, where noise is log-normal), where
+            there is one for all of a column; noise parameters with names of their own are in theta.
         verdicts: state → "consistent", "contradicts the data" or "not judged".
         experiments: name → observations and curves.
         stages: "odin" and "refined", where they ran.
@@ -99,12 +104,18 @@ class Fit:
     details: dict[str, Any]
     samples: dict[str, Array] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    noise: dict[str, str] = field(default_factory=dict)
     uncertainty: Uncertainty | None = None
     profiles: dict[str, Profile] = field(default_factory=dict)
     bootstrapped: Bootstrap | None = None
     posterior: Posterior | None = None
     problem: Problem | None = field(default=None, repr=False)
     workings: Workings = field(default=Workings(), repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            object.__setattr__(self, "columns", self.state_names)
 
     def __repr__(self) -> str:
         return self.summary()
@@ -256,30 +267,63 @@ class Fit:
         e = self._experiment(experiment)
         return frame(e.t, e.x, self.state_names)
 
+    @property
+    def observables(self) -> pd.DataFrame:
+        """Predicted values of the observed columns of the first experiment at its observation times."""
+        return self.observables_of(next(iter(self.experiments)))
+
+    def observables_of(self, experiment: str) -> pd.DataFrame:
+        """Predicted values of the observed columns of an experiment at its observation times."""
+        e = self._experiment(experiment)
+        return frame(e.t, e.predicted, self.columns)
+
     def predict(
-        self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False
-    ) -> pd.DataFrame:
+        self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False,
+        problem: Problem | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
         """States and their bands at any times inside the data.
 
         Args:
             t: times (N,).
             experiment: its name; the first by default.
             level: of the bands.
-            observed: bands for new observations, noise included, instead of states.
+            observed: bands for new observations, noise included, instead of states: by the distribution of each column,
+                NaN where its standard deviation is known row by row only.
+            problem: what was fitted, for new observations of hidden states and the like of a fit from a file.
 
         Returns:
-            Index time; for every state x the columns x, x_low, x_high.
+            Index time; for every state x (every column, if observed) the columns x, x_low, x_high.
         """
         times = self._inside(t, experiment)
-        x, _, sd = self._experiment(experiment).curve.at(times)
-        half = quantile(np.inf, checked_level(level)) * sd
-        return self._banded(times, x, x - half, x + half, level, observed)
+        own = self._experiment(experiment)
+        x, _, sd = own.curve.at(times)
+        half = quantile(np.inf, checked_level(level))
+        if not observed:
+            return _table(times, x, x - half * sd, x + half * sd, self.state_names)
+        if own.expected_sd is None:
+            wide = half * np.hypot(sd, [self.sigma[name] for name in self.state_names])
+            return _table(times, x, x - wide, x + wide, self.state_names)
+        posed = self._problem(problem, "a band of new observations")
+        e, observation = list(self.experiments.values()).index(own), observation_of(posed)
+        phi = posed.phi(np.array([self.theta[name] for name in self.parameter_names]))[None]
+        noise = np.array([[self.sigma.get(name, 1.0) ** 2 for name in self.columns]])
+        mean = observation.predicted(e, x[None], phi, times)
+        error = half * np.stack([np.interp(times, own.curve.t, column) for column in own.expected_sd.T], -1)
+        # Like the predicted values themselves, ends of their bands are positive where values cannot be negative.
+        positive = np.array([c.family.refuses(np.array([-1.0])) is not None for c in posed.observed])
+        with np.errstate(all="ignore"):
+            low, high = (np.where(positive, mean * np.exp(s * error / mean), mean + s * error) for s in (-1.0, 1.0))
+        ends = observation.outer(e, x[None], noise, phi, times, low, high, level)
+        return _table(times, mean[0], ends[0][0], ends[1][0], self.columns)
 
     def forecast(
         self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False,
         problem: Problem | None = None,
     ) -> pd.DataFrame:  # fmt: skip
         """The same beyond the data, of fits at a maximum of the likelihood; inputs keep their last value there.
+
+        Columns of the data that are no states come after the states; `observed` gives columns only, where they are not
+        just the states.
 
         Args:
             t, experiment, level, observed: as in `predict`; NaN where the trajectory has ended before.
@@ -295,15 +339,16 @@ class Fit:
         maximum = self.maximum(problem, "a forecast")
         e = 0 if experiment is None else list(self.experiments).index(experiment)
         order, back = np.unique(times, return_inverse=True)
-        x, low, high = (v[back] for v in forecast(maximum, e, order, level))
-        return self._banded(times, x, low, high, level, observed)
-
-    def _banded(self, t: Array, x: Array, low: Array, high: Array, level: float, observed: bool) -> pd.DataFrame:
-        if observed:
-            noise = quantile(np.inf, level) * np.array([self.sigma[s] for s in self.state_names])
-            low, high = x - np.hypot(x - low, noise), x + np.hypot(high - x, noise)
-        table = np.stack([x, low, high], -1).reshape(len(t), -1)
-        return frame(t, table, [f"{s}{end}" for s in self.state_names for end in ("", "_low", "_high")])
+        if not observed:
+            parts = [(self.state_names, forecast(maximum, e, order, level))]
+            if more := [m for m, c in enumerate(self.columns) if c not in self.state_names]:
+                x, low, high = forecast(maximum, e, order, level, columns=True)
+                parts.append((tuple(self.columns[m] for m in more), (x[:, more], low[:, more], high[:, more])))
+        else:
+            parts = [(self.columns, forecast(maximum, e, order, level, observed=True))]
+        names = [f"{name}{end}" for own, _ in parts for name in own for end in ("", "_low", "_high")]
+        table = np.concatenate([np.stack(bands, -1).reshape(len(order), -1) for _, bands in parts], 1)
+        return frame(times, table[back], names)
 
     def derivative(self, t: ArrayLike, experiment: str | None = None) -> pd.DataFrame:
         """Time derivatives of the estimated states at any times inside the data: index time, a column per state."""
@@ -311,9 +356,9 @@ class Fit:
         return frame(times, self._experiment(experiment).curve.at(times)[1], self.state_names)
 
     def residuals(self, experiment: str | None = None) -> pd.DataFrame:
-        """Observed minus estimated states at the observation times."""
+        """Observed minus predicted values at the observation times; NaN where a limit only was observed."""
         e = self._experiment(experiment)
-        return frame(e.t, e.y - e.x, self.state_names)
+        return frame(e.t, e.residuals, self.columns)
 
     def summary(self) -> str:
         """The result as text: parameters of both stages, γ with its verdict, noise, quality, status."""
@@ -367,9 +412,9 @@ class Fit:
             raise InputError(self.without_intervals)
         if posed is self.problem and self.workings.maximum is not None:
             return self.workings.maximum
-        names = (posed.model.states, posed.model.parameters, tuple(e.name for e in posed.data.experiments))
-        if names != (self.state_names, self.parameter_names, tuple(self.experiments)):
-            raise InputError("this fit was made from another problem: its states, parameters or experiments differ")
+        names = (posed.model.states, posed.parameters, posed.columns, tuple(e.name for e in posed.data.experiments))
+        if names != (self.state_names, self.parameter_names, self.columns, tuple(self.experiments)):
+            raise InputError("this fit was made from another problem: its states, parameters or data differ")
         theta = np.array([self.theta[p] for p in self.parameter_names])
         found = Maximum.near(posed, theta, [e.curve for e in self.experiments.values()])
         if found is None:
@@ -381,7 +426,8 @@ class Fit:
         from odinfer.uncertainty.posterior import OdinEstimate
 
         posed = self._problem(problem)
-        if self.method != "odin" or not all(np.isfinite(g) for g in self.gamma.values()):
+        need_plain(posed, "target='odin'")
+        if self.method != "odin" or not self.gamma or not all(np.isfinite(g) for g in self.gamma.values()):
             raise InputError("target='odin' needs a fit by odin with its gamma")
         return OdinEstimate.of(posed, self.options, self.stages["odin"].theta, self.gamma)
 
@@ -410,6 +456,8 @@ class Fit:
                 "ODIN's own estimate has no interval that is known to cover: it needs the refined stage "
                 "(refine=True, and a trajectory that follows the data)"
             )
+        if self.noise and self.method == "odin":
+            return "no trajectory was found, or it could not be told how sure it is"
         return f"the method '{self.method}' gives no intervals; fit with odin, trajectory or a sampler (fgpgm, agm)"
 
     def _experiment(self, name: str | None) -> ExperimentFit:
@@ -428,3 +476,9 @@ class Fit:
                 "use fit.forecast or odinfer.simulate to go beyond them"
             )
         return times
+
+
+def _table(t: Array, x: Array, low: Array, high: Array, names: tuple[str, ...]) -> pd.DataFrame:
+    """Values (N, ·) and the ends of their bands, by name."""
+    values = np.stack([x, low, high], -1).reshape(len(t), -1)
+    return frame(t, values, [f"{name}{end}" for name in names for end in ("", "_low", "_high")])

@@ -23,6 +23,7 @@ from odinfer.version import __version__
 OUTPUTS = ("fit.json", "fit.nc", "states.csv", "plot.png", "report.html")
 _FIGURES = {
     "states": figures.states_figure,
+    "starts": uncertainty_figures.starts_figure,
     "gradients": figures.gradients_figure,
     "residuals": figures.residuals_figure,
     "gamma": figures.gamma_figure,
@@ -46,7 +47,8 @@ def write_html(fit: Fit, path: str | Path, truth: Truth = None) -> None:
 def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Path]:
     """Write fit.json, fit.nc, states.csv, plot.png and report.html.
 
-    states.csv has the estimated states at the observation times with their 95 % bands.
+    states.csv has the estimated states at the observation times with their 95 % bands, and the predicted values of
+    observed columns that are no states.
 
     Returns:
         The paths of the files.
@@ -68,38 +70,46 @@ def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Pat
 
 
 def state_columns(fit: Fit) -> dict[str, np.ndarray]:
-    """Estimated states and 95 % bands at the observation times of all experiments, one below the other."""
+    """Estimated states, predicted values of other columns, and 95 % bands of both, one experiment below the other."""
     columns: dict[str, np.ndarray] = {}
     if len(fit.experiments) > 1:
         columns["experiment"] = np.concatenate([[name] * len(e.t) for name, e in fit.experiments.items()])
     columns["time"] = np.concatenate([e.t for e in fit.experiments.values()])
-    found = [e.estimate() for e in fit.experiments.values()]
-    x, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    for k, state in enumerate(fit.state_names):
-        for end, sign in (("", 0), ("_low", -1), ("_high", 1)):
-            name = state + end
-            while name in columns:  # a state x beside one that is called x_low
-                name += "_"
-            columns[name] = x[:, k] + sign * BAND * sd[:, k] if sign else x[:, k]
+    every = list(fit.experiments.values())
+    tables = [(fit.state_names, [e.estimate() for e in every])]
+    tables += [(fit.columns, [e.predictions() for e in every])] if fit.noise else []
+    for names, found in tables:
+        x, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        for k, what in enumerate(names):
+            if what in columns and np.allclose(columns[what], x[:, k], equal_nan=True):
+                continue  # a column that is a state
+            for end, sign in (("", 0), ("_low", -1), ("_high", 1)):
+                name = what + end
+                while name in columns:  # a state x beside one that is called x_low
+                    name += "_"
+                columns[name] = x[:, k] + sign * BAND * sd[:, k] if sign else x[:, k]
     return columns
 
 
 def _html(fit: Fit, pictures: Mapping[str, bytes], truth: Truth) -> str:
     states, slopes = state_table(fit), fit.gamma_user
-    judged = tuple(
+    judged = () if fit.noise else tuple(
         (row[0], row[2], row[1], number(np.sqrt(slopes.get(row[0], np.nan)), 2) if row[0] in slopes else "-")
         for row in states.rows
-    )
+    )  # fmt: skip
     return page(
         "report.html",
         fit=fit,
         headline=headline(fit),
         tone=tone(fit),
+        whole=headline(fit),
         wrong=[name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS],
         contradicts=CONTRADICTS,
         parameters=parameter_table(fit, truth),
         judged=TextTable(("equation for", "verdict", "γ", "typical slope error"), judged),
-        noise=TextTable(
+        noise=states
+        if fit.noise
+        else TextTable(
             ("state", "noise σ", "RMSE of residuals", "observations"), tuple((r[0], *r[3:]) for r in states.rows)
         ),
         stages=stage_table(fit),

@@ -18,22 +18,57 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ExperimentFit:
-    """Observations t (N,), y (N, K) of one experiment, its estimated curve, and ODIN's gradient match if any."""
+    """One experiment: what was observed, and what is estimated.
+
+    Attributes:
+        t: observation times (N,).
+        y: observed columns (N, M), NaN where nothing was observed.
+        curve: the estimated states.
+        gradients: ODIN's gradient match, if any.
+        fitted: predicted values (N, M) of the columns, where these are not the states themselves.
+        scores: standardised residuals (N, M), standard normal if the model is right; likewise.
+        limit: −1, 1 or 0 (N, M): observations that lie below or above y, or are y; None if all are.
+        expected, expected_sd: predicted values (D, M) of the columns along the curve and their standard deviations, as
+            wide as the curve's; None where the columns are the states themselves.
+    """
 
     t: Array
     y: Array
     curve: Curve
     gradients: Gradients | None = None
+    fitted: Array | None = None
+    scores: Array | None = None
+    limit: NDArray[np.int8] | None = None
+    expected: Array | None = None
+    expected_sd: Array | None = None
 
     @property
     def x(self) -> Array:
         """Estimated states (N, K) at the observation times."""
         return self.curve.at(self.t)[0]
 
+    @property
+    def predicted(self) -> Array:
+        """Predicted values (N, M) of the observed columns."""
+        return self.x if self.fitted is None else self.fitted
+
+    @property
+    def residuals(self) -> Array:
+        """Observed minus predicted values (N, M); NaN where nothing was observed, or a limit only."""
+        r = self.y - (self.estimate()[0] if self.fitted is None else self.fitted)
+        return r if self.limit is None else np.where(self.limit == 0, r, np.nan)
+
+    def predictions(self) -> tuple[Array, Array]:
+        """Predicted values of the columns and their standard deviations (N, M) at the observation times."""
+        if self.fitted is None or self.expected_sd is None:
+            return self.estimate()
+        return self.fitted, np.stack([np.interp(self.t, self.curve.t, sd) for sd in self.expected_sd.T], -1)
+
     def estimate(self) -> tuple[Array, Array]:
         """States and their standard deviations (N, K) at the observation times; NaN where a failed fit has none."""
         if len(self.curve.t) < 2 or not np.isfinite([self.curve.x, self.curve.slope]).all():
-            return np.full(self.y.shape, np.nan), np.full(self.y.shape, np.nan)
+            nothing = np.full((len(self.t), self.curve.x.shape[-1]), np.nan)
+            return nothing, nothing.copy()
         x, _, sd = self.curve.at(self.t)
         return x, sd
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from odinfer.errors import Status, listed
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.result.figures import MOST, shown
-from odinfer.style.text import TextTable, duration, few, number, plain
+from odinfer.style.text import WORDS, TextTable, duration, few, number, plain
 from odinfer.uncertainty.results import BAND, Intervals, sample_intervals
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ Truth = Mapping[str, float] | None
 _WIDTH = 100  # columns of text
 _ROWS = 100  # states in a table
 _MOST_INITIAL = 12  # initial values in a table
+_KNOWN = 1e-5  # of a state's size: an error below it is that of the computation only
 _STAGES = {"odin": "ODIN stage", "refined": "refined stage"}
 _KINDS = {"likelihood": "likelihood", "profile": "profile likelihood", "bootstrap": "bootstrap", "sample": "posterior"}
 # What has to be said beside "95 %" about a kind, or the target of a posterior: the measurements of docs/uncertainty.md.
@@ -43,6 +44,8 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
         return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
     whole = fit.details.get("model_test", {}).get("p", np.nan)
+    if fit.noise:
+        return _as_a_whole(fit, whole)
     if not wrong and whole <= FALSE_ALARMS:
         return (
             "No equation by itself contradicts the data, but all together do: "
@@ -64,12 +67,26 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     return f"{subject} {listed(names)} {verb} the data ({gamma} = {listed(values)}{others})."
 
 
+def _as_a_whole(fit: Fit, p: float) -> str:
+    """What is said of a model whose equations cannot be judged one by one, as not every state is observed as it is."""
+    if p <= FALSE_ALARMS:
+        return (
+            "The model as a whole contradicts the data: the best trajectory leaves a pattern in the residuals "
+            f"(p = {number(p, 2)})."
+        )
+    if p > FALSE_ALARMS:
+        return f"The model as a whole is consistent with the data (p = {number(p, 2)})."
+    if fit.method == "odin":
+        return "The model as a whole is consistent with the data: no pattern is left in the residuals."
+    return "The equations were fitted but not judged."
+
+
 def summary(fit: Fit, truth: Truth = None) -> str:
     """The result as plain text of at most about 100 columns.
 
     Args:
         fit: the result.
-        truth: true parameters by name, where they are known: another column.
+        truth: true or published parameters by name, where there are such: another column, the reference.
     """
     parts = [plain(f"{fit.model}, fitted by {fit.method}: {fit.status}"), plain(headline(fit, "gamma")), ""]
     parts += [*parameter_table(fit, truth).lines(), "", *state_table(fit).lines(), "", *map(plain, facts(fit))]
@@ -91,7 +108,7 @@ def summary_rich(fit: Fit, truth: Truth = None) -> RenderableType:
     for table in (parameter_table(fit, truth), state_table(fit)):
         drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         for i, title in enumerate(table.header):
-            drawn.add_column(Text(title), justify="left" if i == 0 or title == "verdict" else "right")
+            drawn.add_column(Text(title), justify="left" if i == 0 or title in WORDS else "right")
         for row in table.rows:
             # As Text: a name such as [red] is no markup.
             drawn.add_row(*(Text(plain(cell), "red" if cell == CONTRADICTS else "") for cell in row))
@@ -102,7 +119,7 @@ def summary_rich(fit: Fit, truth: Truth = None) -> RenderableType:
 
 
 def parameter_table(fit: Fit, truth: Truth = None) -> TextTable:
-    """A row per parameter and initial value: the estimate with its interval, those of the stages, and the truth."""
+    """A row per parameter and initial value: the estimate, its interval, those of the stages, and the reference."""
     fixed = fit.details.get("fixed") or ()
     _, found = shown_intervals(fit)
     ends = ("95 % from", "to") if found else ()
@@ -114,29 +131,53 @@ def parameter_table(fit: Fit, truth: Truth = None) -> TextTable:
         rows.append((f"{name} (fixed)" if name in fixed else name, numbers[0], *pair, *numbers[1:]))
     rows += _initial_rows(fit, bool(ends), bool(truth))
     stages = tuple(_STAGES.get(name, name) for name in fit.stages)
-    return TextTable(("parameter", "estimate", *ends, *stages, *(["true"] if truth else [])), tuple(rows))
+    return TextTable(("parameter", "estimate", *ends, *stages, *(["reference"] if truth else [])), tuple(rows))
+
+
+def _given_once(fit: Fit) -> set[str]:
+    """The states whose initial values are given and the same in all experiments."""
+    starts = {(e.curve.t[0], *e.curve.x[0]) for e in fit.experiments.values() if len(e.curve.t)}
+    if len({start[0] for start in starts}) != 1:
+        return set()
+    given = fit.details.get("given", ())
+    return {s for k, s in enumerate(fit.state_names, 1) if s in given and len({start[k] for start in starts}) == 1}
 
 
 def _initial_rows(fit: Fit, with_ends: bool, with_truth: bool) -> list[tuple[str, ...]]:
-    """A row per state and experiment at its first observation; the intervals are the bands there."""
+    """A row per state and experiment where its curve starts; the intervals are the bands there.
+
+    Initial values that are parameters have rows as such; those that are given are said to be.
+    """
     rows: list[tuple[str, ...]] = []
     kind, _ = shown_intervals(fit)
+    given, several = fit.details.get("given", ()), len(fit.experiments) > 1
+    everywhere = _given_once(fit) if several else set()
     for i, (label, e) in enumerate(fit.experiments.items()):
         if not len(e.t):
             continue
-        x, sd = (v[0] for v in e.estimate())
+        # What is estimated where: at the first observation, or at the time for which initial values are stated.
+        begin, (x, sd) = e.t[0], (v[0] for v in e.estimate())
+        if fit.noise:
+            begin, x, sd = e.curve.t[0], e.curve.x[0], e.curve.sd[0]
         low, high = x - BAND * sd, x + BAND * sd
-        if kind == "bootstrap" and fit.bootstrapped is not None and fit.bootstrapped.t:
+        if kind == "bootstrap" and fit.bootstrapped is not None and fit.bootstrapped.t and begin == e.t[0]:
             low, high = (v[0] for v in fit.bootstrapped.band(i))
         for k in shown(fit, _MOST_INITIAL):
             state = fit.state_names[k]
-            name = f"{state}({number(e.t[0])})" if len(fit.experiments) == 1 else f"{state}({number(e.t[0])}), {label}"
+            if {f"{state}(0)", f"{state}(0)[{label}]"} & {*fit.parameter_names}:
+                continue
+            if state in everywhere and i:
+                continue
+            name = f"{state}({number(begin)})" + (f", {label}" if several and state not in everywhere else "")
             ends = low[k], high[k]
             if kind == "sample" and fit.posterior is not None:
-                draws = fit.posterior.x0.get(state if len(fit.experiments) == 1 else f"{label}:{state}")
+                draws = fit.posterior.x0.get(f"{label}:{state}" if several else state)
                 ends = sample_intervals({"x0": draws})["x0"] if draws is not None else ends
             pair = [number(float(v), 4) for v in ends] if with_ends else []
-            stages = [number(float(s.x[i][0, k])) for s in fit.stages.values()]
+            if state in given:
+                known = sd[k] < _KNOWN * np.abs(e.curve.x[:, k]).max()
+                name, pair = f"{name} (given)", ["-"] * len(pair) if known else pair
+            stages = [number(float(x[k] if fit.noise else s.x[i][0, k])) for s in fit.stages.values()]
             rows.append((name, number(float(x[k])), *pair, *stages, *(["-"] if with_truth else [])))
     return rows[:_MOST_INITIAL]
 
@@ -167,18 +208,42 @@ def interval_facts(fit: Fit) -> list[str]:
 
 
 def state_table(fit: Fit) -> TextTable:
-    """A row per state shown: γ and its verdict, the noise, and how far observations are from the estimate."""
-    residuals = np.concatenate([e.y - e.estimate()[0] for e in fit.experiments.values()])
+    """A row per state shown: γ and its verdict, the noise, and how far observations are from the estimate.
+
+    Where not every state is observed as it is, a row per column and per hidden state.
+    """
+    residuals = np.concatenate([e.residuals for e in fit.experiments.values()])
+    rmse = [float(np.sqrt(np.mean(r[np.isfinite(r)] ** 2))) if np.isfinite(r).any() else np.nan for r in residuals.T]
     observed = np.concatenate([np.isfinite(e.y) for e in fit.experiments.values()]).sum(0)
+    if fit.noise:
+        return _column_table(fit, rmse, observed.tolist())
     rows = []
     for k in shown(fit, _ROWS):
         name = fit.state_names[k]
-        r = residuals[np.isfinite(residuals[:, k]), k]
-        rmse = float(np.sqrt(np.mean(r**2))) if len(r) else np.nan
         gamma, sigma = fit.gamma.get(name, np.nan), fit.sigma.get(name, np.nan)
         verdict = fit.verdicts.get(name, "not judged")
-        rows.append((name, number(gamma, 2), verdict, number(sigma, 3), number(rmse, 3), str(observed[k])))
+        rows.append((name, number(gamma, 2), verdict, number(sigma, 3), number(rmse[k], 3), str(observed[k])))
     return TextTable(("state", "gamma", "verdict", "noise sigma", "residual RMSE", "observations"), tuple(rows))
+
+
+def _column_table(fit: Fit, rmse: Sequence[float], observed: Sequence[int]) -> TextTable:
+    """What was observed, how it scatters, and what was not."""
+    beyond = sum((e.limit != 0).sum(0) for e in fit.experiments.values() if e.limit is not None)
+    beyond = np.broadcast_to(beyond, len(fit.columns))
+    rows = []
+    for m, name in enumerate(fit.columns):
+        level = number(fit.sigma.get(name, np.nan), 3)
+        if ends := fit.details.get("sigma_interval", {}).get(name):
+            level += f" ({number(ends[0], 3)} to {number(ends[1], 3)})"
+        if name in fit.details.get("by_row", ()):
+            level = "by row"
+        elif fit.noise[name] == "lognormal" and name in fit.sigma:
+            level += " of the log"
+        count = f"{observed[m]}, {beyond[m]} censored" if beyond[m] else str(observed[m])
+        rows.append((name, fit.noise[name], level, number(rmse[m], 3), count))
+    hidden = [name for name in fit.state_names if name not in fit.columns]
+    rows += [(name, "hidden", "-", "-", "0") for name in hidden[: _ROWS - len(rows)]]
+    return TextTable(("column", "distribution", "noise sd", "residual RMSE", "observations"), tuple(rows))
 
 
 def stage_table(fit: Fit) -> TextTable:
@@ -224,4 +289,6 @@ def tone(fit: Fit) -> str:
     whole = fit.details.get("model_test", {}).get("p", np.nan)
     if not fit.converged or CONTRADICTS in fit.verdicts.values() or whole <= FALSE_ALARMS:
         return "bad"
+    if fit.noise:
+        return "good" if whole > FALSE_ALARMS or fit.method == "odin" else "unknown"
     return "good" if fit.verdicts and NOT_JUDGED not in fit.verdicts.values() else "unknown"

@@ -64,6 +64,32 @@ def intervals_figure(fit: Fit) -> Figure | None:
     return figure
 
 
+def starts_figure(fit: Fit) -> Figure | None:
+    """What the starts of a search led to, best first, by how much less likely it is; None if they are not known."""
+    ends = np.sort([end for end in fit.details.get("start_objectives", ()) if np.isfinite(end)])
+    if len(ends) < 2:
+        return None
+    worse = ends - ends[0]
+    figure = blank(2.3)
+    ax = add_axes(figure, 0.72, 0.5, WIDTH - 1.0, 1.55)
+    height = np.log10(1.0 + worse)
+    agree = np.arange(len(ends)) < fit.details.get("starts_agreeing", 0)
+    rank = np.arange(1, len(ends) + 1)
+    ax.plot(rank, height, color=STYLE["line"], lw=1.0, zorder=2)
+    for mine, colour in ((agree, GOOD), (~agree, STYLE["faint"])):
+        ax.plot(rank[mine], height[mine], "o", color=colour, ms=5, zorder=3)
+    top = max(int(np.ceil(height[-1])), 1)
+    powers = range(0, top + 1, max(1, top // 5))
+    ticks = [0.0, *(10.0**k for k in powers if k)]
+    ax.set_yticks(np.log10(1.0 + np.array(ticks)), [f"{tick:g}" for tick in ticks])
+    ax.set(xlim=(0.5, len(ends) + 0.5), ylim=(-0.06 * top, 1.06 * top))
+    ax.locator_params(axis="x", integer=True)
+    lost = fit.details.get("starts", len(ends)) - len(ends)
+    label(ax.set_xlabel, "starts, the best first" + (f"; {lost} more led nowhere" if lost > 0 else ""))
+    label(ax.set_ylabel, "log-likelihood lost")
+    return figure
+
+
 def pairs_figure(fit: Fit) -> Figure | None:
     """Pairs of parameters: draws of a posterior or bootstrap, else the ellipses of the covariance; None without."""
     names, draws = _cloud(fit)

@@ -120,10 +120,10 @@ def of_problem(
         limits[table[:, 0] == GAMMA, 0] = np.maximum(limits[table[:, 0] == GAMMA, 0], 0.0)
     with np.errstate(divide="ignore"):
         low, high = (np.where(p.is_log, np.log(np.maximum(b, 0.0)), b) for b in limits.T)
-    functions = tuple((p.model.parameters.index(n), f) for n, f in given.items() if callable(f))
+    functions = tuple((p.parameters.index(n), f) for n, f in given.items() if callable(f))
     joint = p.prior if callable(p.prior) else None
     form = Form(p.model, tuple(p.free_index.tolist()), tuple(p.is_log.tolist()), functions, joint, bounded)
-    template = np.array([p.fixed.get(name, 0.0) for name in p.model.parameters])
+    template = np.array([p.fixed.get(name, 0.0) for name in p.parameters])
     return form, Parameters(low, high, template, table[:, 0], table[:, 1], table[:, 2])
 
 

@@ -113,7 +113,7 @@ def _run(
         elif c == before - 2:  # once the chains have settled: what the first idea of the covariance left
             eta = np.asarray(found[0]).reshape(-1, P)
             if 0.05 * len(eta) >= P:
-                w, V = np.linalg.eigh(np.cov(eta.T))
+                w, V = np.linalg.eigh(np.atleast_2d(np.cov(eta.T)))
                 W = V * np.sqrt(np.maximum(w, 1e-6 * w[-1]))
                 R, state = R @ W, (np.linalg.solve(W, np.asarray(state[0]).T).T, *state[1:])
             else:

@@ -14,7 +14,8 @@ from odinfer.checks import whole
 from odinfer.errors import InputError
 from odinfer.judgement.equation_test import FALSE_ALARMS, Judgement
 from odinfer.judgement.model_test import DRAWS, ModelTest
-from odinfer.judgement.verdicts import judged
+from odinfer.judgement.verdicts import NOT_JUDGED, Case, judged
+from odinfer.methods import check_method
 from odinfer.methods.odin import Odin
 from odinfer.parallel.executor import spread
 from odinfer.problem.data import Data
@@ -121,16 +122,17 @@ class Comparison:
 
     @property
     def gamma(self) -> pd.DataFrame:
-        """γ in standardised units, model × state."""
+        """γ in standardised units, model × state; only of equations that were judged."""
         import pandas as pd
 
         return pd.DataFrame({n: {j.state: j.gamma for j in c.judgements} for n, c in self.candidates.items()}).T
 
     @property
     def verdicts(self) -> dict[str, dict[str, str]]:
-        """Model → state → "consistent" or "contradicts"."""
+        """Model → state → "consistent", "contradicts", or "not judged" where a state cannot be smoothed."""
         return {
-            name: {j.state: ACCUSED if j.contradicts else ACQUITTED for j in c.judgements}
+            name: dict.fromkeys(c.fit.state_names if not c.fit.gamma else (), NOT_JUDGED)
+            | {j.state: ACCUSED if j.contradicts else ACQUITTED for j in c.judgements}
             for name, c in self.candidates.items()
         }
 
@@ -141,10 +143,13 @@ class Comparison:
         return summary(self)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """γ of every equation with the range expected of a right one; written to `path` if given."""
-        from odinfer.selection.figures import gamma_figure
+        """γ of every equation with the range expected of a right one, or the fits where there is no γ.
 
-        figure = gamma_figure(self)
+        Written to `path` if given.
+        """
+        from odinfer.selection.figures import fits_figure, gamma_figure
+
+        figure = gamma_figure(self) or fits_figure(self)
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
@@ -192,6 +197,8 @@ def compare(
     if not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1, not {level:g}")
     whole("draws", draws, 19)
+    for problem in problems.values():
+        check_method(method, problem)
     tasks = [(name, p, method, seed, level, draws, holdout) for name, p in problems.items()]
     found = spread(_candidate, tasks, workers=workers, cluster=cluster, progress=progress, telling=True)
     return Comparison(dict(zip(problems, found, strict=True)), level)
@@ -212,7 +219,9 @@ def _candidate(
     with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         result = replace(method.fit(problem, seed, step(0.0, 0.95), level, draws, whole=True), problem=problem)
         case = result.workings.case
-        if case is None:  # of fits without trajectories: the paper's
+        if not problem.plain:
+            case = Case((), _tested(result))
+        elif case is None:  # of fits without trajectories: the paper's
             case = judged(problem, method.search, method.solve(problem, seed), None, seed, level, draws)
     judgements = case.equations
     refined = result.stages.get("refined")
@@ -223,10 +232,16 @@ def _candidate(
         loglik=refined.loglik if refined else math.nan,
         parameters=Unknowns(problem, noise=True).size,
         observations=int(problem.count.sum()),
-        risk=result.stages["odin"].objective,
+        risk=result.stages["odin"].objective if problem.plain else math.nan,
         heldout=heldout(problem, method, seed, holdout) if holdout else {},
         hints={j.state: tuple(hints(problem, result, j.state)) for j in judgements if j.contradicts},
     )
+
+
+def _tested(fit: Fit) -> ModelTest | None:
+    """The test of the model as a whole that a fit without γ has made."""
+    found = fit.details.get("model_test")
+    return None if found is None else ModelTest(found["signal"], found["p"], found["draws"])
 
 
 def _problems(models: Any, data: Data | None) -> dict[str, Problem]:
@@ -257,10 +272,13 @@ def _problems(models: Any, data: Data | None) -> dict[str, Problem]:
 
 
 def _observed(problem: Problem) -> tuple[Any, ...]:
-    """What makes likelihoods comparable: the observed values, whatever the order of the states."""
-    order = sorted(range(len(problem.model.states)), key=lambda k: problem.model.states[k])
-    names = tuple(problem.model.states[k] for k in order)
-    return names, tuple((e.t.tobytes(), e.y[:, order].tobytes()) for e in problem.data.experiments)
+    """What makes likelihoods comparable: the observed values, whatever the order of the columns."""
+    order = sorted(range(len(problem.columns)), key=lambda m: problem.columns[m])
+    names = tuple(problem.columns[m] for m in order)
+    return names, tuple(
+        (e.t.tobytes(), e.y[:, order].tobytes(), None if e.limit is None else e.limit[:, order].tobytes())
+        for e in problem.data.experiments
+    )
 
 
 def _weights(criterion: Any) -> Any:

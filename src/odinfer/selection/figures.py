@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from odinfer.result.figures import MOST
 from odinfer.selection.missing_terms import gaps
@@ -15,15 +16,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from odinfer.result.fit import Fit
     from odinfer.selection.compare import Comparison
+
+Array = NDArray[np.float64]
 
 _WIDTH = 9.6
 _LINES = ("-", "--", "-.", ":")
 
 
-def gamma_figure(comparison: Comparison) -> Figure:
-    """γ of every equation of every candidate on a log axis, the range expected of a right equation shaded."""
+def gamma_figure(comparison: Comparison) -> Figure | None:
+    """γ of every equation of every candidate on a log axis, the range expected of a right equation shaded.
+
+    None where no equation was judged.
+    """
     cases = [(name, j) for name, c in comparison.candidates.items() for j in c.judgements][:MOST]
+    if not cases:
+        return None
     values = np.array([[j.gamma, j.expected] for _, j in cases])
     real = values[np.isfinite(values) & (values > 0)]
     low = 10.0 ** (np.floor(np.log10(real.min())) - 1) if len(real) else 1e-7
@@ -47,9 +56,9 @@ def gamma_figure(comparison: Comparison) -> Figure:
 
 
 def fits_figure(comparison: Comparison) -> Figure:
-    """The data, and over them the estimated states of every candidate; the best one drawn strongest."""
+    """The observed columns, and over them what every candidate predicts; the best one drawn strongest."""
     fits, best = comparison.fits, comparison.best
-    states = next(iter(fits.values())).state_names[:12]
+    states = next(iter(fits.values())).columns[:12]
     experiments = list(next(iter(fits.values())).experiments)
     figure = _figure(0.7 + 2.5 * len(states) ** 0.5 * (1.15 if len(states) > 1 else 1.0))
     columns = 1 if len(states) == 1 else 2 if len(states) <= 4 else 3
@@ -57,12 +66,11 @@ def fits_figure(comparison: Comparison) -> Figure:
         ax = _dressed(figure.add_subplot(-(-len(states) // columns), columns, i + 1))
         for n, experiment in enumerate(experiments):
             e = next(iter(fits.values())).experiments[experiment]
-            k = next(iter(fits.values())).state_names.index(state)
+            k = next(iter(fits.values())).columns.index(state)
             ax.plot(e.t, e.y[:, k], "o", ms=3.5, color=STYLE["faint"], zorder=5, label="data" if n == 0 else None)
             for colour, (name, fit) in enumerate(fits.items()):
-                curve, column = fit.experiments[experiment].curve, fit.state_names.index(state)
                 ax.plot(
-                    curve.t, curve.x[:, column], _LINES[colour // len(PALETTE) % len(_LINES)],
+                    *_predicted(fit, experiment, state), _LINES[colour // len(PALETTE) % len(_LINES)],
                     color=PALETTE[colour % len(PALETTE)], lw=2.4 if name == best else 1.2,
                     zorder=4 if name == best else 3, label=_short(name) if n == 0 else None,
                 )  # fmt: skip
@@ -73,6 +81,16 @@ def fits_figure(comparison: Comparison) -> Figure:
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
+
+
+def _predicted(fit: Fit, experiment: str, column: str) -> tuple[Array, Array]:
+    """Times and predicted values of a column: along the curve, or at the observations where it is no state."""
+    e = fit.experiments[experiment]
+    if e.fitted is None:
+        return e.curve.t, e.curve.x[:, fit.state_names.index(column)]
+    m = fit.columns.index(column)
+    seen = np.isfinite(e.y[:, m])
+    return e.t[seen], e.fitted[seen, m]
 
 
 def gaps_figure(comparison: Comparison) -> Figure | None:

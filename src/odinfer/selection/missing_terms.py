@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.problem.observe import need_plain
 from odinfer.problem.problem import Problem
 from odinfer.result.fit import Fit
 from odinfer.smoothing.curves import Gradients
@@ -60,7 +61,11 @@ def hints(problem: Problem, fit: Fit, state: str) -> list[Hint]:
 
     Both are taken free of what a change of the equation's own parameters could explain, so that a term which is already
     there does not come up again. A hint, not a test: terms resemble each other along a single time course.
+
+    Raises:
+        InputError: not every state is observed with Gaussian noise, so that there are no slopes of the data.
     """
+    need_plain(problem, "a hint at missing terms")
     k = problem.model.states.index(state)
     pieces = []
     for i, (e, found) in enumerate(zip(problem.data.experiments, fit.experiments.values(), strict=True)):

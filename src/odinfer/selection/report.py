@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from odinfer.errors import InputError, listed
 from odinfer.files import make_folder, write_whole
+from odinfer.judgement.verdicts import NOT_JUDGED
 from odinfer.problem.tables.csv_file import harmless
 from odinfer.selection import figures as pictures
 from odinfer.selection.missing_terms import gaps
@@ -47,6 +48,8 @@ def headline(comparison: Comparison) -> str:
         return f"{ranking}, but no candidate is right: even its equation for {listed(wrong)} contradicts the data."
     if comparison.candidates[best].whole.contradicts(comparison.level):
         return f"{ranking}, but even it contradicts the data as a whole: its best trajectory leaves a pattern behind."
+    if not comparison.candidates[best].judgements:
+        return f"{ranking}, and as a whole it does not contradict the data."
     return f"{ranking}, and none of its equations contradicts the data."
 
 
@@ -60,6 +63,8 @@ def _good(comparison: Comparison) -> bool:
 def sentence(name: str, candidate: Candidate, level: float) -> str:
     """What the data say about one candidate: its equations one by one, and all together."""
     judged = [j for j in candidate.judgements if math.isfinite(j.gamma)]
+    if not judged and not candidate.fit.gamma and math.isfinite(candidate.whole.p):
+        return f"{name}: {_as_a_whole(candidate, level)}"
     if not judged:
         return f"{name}: not judged, because the fit {candidate.fit.status}."
     wrong = [j for j in judged if j.contradicts]
@@ -76,6 +81,18 @@ def sentence(name: str, candidate: Candidate, level: float) -> str:
     parts = [f"the equation for {j.state} contradicts the data ({evidence(j)})" for j in wrong]
     others = f"; {listed(right)}'s {'does' if len(right) == 1 else 'do'} not" if right else ""
     return f"{name}: {'; '.join(parts)}{others}."
+
+
+def _as_a_whole(candidate: Candidate, level: float) -> str:
+    """What is said of a model whose equations have no γ."""
+    hidden = [s for s in candidate.fit.state_names if s not in candidate.fit.columns]
+    why = f"{listed(hidden)} {'is' if len(hidden) == 1 else 'are'} hidden" if hidden else "more than states is observed"
+    w = candidate.whole
+    said = "contradicts the data" if w.contradicts(level) else "does not contradict the data"
+    return (
+        f"the model as a whole {said} (p = {number(w.p, 2)} from {w.draws} simulations); its equations are not judged "
+        f"one by one, since {why}."
+    )
 
 
 def evidence(j: Judgement) -> str:
@@ -133,12 +150,15 @@ def dumps(comparison: Comparison) -> str:
             **{c: _plain(table.loc[name, c]) for c in table.columns},
             "theta": {k: _plain(v) for k, v in c.fit.theta.items()},
             "equations": {
-                j.state: {
-                    "verdict": comparison.verdicts[name][j.state],
-                    **{a: _plain(getattr(j, a)) for a in ("gamma", "expected", "signal", "p", "draws")},
-                    "hints": [[h.term, h.correlation] for h in c.hints.get(j.state, ())],
-                }
-                for j in c.judgements
+                **{state: {"verdict": verdict} for state, verdict in comparison.verdicts[name].items()},
+                **{
+                    j.state: {
+                        "verdict": comparison.verdicts[name][j.state],
+                        **{a: _plain(getattr(j, a)) for a in ("gamma", "expected", "signal", "p", "draws")},
+                        "hints": [[h.term, h.correlation] for h in c.hints.get(j.state, ())],
+                    }
+                    for j in c.judgements
+                },
             },
         }
         for name, c in comparison.candidates.items()
@@ -161,9 +181,11 @@ def html(comparison: Comparison) -> str:
         rows=rows,
         ended={name: c.fit.status for name, c in comparison.candidates.items()},
         judged=[
-            (name, j.state, "contradicts" if j.contradicts else "consistent", number(j.gamma, 3), number(j.expected, 2),
-             number(j.signal, 2), number(j.p, 2), j.draws)
-            for name, c in comparison.candidates.items() for j in c.judgements
+            *((name, j.state, "contradicts" if j.contradicts else "consistent", number(j.gamma, 3),
+               number(j.expected, 2), number(j.signal, 2), number(j.p, 2), j.draws)
+              for name, c in comparison.candidates.items() for j in c.judgements),
+            *((name, state, verdict, "-", "-", "-", "-", 0)
+              for name, own in comparison.verdicts.items() for state, verdict in own.items() if verdict == NOT_JUDGED),
         ],
         equations={name: c.fit.equations for name, c in comparison.candidates.items() if c.fit.equations},
         footnote=_footnote(comparison),

@@ -30,9 +30,12 @@ class Curve:
         return Curve(t, units.user(z), units.user_slope(slope), units.user_sd(sd))
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """x, slope and sd (N, K) at times inside the curve, by cubic Hermite interpolation."""
+        """x, slope and sd (N, K) at times inside the curve, by cubic Hermite interpolation; NaN if it is not finite."""
         from scipy.interpolate import CubicHermiteSpline
 
+        if not np.isfinite([self.x, self.slope]).all():  # of a fit that failed
+            nothing = np.full((len(t), self.x.shape[1]), np.nan)
+            return nothing, nothing, nothing
         if len(self.t) == 1:
             x, slope, sd = (np.repeat(v, len(t), 0) for v in (self.x, self.slope, self.sd))
             return x, slope, sd

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+WORDS = ("verdict", "distribution")  # columns of tables that hold words
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -18,7 +20,7 @@ class TextTable:
         """As lines of text, names and words to the left, numbers to the right."""
         cells = [[plain(cell, 24) for cell in row] for row in (self.header, *self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
-        left = [i == 0 or title == "verdict" for i, title in enumerate(self.header)]
+        left = [i == 0 or title in WORDS for i, title in enumerate(self.header)]
         lines = [
             "  ".join(
                 c.ljust(w) if to_left else c.rjust(w) for c, w, to_left in zip(row, widths, left, strict=True)

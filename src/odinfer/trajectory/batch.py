@@ -118,7 +118,9 @@ class OnMeshes:
             return np.repeat(v[None], size, 0)
 
         x0, Z = (tuple(copies(getattr(p, name)) for p in refined.paths) for name in ("x0", "Z"))
-        lins = tuple(Condensed(copies(c.stages), copies(c.nodes), np.zeros(size)) for c in refined.condensed)
+        lins = tuple(
+            Condensed(copies(c.stages), copies(c.nodes), copies(c.starts), np.zeros(size)) for c in refined.condensed
+        )
         return self.judged(copies(refined.phi), x0, Z, lins)
 
     def states_at(self, batch: Batch, times: Sequence[Array]) -> list[Array]:
@@ -138,16 +140,17 @@ class OnMeshes:
     def moved(self, batch: Batch, move: Array, most: int = 8) -> Batch:
         """The trajectories after a step (B, P) of the unknowns, by Newton from a first-order guess."""
         like, u = self.like, self.like.unknowns
-        B, F = batch.phi.shape
-        K = len(like.scale)
+        B, K = len(batch.phi), len(like.scale)
         phi = batch.phi + u.phi(move)
         x0, Z, lins = [], [], []
         for e, mesh in enumerate(self.meshes):
-            direction = np.concatenate([move[:, u.own(e)], np.zeros((B, 1))], 1)
+            own = move[:, u.own(e)]
+            direction = np.concatenate([own, np.zeros((B, 1))], 1)
             at = batch.Z[e] + (batch.lins[e].stages @ direction[:, None, None, :, None])[..., 0]
-            first = batch.x0[e] + u.x0(move, e)
-            kept = Condensed(np.empty((B, *at.shape[1:], K + F + 1)), np.empty((B, len(mesh), K, K + F + 1)),
-                             np.full(B, np.inf))  # fmt: skip
+            first = self._x0(batch.x0[e], e, own, phi)
+            W = own.shape[1] + 1
+            kept = Condensed(np.empty((B, *at.shape[1:], W)), np.empty((B, len(mesh), K, W)),
+                             np.empty((B, len(mesh) - 1, K, W)), np.full(B, np.inf))  # fmt: skip
             left, worst = np.arange(B), np.full(B, np.inf)
             for _ in range(most):
                 lin = condense(like.problem, e, mesh, first[left], at[left], phi[left], like.scale)
@@ -164,6 +167,12 @@ class OnMeshes:
             Z.append(at)
             lins.append(kept)
         return self.judged(phi, tuple(x0), tuple(Z), tuple(lins))
+
+    def _x0(self, x0: Array, e: int, move: Array, phi: Array) -> Array:
+        """Initial values (B, K) of an experiment after a step of its own numbers (B, W) to φ (B, F)."""
+        p = self.like.problem
+        free = p.model.free_initial
+        return p.course(e).initial(p.theta_of(e, phi), x0[:, free] + move[:, : len(free)])
 
     def normal(self, batch: Batch) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""

@@ -20,6 +20,7 @@ from scipy.special import roots_jacobi
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 STAGES = 4
 
@@ -47,25 +48,33 @@ def _basis(at: Array, slope: bool = False) -> Array:
 
 
 class Condensed(NamedTuple):
-    """First-order dependence on (δx0 (K), δφ (F), 1): at stages (n, s, K, K+F+1) and nodes (n+1, K, K+F+1).
+    """First-order dependence on an experiment's own numbers (unknowns.py), W of them, and 1.
 
     Of B paths at once all of it has a leading axis B, and the violation is (B,).
+
+    Attributes:
+        stages: (n, s, K, W+1).
+        nodes: (n+1, K, W+1), before any jump there.
+        starts: (n, K, W+1), at the beginning of the intervals, after any jump.
+        violation: of the collocation equations.
     """
 
     stages: Array
     nodes: Array
+    starts: Array
     violation: Any
 
 
 def condense(
     problem: Problem, experiment: int, mesh: Array, x0: Array, Z: Array, phi: Array, scale: Array
 ) -> Condensed:
-    """Linearise the collocation equations of B paths on one mesh and eliminate everything but x0 and φ.
+    """Linearise the collocation equations of B paths on one mesh and eliminate everything but their own numbers.
 
-    On an interval of length h from the node x the stages Z_a (a = 1 … s) shall solve Z_a = x + h Σ_b A_ab f(Z_b, θ).
+    On an interval of length h from the state x the stages Z_a (a = 1 … s) shall solve Z_a = x + h Σ_b A_ab f(Z_b, θ).
     With the residual r of the present path, a change obeys (I − hA⊗f_x) δZ = δx + hA f_φ δφ − r. Solved for the three
     right-hand sides, W gives δZ as a linear function of (δx, δφ, 1); since the last stage is the next node, a recursion
-    over the intervals replaces δx of each by δx0. The column of 1 is the Newton correction.
+    over the intervals, through the jumps between them, replaces δx of each by the free initial values and φ. The column
+    of 1 is the Newton correction.
 
     Args:
         x0, Z, phi: initial values (B, K), states at the stages (B, n, s, K), parameters (B, F).
@@ -75,25 +84,32 @@ def condense(
         The violation is infinite, and the rest of it not to be used, where a path cannot be linearised.
     """
     B, n, s, K = Z.shape
-    F = phi.shape[1]
+    course, index = problem.course(experiment), problem.own_index(experiment)
+    own_theta = problem.theta_of(experiment, phi)
+    slope = problem.slope(phi)[:, problem.own_phi(experiment)]
+    first, F = len(problem.model.free_initial), len(index)  # columns of x0, and of φ
+    width = first + F + 1
     h = np.diff(mesh)
-    t = np.tile((mesh[:-1, None] + h[:, None] * C).ravel(), B)
-    theta = np.repeat(problem.theta(phi), n * s, 0)
-    f, fx, ft = problem.model.linearise(t, Z.reshape(-1, K), theta, problem.inputs_at(experiment, t))
+    t = np.tile(course.inside(mesh[:-1, None], mesh[1:, None], mesh[:-1, None] + h[:, None] * C).ravel(), B)
+    f, fx, ft = course.linearise(t, Z.reshape(-1, K), np.repeat(own_theta, n * s, 0))
     f = f.reshape(B, n, s, K)
     fx = fx.reshape(B, n, s, K, K)
-    ft = ft[..., problem.free_index].reshape(B, n, s, K, F) * problem.slope(phi)[:, None, None, None]
+    ft = ft[..., index].reshape(B, n, s, K, F) * slope[:, None, None, None]
     hA = h[:, None, None] * A
     before = np.concatenate([x0[:, None], Z[:, :-1, -1]], 1)
+    jumps: dict[int, list[tuple[Array, Array]]] = {}
+    for i, jump in course.jumps_on(mesh):
+        before[:, i], by_x, by_theta = course.jumped(jump, before[:, i], own_theta)
+        jumps.setdefault(i, []).append((by_x, by_theta[..., index] * slope[:, None]))
     with np.errstate(over="ignore", invalid="ignore"):  # a path may leave the finite numbers on its way
         residual = Z - before[:, :, None] - hA @ f
         violation = np.abs(residual / scale).max((1, 2, 3))
     good = np.isfinite(violation) & np.isfinite(fx).all((1, 2, 3, 4)) & np.isfinite(ft).all((1, 2, 3, 4))
-    nodes = np.full((B, n + 1, K, K + F + 1), np.nan)
-    stages = np.full((B, n, s, K, K + F + 1), np.nan)
+    nodes, starts = np.full((B, n + 1, K, width), np.nan), np.full((B, n, K, width), np.nan)
+    stages = np.full((B, n, s, K, width), np.nan)
     violation = np.where(good, violation, np.inf)
     if not good.any():
-        return Condensed(stages, nodes, violation)
+        return Condensed(stages, nodes, starts, violation)
     fx, ft, residual = fx[good], ft[good], residual[good]
     G = len(fx)
     L = -(hA[:, :, None, :, None] * fx.transpose(0, 1, 3, 2, 4)[:, :, None])  # (G, n, a, k, b, l)
@@ -106,21 +122,30 @@ def condense(
     try:
         W = np.linalg.solve(L, right.reshape(G, n, s * K, K + F + 1))
     except np.linalg.LinAlgError:
-        return Condensed(stages, nodes, np.full(B, np.inf))
-    own_nodes = np.zeros((n + 1, G, K, K + F + 1))  # time first: each step of the recursion is one block
-    own_nodes[0, :, :, :K] = np.eye(K)
+        return Condensed(stages, nodes, starts, np.full(B, np.inf))
+    own_nodes = np.zeros((n + 1, G, K, width))  # time first: each step of the recursion is one block
+    own_nodes[0, :, problem.model.free_initial, np.arange(first)] = 1.0
+    if problem.model.given_initial is not None:
+        own_nodes[0, :, :, first:-1] = course.initial_slopes(own_theta[good])[..., index] * slope[good][:, None]
+    own_starts = own_nodes[:-1] if not jumps else np.empty((n, G, K, width))
     last = np.moveaxis(W[:, :, -K:], 1, 0)
     through, own = np.ascontiguousarray(last[..., :K]), np.ascontiguousarray(last[..., K:])
     with np.errstate(over="ignore", invalid="ignore"):  # sensitivities may overflow along a long unstable path
         for i in range(n):
-            np.matmul(through[i], own_nodes[i], out=own_nodes[i + 1])
-            own_nodes[i + 1, ..., K:] += own[i]
-        found = np.moveaxis(own_nodes, 0, 1)
-        inner = W[..., :K] @ found[:, :-1]
-    inner[..., K:] += W[..., K:]
-    nodes[good], stages[good] = found, inner.reshape(G, n, s, K, K + F + 1)
+            if jumps:
+                own_starts[i] = own_nodes[i]
+                for by_x, by_phi in jumps.get(i, ()):
+                    own_starts[i] = by_x[good] @ own_starts[i]
+                    own_starts[i, ..., first:-1] += by_phi[good]
+            np.matmul(through[i], own_starts[i], out=own_nodes[i + 1])
+            own_nodes[i + 1, ..., first:] += own[i]
+        begun = np.moveaxis(own_starts, 0, 1)
+        inner = W[..., :K] @ begun
+    inner[..., first:] += W[..., K:]
+    nodes[good], starts[good] = np.moveaxis(own_nodes, 0, 1), begun
+    stages[good] = inner.reshape(G, n, s, K, width)
     finite = np.isfinite(nodes).all((1, 2, 3)) & np.isfinite(stages).all((1, 2, 3, 4))
-    return Condensed(stages, nodes, np.where(finite, violation, np.inf))
+    return Condensed(stages, nodes, starts, np.where(finite, violation, np.inf))
 
 
 @dataclass(frozen=True)
@@ -132,6 +157,7 @@ class CollocationPath:
         mesh: (n+1,) increasing times.
         x0: initial values (K,).
         Z: states at the stages (n, s, K); the last stage is the next node.
+        starts: states at the beginning of the intervals (n, K), where they jump anywhere; otherwise these are nodes.
     """
 
     problem: Problem
@@ -139,13 +165,15 @@ class CollocationPath:
     mesh: Array
     x0: Array
     Z: Array
+    starts: Array | None = None
 
     @staticmethod
     def through(problem: Problem, experiment: int, mesh: Array, curve: Callable[[Array], Array]) -> CollocationPath:
         """The path whose states are those of a curve, t (N,) ↦ x (N, K)."""
         blank = CollocationPath(problem, experiment, mesh, np.empty(0), np.empty(0))
         Z = curve(blank.stage_times.ravel()).reshape(*blank.stage_times.shape, -1)
-        return CollocationPath(problem, experiment, mesh, curve(mesh[:1])[0], Z)
+        starts = curve(mesh[:-1]) if problem.course(experiment).jumps else None
+        return CollocationPath(problem, experiment, mesh, curve(mesh[:1])[0], Z, starts)
 
     @property
     def nodes(self) -> Array:
@@ -157,43 +185,74 @@ class CollocationPath:
         return self.mesh[:-1, None] + np.diff(self.mesh)[:, None] * C
 
     def _interval_values(self) -> Array:
-        """Node and stage values (n, s+1, K) of each interval."""
-        return np.concatenate([self.nodes[:-1, None], self.Z], 1)
+        """The values (n, s+1, K) at the beginning and at the stages of each interval."""
+        starts = self.nodes[:-1] if self.starts is None else self.starts
+        return np.concatenate([starts[:, None], self.Z], 1)
 
     def condense(self, phi: Array, scale: Array) -> Condensed:
-        """Linearise the collocation equations and eliminate everything but x0 and φ."""
+        """Linearise the collocation equations and eliminate everything but the experiment's own numbers."""
         p, e = self.problem, self.experiment
         many = condense(p, e, self.mesh, self.x0[None], self.Z[None], phi[None], scale)
         violation = float(many.violation[0])
         if not np.isfinite(violation):
-            return Condensed(np.empty(0), np.empty(0), np.inf)
-        return Condensed(many.stages[0], many.nodes[0], violation)
+            return Condensed(np.empty(0), np.empty(0), np.empty(0), np.inf)
+        return Condensed(many.stages[0], many.nodes[0], many.starts[0], violation)
 
-    def moved(self, lin: Condensed, dx0: Array, dphi: Array) -> CollocationPath:
-        """The path after a first-order step, which also applies the Newton correction."""
-        direction = np.concatenate([dx0, dphi, [1.0]])
-        return CollocationPath(self.problem, self.experiment, self.mesh, self.x0 + dx0, self.Z + lin.stages @ direction)
+    def moved(self, lin: Condensed, move: Array, phi: Array) -> CollocationPath:
+        """The path after a first-order step, which also applies the Newton correction.
+
+        Args:
+            move: of the experiment's own numbers (W,).
+            phi: free parameters (F,) after the step.
+        """
+        direction = np.append(move, 1.0)
+        starts = None if self.starts is None else self.starts + lin.starts @ direction
+        return replace(self, x0=self.x0_at(move, phi), Z=self.Z + lin.stages @ direction, starts=starts)
+
+    def x0_at(self, move: Array, phi: Array) -> Array:
+        """The initial values (K,) after a step of the own numbers (W,) to φ (F,)."""
+        m = self.problem.model
+        if m.given_initial is None:
+            return np.asarray(self.x0 + move[: len(self.x0)])
+        free = self.x0[m.free_initial] + move[: len(m.free_initial)]
+        theta = self.problem.theta_of(self.experiment, phi[None])
+        return np.asarray(self.problem.course(self.experiment).initial(theta, free[None])[0])
 
     def towards(self, other: CollocationPath, share: float) -> CollocationPath:
         """A share of the way to another path on the same mesh."""
         x0, Z = self.x0 + share * (other.x0 - self.x0), self.Z + share * (other.Z - self.Z)
-        return CollocationPath(self.problem, self.experiment, self.mesh, x0, Z)
+        starts = None
+        if self.starts is not None and other.starts is not None:
+            starts = self.starts + share * (other.starts - self.starts)
+        return replace(self, x0=x0, Z=Z, starts=starts)
 
-    def at(self, t: Array) -> tuple[Array, Array]:
-        """States and their slopes (N, K) at times inside the mesh, by the collocation polynomials."""
-        i = np.clip(np.searchsorted(self.mesh, t, side="right") - 1, 0, len(self.mesh) - 2)
-        h = np.diff(self.mesh)[i]
-        c = (t - self.mesh[i]) / h
+    def _within(self, t: Array, after: bool = False) -> tuple[Index, Array]:
+        """The interval (N,) that each time lies in, and where in it (N,); at its points, the one before or after."""
+        i = np.searchsorted(self.mesh, t, side="right" if after else "left") - 1
+        i = np.clip(i, 0, len(self.mesh) - 2)
+        return i, (t - self.mesh[i]) / np.diff(self.mesh)[i]
+
+    def at(self, t: Array, after: bool = False) -> tuple[Array, Array]:
+        """States and their slopes (N, K) at times inside the mesh, by the collocation polynomials.
+
+        Args:
+            after: where states jump at such a time, those after the jump instead of those before.
+        """
+        i, c = self._within(t, after)
         values = self._interval_values()[i]
         x = np.einsum("na,nak->nk", _basis(c), values)
-        return x, np.einsum("na,nak->nk", _basis(c, slope=True), values) / h[:, None]
+        if self.starts is not None and not after:
+            x[t == self.mesh[0]] = self.x0
+        return x, np.einsum("na,nak->nk", _basis(c, slope=True), values) / np.diff(self.mesh)[i][:, None]
 
     def sensitivity_at(self, lin: Condensed, t: Array) -> Array:
-        """Sensitivities (N, K, K+F) to (x0, φ) at times inside the mesh."""
-        i = np.clip(np.searchsorted(self.mesh, t, side="right") - 1, 0, len(self.mesh) - 2)
-        c = (t - self.mesh[i]) / np.diff(self.mesh)[i]
-        maps = np.concatenate([lin.nodes[:-1, None], lin.stages], 1)[i]
-        return np.asarray(np.einsum("na,nakp->nkp", _basis(c), maps)[..., :-1])
+        """Sensitivities (N, K, W) to the experiment's own numbers at times inside the mesh, before any jump there."""
+        i, c = self._within(t)
+        maps = np.concatenate([lin.starts[:, None], lin.stages], 1)[i]
+        found = np.einsum("na,nakp->nkp", _basis(c), maps)
+        if self.starts is not None:
+            found[t == self.mesh[0]] = lin.nodes[0]
+        return np.asarray(found[..., :-1])
 
     def defects(self, phi: Array, scale: Array) -> Array:
         """Largest h·|dx/dt − f|/scale between the stages of each interval (n,)."""
@@ -203,8 +262,8 @@ class CollocationPath:
         x = np.einsum("qa,nak->nqk", _basis(_PROBE), values)
         slope = np.einsum("qa,nak->nqk", _basis(_PROBE, slope=True), values) / h[:, None, None]
         t = (self.mesh[:-1, None] + h[:, None] * _PROBE).ravel()
-        p = self.problem
-        f = p.model.linearise(t, x.reshape(-1, K), p.theta(phi), p.inputs_at(self.experiment, t))[0].reshape(x.shape)
+        course, theta = self.problem.course(self.experiment), self.problem.theta_of(self.experiment, phi)
+        f = course.linearise(t, x.reshape(-1, K), theta)[0].reshape(x.shape)
         return np.asarray(np.abs((slope - f) * h[:, None, None] / scale).max((1, 2)))
 
     def at_mesh(self, t: Array) -> Array:
@@ -214,7 +273,8 @@ class CollocationPath:
     def on_mesh(self, mesh: Array) -> CollocationPath:
         """The same curve on another mesh."""
         moved = CollocationPath.through(self.problem, self.experiment, mesh, lambda t: self.at(t)[0])
-        return replace(moved, x0=self.x0)
+        starts = None if self.starts is None else self.at(mesh[:-1], after=True)[0]
+        return replace(moved, x0=self.x0, starts=starts)
 
     def refined(self, phi: Array, scale: Array, tolerance: float, most: int = 2000) -> CollocationPath | None:
         """The path on a mesh split where the defect is too large, or None if it is small everywhere."""

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.smoothing.grids import finer_grid
-from odinfer.trajectory.collocation import CollocationPath
+from odinfer.trajectory.integrate import integrated
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined
-from odinfer.trajectory.simulate import simulate
 
 Array = NDArray[np.float64]
+
+_TOLERANCE = 1e-7  # of the integration: nothing refines it any more
 
 
 def extended(like: Likelihood, refined: Refined, times: Sequence[Array]) -> Refined | None:
@@ -22,10 +22,7 @@ def extended(like: Likelihood, refined: Refined, times: Sequence[Array]) -> Refi
 
     Inputs keep their last value beyond the data.
     """
-    from scipy.interpolate import CubicHermiteSpline
-
     problem, scale = like.problem, like.scale
-    theta = problem.theta(refined.phi)
     paths, lins = [], []
     for e, (path, t) in enumerate(zip(refined.paths, times, strict=True)):
         last = path.mesh[-1]
@@ -33,24 +30,23 @@ def extended(like: Likelihood, refined: Refined, times: Sequence[Array]) -> Refi
         longer = path
         if len(beyond):
             count = int(np.clip(np.ceil((beyond[-1] - last) / np.median(np.diff(path.mesh))), 1, 5000))
-            corners = problem.corners(e)
-            ahead = corners[(corners > last) & (corners < beyond[-1])]
-            mesh = np.unique(np.concatenate([np.linspace(last, beyond[-1], count + 1), beyond, ahead]))
-            fine, _ = finer_grid(mesh, 4)
-            x = simulate(problem.model, theta, path.nodes[-1], fine, problem.data.experiments[e].u)
-            if not np.isfinite(x).all():
+            passed = np.union1d(np.linspace(last, beyond[-1], count + 1), beyond)
+            theta = problem.theta_of(e, refined.phi)
+            rest = integrated(problem, e, theta, path.nodes[-1], scale, tolerance=_TOLERANCE, times=passed)
+            if rest is None:
                 return None
-            slope = problem.model.linearise(fine, x, theta, problem.inputs_at(e, fine))[0]
-            rest = CollocationPath.through(problem, e, mesh, CubicHermiteSpline(fine, x, slope))
-            longer = replace(path, mesh=np.append(path.mesh, mesh[1:]), Z=np.concatenate([path.Z, rest.Z]))
-        still = np.zeros(len(path.x0)), np.zeros(len(refined.phi))
+            mesh, Z = np.append(path.mesh, rest.mesh[1:]), np.concatenate([path.Z, rest.Z])
+            both = path.starts is not None and rest.starts is not None
+            starts = np.concatenate([path.starts, rest.starts]) if both else None
+            longer = replace(path, mesh=mesh, Z=Z, starts=starts)
+        still = np.zeros(len(like.unknowns.own(e)))
         for _ in range(8):
             lin = longer.condense(refined.phi, scale)
             if not np.isfinite(lin.violation):
                 return None
             if lin.violation < 1e-7:
                 break
-            longer = longer.moved(lin, *still)
+            longer = longer.moved(lin, still, refined.phi)
         paths.append(longer)
         lins.append(lin)
     return replace(refined, paths=tuple(paths), condensed=tuple(lins))

@@ -1,8 +1,8 @@
 """The likelihood of trajectories, for one or many side by side: a single one is a batch of one.
 
-It is given states at the observation times and their derivatives by each experiment's own x0 and φ, wherever these come
+It is given states at the observation times and their derivatives by each experiment's own numbers, wherever these come
 from, and gives values, Gauss–Newton equations over the vector of unknowns (problem/unknowns.py), and steps within its
-bounds. Noise that is not known is at its maximum (noise/).
+bounds. Noise that is not known is at its maximum (observation/).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import pushed_out
-from odinfer.observation import Noise, noise_of
+from odinfer.observation import Observation, observation_of
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.smoothing.residual_signal import evidence
@@ -32,7 +32,7 @@ class Judged(NamedTuple):
     """What B trajectories are worth.
 
     Attributes:
-        noise: parameters of the noise (B, K), at their best where they are not known.
+        noise: variances (B, M), at their best where they are not known.
         loglik: log-likelihood (B,).
         value: the objective −loglik − log p(θ) (B,); infinite where it is not finite.
     """
@@ -55,13 +55,14 @@ class Likelihood:
     scale: Array
     y: tuple[Array, ...] = ()
     unknowns: Unknowns = field(init=False)
-    noise: Noise = field(init=False)
+    observation: Observation = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.y:
             object.__setattr__(self, "y", tuple(e.y[None] for e in self.problem.data.experiments))
         object.__setattr__(self, "unknowns", Unknowns(self.problem))
-        object.__setattr__(self, "noise", noise_of(self.problem, (_NOISE_FLOOR * self.scale) ** 2))
+        floor = (_NOISE_FLOOR * self.scale) ** 2 if self.problem.plain else 1e-300
+        object.__setattr__(self, "observation", observation_of(self.problem, floor))
 
     @functools.cached_property
     def t(self) -> list[Array]:
@@ -78,40 +79,44 @@ class Likelihood:
 
     def judged(self, x: Sequence[Array], phi: Array) -> Judged:
         """What states x (B, N, K) per experiment and φ (B, F) are worth."""
-        noise, loglik = self.noise.best(x, self.y)
+        noise, loglik = self.observation.best(x, self.y, phi)
         value = -loglik
         if self.problem.penalty:
             value = value + np.array([self.problem.prior_at(p).value for p in phi])
         return Judged(noise, loglik, np.where(np.isfinite(value), value, np.inf))
 
-    def signal(self, x: Sequence[Array], sigma: Array) -> Array:
-        """Nats of evidence (B, K), state by state, for a signal in what states x (B, N, K) leave of the data.
+    def signal(self, x: Sequence[Array], noise: Array, phi: Array) -> Array:
+        """Nats of evidence (B, M), column by column, for a signal in what states x (B, N, K) leave of the data.
 
-        None where that is as little, by its standard deviations sigma (K,), as the errors of computed trajectories,
-        which are smooth.
+        None where that is as little, by its variances noise (M,), as the errors of computed trajectories, which are
+        smooth.
         """
-        residuals = [y - own for y, own in zip(self.y, x, strict=True)]
-        B, _, K = residuals[0].shape
-        found = np.zeros((B, K))
-        for k in range(K):
-            seen = [e for e, r in enumerate(residuals) if B and np.isfinite(r[0, :, k]).sum() > 1]
-            if seen and sigma[k] > _EXACT * self.scale[k]:
-                found[:, k] = evidence([self.t[e] for e in seen], [residuals[e][:, :, k] for e in seen])
+        residuals = [
+            self.observation.residuals(e, own, y, np.broadcast_to(noise, (1, len(noise))), phi)
+            for e, (own, y) in enumerate(zip(x, self.y, strict=True))
+        ]
+        B, _, M = residuals[0].shape
+        found = np.zeros((B, M))
+        exact = np.sqrt(noise) <= _EXACT * self.scale if self.problem.plain else np.zeros(M, bool)
+        for m in range(M):
+            seen = [e for e, r in enumerate(residuals) if B and np.isfinite(r[0, :, m]).sum() > 1]
+            if seen and not exact[m]:
+                found[:, m] = evidence([self.t[e] for e in seen], [residuals[e][:, :, m] for e in seen])
         return found
 
     def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective.
 
         Args:
-            x, S: per experiment, states (B, N, K) and their derivatives by its x0 and φ (B, N, K, K+F).
-            noise: the noise's own parameters (B, K).
+            x, S: per experiment, states (B, N, K) and their derivatives by its own numbers (B, N, K, W).
+            noise: variances (B, M).
             phi: (B, F).
         """
         B, P = len(phi), self.unknowns.size
         H, g = np.zeros((B, P, P)), np.zeros((B, P))
         for e, (states, derivatives) in enumerate(zip(x, S, strict=True)):
-            r, weight = self.noise.whitened(states, self.y[e], noise)
-            J = (derivatives * weight[..., None]).reshape(B, -1, derivatives.shape[-1])
+            r, J = self.observation.rows(e, states, derivatives, self.y[e], noise, phi)
+            J = J.reshape(B, -1, J.shape[-1])
             JT, own = np.swapaxes(J, 1, 2), self.unknowns.own(e)
             H[:, own[:, None], own] += JT @ J
             g[:, own] += (JT @ r.reshape(B, -1, 1))[..., 0]

@@ -28,6 +28,7 @@ ACCURATE = 1e-6  # defect between stages, same units
 # Steps after which a search that has not ended crawls along a curved valley; how far ahead it looks, as a share of a
 # step; and how large a correction may be, as a share of it.
 _CRAWLING, _AHEAD, _BEND = 15, 0.1, 0.75
+_FINER = 3  # times at most that a mesh is made finer
 _STEPS = 3000  # of integration, where a mesh was too coarse
 _WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 
@@ -40,10 +41,10 @@ class Refined:
         phi: free parameters (F,).
         paths: the trajectory of each experiment.
         condensed: its sensitivities.
-        sigma: noise standard deviations (K,).
+        sigma: noise standard deviations (M,).
         loglik: log-likelihood at the maximum over the noise.
         objective: −loglik − log p(θ).
-        information: Gauss–Newton information of (all x0, φ), (E·K+F)².
+        information: Gauss–Newton information of the unknowns (P, P).
         iterations, converged: of the second phase.
     """
 
@@ -83,14 +84,13 @@ def paths_through(
 
     paths = []
     for e, (t, x, slope) in enumerate(curves):
-        seen = problem.data.experiments[e].t
+        seen = problem.course(e).times
         if len(seen) == 1:  # an experiment of one time has an initial value and no path
             seen = t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
             x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
         spline = CubicHermiteSpline(t, x, slope)
         mesh = np.append(np.linspace(seen[:-1], seen[1:], parts, endpoint=False, axis=1).ravel(), seen[-1])
-        corners = problem.corners(e)
-        mesh = np.union1d(mesh, corners[(corners > mesh[0]) & (corners < mesh[-1])])
+        mesh = np.union1d(mesh, problem.course(e).between(mesh[0], mesh[-1]))
         paths.append(CollocationPath.through(problem, e, mesh, spline))
     return tuple(paths)
 
@@ -99,7 +99,7 @@ def with_slopes(
     problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]
 ) -> list[tuple[Array, Array, Array]]:
     """Times (N,) and states (N, K) of every experiment together with the slopes of the model at θ (P,)."""
-    return [(t, x, problem.model.linearise(t, x, theta, problem.inputs_at(e, t))[0]) for e, (t, x) in enumerate(states)]
+    return [(t, x, problem.course(e).linearise(t, x, theta)[0]) for e, (t, x) in enumerate(states)]
 
 
 def refine(
@@ -154,16 +154,44 @@ def shoot(
     phi: Array,
     max_iterations: int = 100,
     budget: Budget | None = None,
+    enough: float = 0.0,
 ) -> Refined | None:
     """The same from initial values (K,) of every experiment, by integration; None if a trajectory ends too early.
 
     Steps are tried on the mesh at hand, and integrated anew where it does not suit them any more, as when a fast change
     comes sooner or later than before.
+
+    Args:
+        enough: nats that a step must gain for the search to go on.
     """
-    like = Likelihood(problem, scale)
     with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
-        start = _integrated(like, x0, phi, budget)
-        return None if start is None else _ended(like, *_maximise(like, start, max_iterations, budget))
+        paths = every_integrated(problem, phi, x0, scale, budget)
+        if paths is None:
+            return None
+        like = Likelihood(problem, scale_of(paths, scale))
+        start = _settled(like, paths, phi)
+        if start is None:
+            return None
+        point, iterations, converged = _maximise(like, start, max_iterations, budget, enough)
+        for _ in range(_FINER if enough == 0 and not problem.plain else 0):  # on the way no mesh need be fine
+            finer = [path.refined(point.phi, like.scale, ACCURATE) for path in point.paths]
+            if all(f is None for f in finer):
+                break
+            better = _settled(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+            if better is None:
+                break
+            point, more, converged = _maximise(like, better, max_iterations, budget)
+            iterations += more
+        return _ended(like, point, iterations, converged)
+
+
+def scale_of(paths: Sequence[CollocationPath], known: Array) -> Array:
+    """Scales (K,) of the states: those that are known, or what they come to on paths."""
+    if not np.isnan(known).any():
+        return known
+    sizes = np.max([np.abs(p.Z).max((0, 1)) for p in paths], 0)
+    sizes = np.maximum(sizes, np.max([np.abs(p.x0) for p in paths], 0))
+    return np.where(np.isnan(known), np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-280)), known)
 
 
 def _ended(like: Likelihood, point: _Point, iterations: int, converged: bool) -> Refined:
@@ -196,7 +224,7 @@ def explore(
     for i in range(min(directions, len(w))):
         for side in (reach, -reach):
             there = np.clip(at + side * V[:, i] / d / np.sqrt(max(w[i], 1e-4)), unknowns.low, unknowns.high)
-            paths = _moved(like, best.paths, best.condensed, there - at)
+            paths = _moved(like, best.paths, best.condensed, there - at, best.phi)
             other = refine(problem, scale, paths, best.phi + unknowns.phi(there - at), budget=budget)
             if other is not None and other.objective < found.objective - 1e-6:
                 found = other
@@ -213,12 +241,12 @@ def _packed(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> A
 
 
 def _moved(
-    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], move: Array
+    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], move: Array, phi: Array
 ) -> tuple[CollocationPath, ...]:
-    """The paths after a first-order step (P,) of the unknowns, Newton correction included."""
+    """The paths after a first-order step (P,) of the unknowns from φ (F,), Newton correction included."""
     u = like.unknowns
     pairs = enumerate(zip(paths, lins, strict=True))
-    return tuple(p.moved(lin, u.x0(move, e), u.phi(move)) for e, (p, lin) in pairs)
+    return tuple(p.moved(lin, move[u.own(e)], phi + u.phi(move)) for e, (p, lin) in pairs)
 
 
 def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Judged:
@@ -254,15 +282,18 @@ def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
         if not np.isfinite(violation) or violation > 1e6 or violation > 100.0 * previous:
             return None
         previous = violation
-        paths = _moved(like, paths, lins, still)
+        paths = _moved(like, paths, lins, still, phi)
     return None
 
 
 def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budget | None) -> _Point | None:
     """The trajectory from initial values, on a mesh of its own."""
-    paths = every_integrated(like.problem, like.problem.theta(phi), x0, like.scale, budget)
-    if paths is None:
-        return None
+    paths = every_integrated(like.problem, phi, x0, like.scale, budget)
+    return None if paths is None else _settled(like, paths, phi)
+
+
+def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
+    """The trajectory on the meshes of integrated paths, which were made for it."""
     point = _restored(like, paths, phi)
     return None if point is None else replace(point, defects=_defects(like, point))
 
@@ -278,6 +309,8 @@ def _suits(like: Likelihood, trial: _Point, made: Sequence[Array]) -> bool:
 
 def _hopeless(like: Likelihood, variance: Array) -> bool:
     """Whether a trajectory leaves as much (K,) of some state as its mean would: nothing to be more accurate about."""
+    if not like.problem.plain:
+        return False
     return bool((variance > np.nanvar(np.concatenate([y[0] for y in like.y]), 0)).any())
 
 
@@ -295,7 +328,7 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
             break
         equations = _normal(like, paths, lins, phi, _judged(like, paths, phi).noise)
         move = _step(like, _packed(like, paths, phi), *equations, 1e-4)
-        full = _moved(like, paths, lins, move)
+        full = _moved(like, paths, lins, move, phi)
         for share in (1.0, 0.5, 0.25, 0.1):  # of the whole step, Newton correction included
             trial = tuple(p.towards(q, share) for p, q in zip(paths, full, strict=True))
             phi_new = phi + share * like.unknowns.phi(move)
@@ -315,7 +348,7 @@ def _bent(like: Likelihood, point: _Point, at: Array, H: Array, move: Array, dam
     what it would do to the residuals (geodesic acceleration).
     """
     h = _AHEAD
-    paths = _moved(like, point.paths, point.condensed, h * move)
+    paths = _moved(like, point.paths, point.condensed, h * move, point.phi)
     ahead = _restored(like, paths, point.phi + h * like.unknowns.phi(move))
     if ahead is None:
         return move
@@ -326,9 +359,10 @@ def _bent(like: Likelihood, point: _Point, at: Array, H: Array, move: Array, dam
         bend.append((2.0 / h) * ((there.at_mesh(t) - here.at_mesh(t)) / h - straight))
         S.append(maps[None])
     phi = point.phi[None]
+    x = [p.at_mesh(t)[None] for p, t in zip(point.paths, like.t, strict=True)]
     curved, plain = (
-        like.normal([y + b for y, b in zip(like.y, shift, strict=True)], S, point.noise, phi)[1][0]
-        for shift in (bend, [0.0 * b for b in bend])
+        like.normal([own + shift * b for own, b in zip(x, bend, strict=True)], S, point.noise, phi)[1][0]
+        for shift in (1.0, 0.0)
     )
     second = 0.5 * _step(like, at, H, curved - plain, damping)
     size = np.sqrt(np.maximum(np.diag(H), 1e-300))
@@ -338,7 +372,7 @@ def _bent(like: Likelihood, point: _Point, at: Array, H: Array, move: Array, dam
 
 
 def _maximise(
-    like: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None
+    like: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None, enough: float = 0.0
 ) -> tuple[_Point, int, bool]:
     """Levenberg–Marquardt over trajectories, accepted on the objective."""
     at, equations, quiet, tries = None, None, 0, 0
@@ -354,7 +388,7 @@ def _maximise(
         move = _step(like, unknowns, *equations, damping)
         if tries > _CRAWLING:
             move = _bent(like, point, unknowns, equations[0], move, damping)
-        moved = _moved(like, point.paths, point.condensed, move)
+        moved = _moved(like, point.paths, point.condensed, move, point.phi)
         phi = point.phi + like.unknowns.phi(move)
         trial = _restored(like, moved, phi)
         if point.defects:
@@ -367,7 +401,7 @@ def _maximise(
     def settles(better: bool, gain: float, point: _Point, damping: float) -> bool:
         nonlocal quiet
         if better:
-            quiet = quiet + 1 if gain < 1e-8 * (1.0 + abs(point.value)) else 0
+            quiet = quiet + 1 if gain < max(1e-8 * (1.0 + abs(point.value)), enough) else 0
         return bool(better) and quiet >= 2
 
     ended = levenberg_marquardt(start, propose, settles, Rule(up=6.0, most=1e9, steps=max_iterations))

@@ -1,4 +1,4 @@
-"""Integrate a model's equations forward in time."""
+"""Integrate a model's equations forward in time, with its events, steps of inputs and given initial values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odinfer.errors import InputError, nearest
+from odinfer.problem.course import Course
+from odinfer.problem.data import Experiment
 from odinfer.problem.model import Model
 
 Array = NDArray[np.float64]
@@ -38,41 +40,66 @@ def simulate(
     Args:
         model: the equations.
         theta: parameters, by name or in the model's order.
-        x0: states at t[0], by name or in the model's order.
+        x0: states at t[0], by name or in the model's order. Those whose initial values the model gives may be left out;
+            it starts where it says then, for example at time 0.
         t: increasing times (N,).
         inputs: known inputs: name → (times, values), linear in between.
 
     Returns:
-        States (N, K). Rows after a blow-up are NaN: a trajectory that ends is bad luck, not bad input.
+        States (N, K), before what jumps at such a time. Rows after a blow-up are NaN: a trajectory that ends is bad
+        luck, not bad input.
     """
     t = np.asarray(t, float)
     if t.ndim != 1 or len(t) < 1 or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
         raise InputError("the times of a simulation must be finite and increasing")
     th = _vector("theta", theta, model.parameters)
-    x = _vector("x0", x0, model.states)
     series = _inputs(model, inputs or {})
-
-    def rhs(now: float, state: Array) -> Array:
-        u = np.array([[np.interp(now, *s) for s in series]])
-        out: Array = model.evaluate(np.array([now]), state[None], th[None], u)[0]
-        if not np.isfinite(out).all():  # LSODA would never return
-            raise _Stopped
-        return out
-
-    corners = np.unique(np.concatenate([c for c, _ in series])) if series else np.empty(0)
-    # Restarted at the corners of the inputs, where a solver of high order loses its footing.
-    stops = np.unique(np.concatenate([t[[0, -1]], corners[(corners > t[0]) & (corners < t[-1])]]))
+    named = dict(zip(model.inputs, series, strict=True))
+    course = Course.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
+    start, x = _beginning(course, x0, th)
+    corners = np.unique(np.concatenate([course.corners, *(c for c, _ in series)]))
+    # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
+    stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
     result = np.full((len(t), len(x)), np.nan)
-    result[0] = x
+    result[t == start] = x
     for a, b in itertools.pairwise(stops):
+        for jump in (j for j in course.jumps if j.time == a):
+            x = course.jumped(jump, x[None], th[None])[0][0]
         inside = (t > a) & (t <= b)
         where = np.unique(np.append(t[inside], b))
-        found = _integrate(rhs, a, x, where, rtol, atol)
+        found = _integrate(_between(course, th, a, b), a, x, where, rtol, atol)
         result[np.flatnonzero(inside)] = found[: inside.sum()]
         x = found[-1]
         if not np.isfinite(x).all():
             break
     return result
+
+
+def _beginning(course: Course, x0: Any, theta: Array) -> tuple[float, Array]:
+    """Where a simulation starts, and the states (K,) there."""
+    model = course.model
+    if not isinstance(x0, Mapping) or model.given_initial is None or {*model.states} <= {*x0}:
+        return float(course.experiment.t[0]), _vector("x0", x0, model.states)
+    free = tuple(model.states[k] for k in model.free_initial)
+    for name in x0:
+        if name in model.states and name not in free:
+            given = ", ".join(name for name in model.states if name not in free)
+            raise InputError(
+                f"x0: the model itself gives the initial values of {given}; leave '{name}' out or give all"
+            )
+    return course.start, course.initial(theta[None], _vector("x0", x0, free)[None])[0]
+
+
+def _between(course: Course, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
+    """The right-hand side between two corners."""
+
+    def rhs(now: float, state: Array) -> Array:
+        out: Array = course.evaluate(course.inside(a, b, np.array([now])), state[None], theta[None])[0]
+        if not np.isfinite(out).all():  # LSODA would never return
+            raise _Stopped
+        return out
+
+    return rhs
 
 
 def _integrate(

@@ -91,6 +91,6 @@ def refitted(
     rng = np.random.default_rng(seed)
     data = OnMeshes.of(like, refined)
     x = data.states_at(data.start(refined, 1), like.t)
-    y = [like.noise.draw(rng, xx, yy[0], sigma, size) for xx, yy in zip(x, like.y, strict=True)]
+    y = [like.observation.draw(rng, e, own, refined.phi[None], sigma, size) for e, own in enumerate(x)]
     on = OnMeshes.of(like.observing(y), refined)
     return on, on.maximise(on.start(refined, size))

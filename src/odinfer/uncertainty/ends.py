@@ -90,6 +90,37 @@ class HeldState:
         return np.asarray(x[np.arange(len(self.node)), self.node, self.k])
 
 
+@dataclass(frozen=True)
+class HeldColumn(HeldState):
+    """The predicted value of column `k` (B,) of an experiment at the point `node` (B,) of its mesh.
+
+    Attributes:
+        on: whose observations and meshes.
+    """
+
+    on: OnMeshes | None = None
+
+    def gradient(self, batch: Batch) -> Array:
+        value, S = self._both(batch)
+        return self.unknowns.lift(self.experiment, S / np.where(value == 0, 1e-300, value)[:, None] if self.log else S)
+
+    def _plain(self, batch: Batch) -> Array:
+        return self._both(batch)[0]
+
+    def _both(self, batch: Batch) -> tuple[Array, Array]:
+        """Values (B,) and their derivatives (B, W) by the experiment's own numbers."""
+        assert self.on is not None
+        e, observation, rows = self.experiment, self.on.like.observation, np.arange(len(self.node))
+        x, S = nodes(batch.x0[e], batch.Z[e])[rows, self.node], batch.lins[e].nodes[rows, self.node, :, :-1]
+        value, slope = np.empty(len(rows)), np.empty((len(rows), S.shape[-1]))
+        for node in np.unique(self.node):  # predictions are made for one set of times at once
+            at, t = np.flatnonzero(self.node == node), self.on.meshes[e][[node]]
+            h, by = observation.linearised(e, x[at][:, None], S[at][:, None], batch.phi[at], t)
+            own = np.arange(len(at)), 0, self.k[at]
+            value[at], slope[at] = h[own], by[own]
+        return value, slope
+
+
 class Wanted(NamedTuple):
     """What is looked for, each (B,).
 
@@ -131,6 +162,7 @@ class _Round(NamedTuple):
     ratio: Array
 
 
+@np.errstate(over="ignore", invalid="ignore")  # parameters may leave the finite numbers on their way
 def find_ends(
     on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.05, accuracy: float = 1e-3
 ) -> Ends:

@@ -1,4 +1,4 @@
-"""Forecasts: states beyond the data, with bands that hold there too."""
+"""Forecasts: states and observed columns beyond the data, with bands that hold there too."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.trajectory.extension import extended
+from odinfer.trajectory.refine import Refined
 from odinfer.uncertainty.intervals import state_ends
 from odinfer.uncertainty.maximum import Maximum
 from odinfer.uncertainty.small_sample import quantile
@@ -17,27 +18,49 @@ Array = NDArray[np.float64]
 _EXACT_TIMES = 16  # of a forecast
 
 
-def forecast(maximum: Maximum, e: int, t: Array, level: float) -> tuple[Array, Array, Array]:
+def forecast(
+    maximum: Maximum, e: int, t: Array, level: float, columns: bool = False, observed: bool = False
+) -> tuple[Array, Array, Array]:
     """States and the ends of their bands (N, K) at increasing times, also beyond the data; NaN after a blow-up.
 
     Beyond the data a trajectory can bend far from its linear picture, so the ends are those of likelihood intervals. Of
     many times some are computed, and between them the ends in units of the linear picture's standard deviation.
+
+    Args:
+        columns: the predicted values of the observed columns (N, M) instead of states.
+        observed: bands for new observations of the columns, noise included.
     """
-    like, refined = maximum.like, maximum.refined
+    like, refined, columns = maximum.like, maximum.refined, columns or observed
     longer = extended(like, refined, [t if i == e else np.empty(0) for i in range(len(refined.paths))])
     if longer is None:
-        nothing = np.full((len(t), len(refined.sigma)), np.nan)
+        nothing = np.full((len(t), len(like.problem.columns) if columns else len(like.scale)), np.nan)
         return nothing, nothing, nothing
-    path = longer.paths[e]
-    x, sd = path.at(t)[0], maximum.band_sd(longer, e, t)
+    x, sd = columns_at(maximum, longer, e, t) if columns else (longer.paths[e].at(t)[0], maximum.band_sd(longer, e, t))
     after = np.flatnonzero(t > refined.paths[e].mesh[-1])
     some = after[np.unique(np.linspace(0, len(after) - 1, _EXACT_TIMES).round().astype(int))] if len(after) else after
     low, high = (x + side * quantile(np.inf, level) * sd for side in (-1.0, 1.0))
     if len(some):
-        ends = state_ends(replace(maximum, refined=longer), level, e, np.searchsorted(path.mesh, t[some]))
+        node = np.searchsorted(longer.paths[e].mesh, t[some])
+        ends = state_ends(replace(maximum, refined=longer), level, e, node, columns)
         for band, exact in zip((low, high), ends, strict=True):
             for k in range(x.shape[1]):
-                units = (exact[:, k] - x[some, k]) / sd[some, k]
-                band[after, k] = x[after, k] + np.interp(t[after], t[some], units) * sd[after, k]
+                if np.isfinite(exact[:, k]).all() and (sd[some, k] > 0).all():
+                    units = (exact[:, k] - x[some, k]) / sd[some, k]
+                    band[after, k] = x[after, k] + np.interp(t[after], t[some], units) * sd[after, k]
             band[some] = exact  # to the last digit
+    if not columns:
+        low, high = (np.clip(band, *like.problem.state_bounds) for band in (low, high))
+    elif observed:
+        states, noise = longer.paths[e].at(t)[0], (maximum.left**2)[None]
+        bands = low[None], high[None]
+        ends = like.observation.outer(e, states[None], noise, refined.phi[None], t, *bands, level)
+        low, high = ends[0][0], ends[1][0]
     return x, low, high
+
+
+def columns_at(maximum: Maximum, refined: Refined, e: int, t: Array) -> tuple[Array, Array]:
+    """Predicted values of the columns and their standard deviations (N, M), widened as those of states are."""
+    like, path = maximum.like, refined.paths[e]
+    S = path.sensitivity_at(refined.condensed[e], t)
+    h, by = like.observation.linearised(e, path.at(t)[0][None], S[None], refined.phi[None], t)
+    return h[0], maximum.widened(like.unknowns.lift(e, by[0]))

@@ -23,16 +23,16 @@ _CONTRAST = 5.0
 _ALONG = float(np.log(10.0))
 
 
-def notes(u: Unknowns, phi: Array, info: Information, low: Array, high: Array, there: Array) -> tuple[str, ...]:
+def notes(u: Unknowns, v: Array, info: Information, low: Array, high: Array, there: Array) -> tuple[str, ...]:
     """Sentences on the free parameters that are not, or poorly, determined; and on what is determined instead.
 
     Args:
-        phi: estimate (F,), on the parameters' own scales.
+        v: estimate (P,) of all unknowns.
         low, high: ends (F,) of their likelihood intervals in their units: an open end is what the profile says,
             not only the curvature at the estimate.
         there: φ (2F, F) at the lower and then the upper ends, or where the way to them was given up.
     """
-    problem = u.problem
+    problem, phi = u.problem, u.phi(v)
     theta = problem.theta(phi)[problem.free_index]
     with np.errstate(invalid="ignore"):
         wide = np.maximum(high - theta, theta - low) > _POOR * np.abs(theta)
@@ -40,7 +40,7 @@ def notes(u: Unknowns, phi: Array, info: Information, low: Array, high: Array, t
     # An end at a bound counts as open: there the bound, and not the data, sets the limit.
     open_ = np.isinf(low) | np.isinf(high) | ((low <= limits[:, 0]) & (high >= limits[:, 1]))
     poor = [j for j in range(len(theta)) if (open_[j] or wide[j]) and theta[j] != 0]
-    said, told = _flat(u, phi, info)
+    said, told = _flat(u, v, info)
     for i, j in combinations([j for j in poor if j not in told], 2):
         found = _combination(u, phi, info, i, j)
         if found is None:
@@ -65,38 +65,38 @@ def notes(u: Unknowns, phi: Array, info: Information, low: Array, high: Array, t
     return tuple(said)
 
 
-def _flat(u: Unknowns, phi: Array, info: Information) -> tuple[list[str], set[int]]:
+def _flat(u: Unknowns, v: Array, info: Information) -> tuple[list[str], set[int]]:
     """Sentences on directions in which nothing changes at all, and the free parameters that they speak of.
 
     What is determined is what does not change along any of them: products of powers if directions are taken on a log
-    scale, sums on the plain one. It has a name where whole numbers will do as exponents or factors.
+    scale, sums on the plain one. It has a name where whole numbers will do as exponents or factors. Initial values take
+    part: of a hidden state without a scale of its own only x(0)·k may be determined.
     """
-    problem = u.problem
-    initial = np.delete(info.flat, u.phi_index, 0)
-    flat = info.flat[u.of_phi, np.abs(initial).max(0, initial=0.0) < 1e-6]
-    theta = problem.theta(phi)[problem.free_index]
+    problem, phi, flat = u.problem, u.phi(v), info.flat
+    values, slopes = v.copy(), np.ones(len(v))
+    values[u.of_phi], slopes[u.of_phi] = problem.theta(phi)[problem.free_index], problem.slope(phi)
     moving = np.flatnonzero(np.abs(flat).max(1, initial=0.0) > 1e-6)
     if len(moving):
         # Without those that may move all alone: they are in no combination.
         Q = np.linalg.svd(flat[moving], full_matrices=False)[0]
         moving = moving[(Q**2).sum(1) < 1.0 - 1e-6]
-    if not len(moving) or (theta[moving] == 0).any():
+    if not len(moving) or (values[moving] == 0).any():
         return [], set()
-    names, theta, slope = [problem.free[j] for j in moving], theta[moving], problem.slope(phi)[moving]
-    for rate, named in ((slope / theta, _product), (slope, _sum)):
+    names, values, slope = [u.names[j] for j in moving], values[moving], slopes[moving]
+    for rate, named in ((slope / values, _product), (slope, _sum)):
         powers = _unchanged(flat[moving] * rate[:, None])
         if powers is None or not len(powers):
             continue
-        gradient = (powers * rate) @ u.unit(u.phi_index[moving])
+        gradient = (powers * rate) @ u.unit(moving)
         sd, freedom = info.spread(gradient)
-        size = 1.0 if named is _product else np.abs(powers @ theta)
+        size = 1.0 if named is _product else np.abs(powers @ values)
         errors = 100.0 * quantile(freedom, CONFIDENCE) * sd / size
         if not np.isfinite(errors).all():
             continue
         told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
         verb = "is" if len(told) == 1 else "are"
         said = f"only {listed(told)} {verb} determined by these data, not {listed(names)} themselves"
-        return [said], set(moving.tolist())
+        return [said], {int(j) - u.of_phi.start for j in moving if j in u.phi_index}
     return [], set()
 
 

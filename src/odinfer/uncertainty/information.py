@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Information(Corrected):
-    """The inverse of the information on the unknowns u = (x0 of every experiment, φ), P of them.
+    """The inverse of the information on the unknowns (free x0 of every experiment, φ), P of them.
 
     Noise variances that are not known are estimated by their residuals, with as many degrees of freedom as the
     trajectory leaves. That they are estimates costs twice: intervals are Student's with Satterthwaite's degrees of
@@ -47,14 +47,17 @@ class Information(Corrected):
 
 def information(like: Likelihood, refined: Refined) -> Information:
     """The information at a refined trajectory."""
-    u, K = like.unknowns, len(like.scale)
-    M = np.zeros((K, u.size, u.size))
-    for e, (path, lin) in enumerate(zip(refined.paths, refined.condensed, strict=True)):
-        seen = np.isfinite(like.y[e][0])
-        J = lin.nodes[np.searchsorted(path.mesh, like.t[e])][..., :-1] * seen[..., None]
+    u, observation, phi = like.unknowns, like.observation, refined.phi[None]
+    variance = refined.sigma**2
+    M = np.zeros((len(variance), u.size, u.size))
+    for e, (x, path, lin) in enumerate(zip(refined.states(like.t), refined.paths, refined.condensed, strict=True)):
+        S = lin.nodes[np.searchsorted(path.mesh, like.t[e])][None, ..., :-1]
+        J = observation.rows(e, x, S, like.y[e], variance[None], phi)[1][0]
         own = u.own(e)
-        M[:, own[:, None], own] += np.einsum("nkp,nkq->kpq", J, J)
+        for m, v in enumerate(variance):
+            J_m = J[:, observation.owners == m].reshape(-1, J.shape[-1])
+            M[m, own[:, None], own] += v * (J_m.T @ J_m)
     prior = np.zeros((u.size, u.size))
     prior[u.of_phi, u.of_phi] = like.problem.prior_at(refined.phi).curvature
-    found = corrected(M, refined.sigma**2, like.noise.is_known, like.noise.count, prior)
+    found = corrected(M, variance, observation.is_known, observation.count, prior)
     return Information(**vars(found), accuracy=ACCURATE * like.scale)

@@ -13,7 +13,7 @@ from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.shot_ends import shot_end
-from odinfer.uncertainty.ends import HeldParameter, HeldState, Wanted, find_ends
+from odinfer.uncertainty.ends import HeldColumn, HeldParameter, HeldState, Wanted, find_ends
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import quantile
@@ -33,6 +33,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
     u = maximum.like.unknowns
     low, high, there, lost = parameter_ends(maximum, level)
+    v = u.join([p.x0 for p in maximum.refined.paths], phi)
     sd, freedom = info.spread(u.unit(u.phi_index))
     C = info.covariance[u.of_phi, u.of_phi].copy()
     C[np.isinf(sd), np.isinf(sd)] = np.inf
@@ -44,7 +45,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     # An end that was not reached says nothing about what fits beyond it.
     F, own = len(phi), problem.theta(phi)[problem.free_index]
     sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
-    said = (*notes(u, phi, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
+    said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said)
 
 
@@ -98,17 +99,24 @@ def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array,
     return found[:F], found[F:], there.phi, lost
 
 
-def state_ends(maximum: Maximum, level: float, e: int, node: Index) -> tuple[Array, Array]:
-    """Lower and upper ends (N, K) of the likelihood intervals of an experiment's states at points of its mesh."""
+def state_ends(
+    maximum: Maximum, level: float, e: int, node: Index, columns: bool = False
+) -> tuple[Array, Array]:  # fmt: skip
+    """Lower and upper ends (N, K) of the likelihood intervals of an experiment's states at points of its mesh.
+
+    Args:
+        columns: of the predicted values of the observed columns (N, M) instead.
+    """
     like, refined, info = maximum.like, maximum.refined, maximum.info
-    on, K = OnMeshes.of(like, refined), len(like.scale)
+    on, K = OnMeshes.of(like, refined), len(like.problem.columns) if columns else len(like.scale)
     B = 2 * len(node) * K
     side = np.repeat([-1.0, 1.0], B // 2)
-    held = HeldState(like.unknowns, e, np.tile(np.repeat(node, K), 2), np.tile(np.arange(K), 2 * len(node)))
+    what = like.unknowns, e, np.tile(np.repeat(node, K), 2), np.tile(np.arange(K), 2 * len(node))
+    held = HeldColumn(*what, on=on) if columns else HeldState(*what)
     best = on.start(refined, B)
     x, a = held.value(best), held.gradient(best)
     sd, fall = info.spread(a)[0], info.fall(a, level)
-    low, high = like.problem.state_bounds
+    low, high = (np.full(K, end) for end in (-np.inf, np.inf)) if columns else like.problem.state_bounds
     bound = np.where(side < 0, low[held.k], high[held.k])
     blind = np.isinf(sd)
     found, _, lost = find_ends(on, best, held, Wanted(side, fall, sd, np.where(blind, x, bound)), tolerance=0.01)
@@ -121,7 +129,7 @@ def state_ends(maximum: Maximum, level: float, e: int, node: Index) -> tuple[Arr
         found[lost] = np.where(value == far, gone, np.sign(x[lost]) * np.exp(np.minimum(value, 700.0)))
     found = np.where(blind, bound, np.where(side < 0, np.maximum(found, bound), np.minimum(found, bound)))
     # No narrower than trajectories are computed to.
-    slack = info.accuracy[held.k] * quantile(np.inf, level)
+    slack = 0.0 if columns else info.accuracy[held.k] * quantile(np.inf, level)
     found = side * np.maximum(side * found, side * x + slack)
     ends = found.reshape(2, -1, K)
     return ends[0], ends[1]

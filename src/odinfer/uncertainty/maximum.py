@@ -15,12 +15,14 @@ from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.grids import dense_times
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.likelihood import Likelihood
-from odinfer.trajectory.refine import Refined, paths_through, refine
+from odinfer.trajectory.refine import Refined, paths_through, refine, scale_of, shoot
 from odinfer.uncertainty.information import Information, information
 from odinfer.uncertainty.results import Uncertainty
-from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
+from odinfer.uncertainty.small_sample import CONFIDENCE, quantile, sd_interval
 
 Array = NDArray[np.float64]
+
+_JUMP = 1e-9  # of the time span: how much later than the state before a jump the one after it stands in a curve
 
 
 class Reached(Protocol):
@@ -65,8 +67,18 @@ class Maximum:
         return Maximum(like, refined, information(like, refined))
 
     @staticmethod
+    def at(problem: Problem, refined: Refined) -> Maximum:
+        """The same where the sizes of states are those of the trajectory."""
+        return Maximum.of(problem, scale_of(refined.paths, np.full(len(problem.model.states), np.nan)), refined)
+
+    @staticmethod
     def near(problem: Problem, theta: Array, curves: Sequence[Curve]) -> Maximum | None:
         """The maximum next to parameters (P,) and curves, such as those of a fit from a file; None if there is none."""
+        if not problem.plain:
+            x0 = [c.x[0] for c in curves]
+            phi = np.clip(problem.phi(theta), *problem.phi_bounds)
+            reached = shoot(problem, np.full(len(problem.model.states), np.nan), x0, phi)
+            return None if reached is None else Maximum.at(problem, reached)
         scale = Units.of(problem).scale
         phi = np.clip(problem.phi(theta), *problem.phi_bounds)
         found = refine(problem, scale, paths_through(problem, [(c.t, c.x, c.slope) for c in curves]), phi)
@@ -108,7 +120,11 @@ class Maximum:
         """The trajectory of every experiment with its band."""
         found = []
         for e, path in enumerate(self.refined.paths):
-            t = dense_times(self.problem.data.experiments[e].t)
+            course = self.problem.course(e)
+            t = dense_times(course.times)
+            jumps = np.array([j.time for j in course.jumps if t[0] <= j.time < t[-1]])
+            after = np.unique(jumps) + _JUMP * (t[-1] - t[0])
+            t = np.unique(np.concatenate([t, jumps, after]))
             found.append(Curve(t, *path.at(t), self.band_sd(self.refined, e, t)))
         return found
 
@@ -119,8 +135,18 @@ class Maximum:
             refined: this maximum's trajectory, or the same carried on beyond the data.
         """
         S = refined.paths[e].sensitivity_at(refined.condensed[e], t)
-        sd, freedom = self.info.spread(self.like.unknowns.lift(e, S))
-        return np.hypot(sd * quantile(freedom, CONFIDENCE) / quantile(np.inf, CONFIDENCE), self.info.accuracy)
+        return np.hypot(self.widened(self.like.unknowns.lift(e, S)), self.info.accuracy)
+
+    def widened(self, a: Array) -> Array:
+        """Standard deviations (...) of quantities with gradients a (..., P), so that normal bands are Student's."""
+        sd, freedom = self.info.spread(a)
+        return np.asarray(sd * quantile(freedom, CONFIDENCE) / quantile(np.inf, CONFIDENCE))
+
+    def noise_intervals(self, level: float = CONFIDENCE) -> dict[str, tuple[float, float]]:
+        """Intervals of the standard deviations that are estimated beside the parameters, by column."""
+        low, high = sd_interval(self.left, np.where(np.isinf(self.info.freedom), 1.0, self.info.freedom), level)
+        every = zip(self.problem.columns, low.tolist(), high.tolist(), self.problem.estimated_noise, strict=True)
+        return {column: (a, b) for column, a, b, estimated in every if estimated}
 
     def intervals(self, level: float = CONFIDENCE) -> Uncertainty | None:
         """Likelihood intervals of the free parameters, their covariance, and what the data cannot determine.

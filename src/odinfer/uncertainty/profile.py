@@ -29,7 +29,9 @@ def profile(maximum: Maximum, name: str) -> Profile:
     """
     problem, like, refined, info = maximum.problem, maximum.like, maximum.refined, maximum.info
     if name not in problem.free:
-        fixed = f"'{name}' is fixed" if name in problem.model.parameters else f"the model has no parameter '{name}'"
+        fixed = f"'{name}' is fixed" if name in problem.parameters else f"the model has no parameter '{name}'"
+        if name in problem.split.local and name not in problem.parameters:
+            fixed = f"'{name}' has one value per experiment"
         raise InputError(f"{fixed}: there is no profile of it{nearest(name, problem.free)}")
     j = problem.free.index(name)
     shares = np.concatenate([-_SHARES, _SHARES])

@@ -21,6 +21,15 @@ def quantile(freedom: ArrayLike, level: float) -> Array:
     return np.asarray(student.ppf(0.5 * (1.0 + level), freedom))
 
 
+def sd_interval(sigma: ArrayLike, freedom: ArrayLike, level: float) -> tuple[Array, Array]:
+    """The ends of intervals of standard deviations that were estimated with so many degrees of freedom."""
+    from scipy.stats import chi2
+
+    sigma, freedom = np.asarray(sigma, float), np.asarray(freedom, float)
+    low, high = (chi2.ppf(0.5 * (1.0 + side * level), freedom) for side in (1.0, -1.0))
+    return np.sqrt(freedom / low) * sigma, np.sqrt(freedom / high) * sigma
+
+
 def threshold(freedom: ArrayLike, count: float, level: float) -> Array:
     """Twice the fall of the log-likelihood, noise profiled out, at the ends of an interval of this level.
 

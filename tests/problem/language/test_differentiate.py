@@ -231,3 +231,62 @@ sys.exit("jax was imported" if "jax" in sys.modules else 0)
 def test_a_text_model_is_fitted_without_jax():
     done = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# ---- other programs than the field
+
+
+def test_any_instructions_are_functions_of_states_parameters_and_inputs():
+    e = parse("x' = -k*x; y' = x; input u; c ~ normal(u*x*I(0), s0 + 3*t); I' = 1; y(0) = k*I(0); at 3: x = 7")
+    names = (e.states, e.parameters, e.inputs)
+    at = np.full((4, 3), 2.0), np.full((4, len(e.parameters)), 3.0), np.full((4, 1), 5.0)
+    t = np.arange(4.0)
+    columns = TextField(e.code, e.columns[0].arguments, names)
+    f, fx, ft = columns.linearise(t, *at)
+    np.testing.assert_allclose(f, np.stack([np.full(4, 30.0), 3.0 + 3 * t], 1))
+    assert (fx.shape, ft.shape) == ((4, 2, 3), (4, 2, len(e.parameters)))
+    np.testing.assert_allclose(fx[:, 0], [[15.0, 0.0, 0.0]] * 4)
+    np.testing.assert_allclose(ft[:, 0, e.parameters.index("I(0)")], 10.0)
+    np.testing.assert_array_equal(columns.evaluate(t, *at), f)
+    values, entries = columns.nonzeros(t, *at)
+    np.testing.assert_array_equal(values, f)
+    assert entries.shape == (4, 3)
+    initial = TextField(e.code, [e.initial["y"]], names)
+    np.testing.assert_allclose(initial.evaluate(t[:1], *(a[:1] for a in at)), [[9.0]])
+    assert not initial.linearise(t, *at)[1].any()
+
+
+def test_constant_programs_and_those_of_no_states_have_values():
+    e = parse("x' = 1; x(0) = k*u; input u; at 3: x = 7")
+    constant = TextField(e.code, [e.events[0].changes[0][1]], (e.states, e.parameters, e.inputs))
+    none = TextField(e.code, [e.initial["x"]], ((), e.parameters, e.inputs))
+    for M in (1, 3):
+        t, x, theta, u = np.zeros(M), np.zeros((M, 1)), np.full((M, 1), 2.0), np.full((M, 1), 3.0)
+        for found in (constant.evaluate(t, x, theta, u), constant.linearise(t, x, theta, u)[0]):
+            np.testing.assert_array_equal(found, np.full((M, 1), 7.0))
+        assert not constant.linearise(t, x, theta, u)[2].any()
+        f, fx, ft = none.linearise(t, x[:, :0], theta, u)
+        np.testing.assert_array_equal(none.evaluate(t, x[:, :0], theta, u), f)
+        assert (f[0, 0], fx.shape, ft[0, 0, 0]) == (6.0, (M, 1, 0), 3.0)
+    nothing = TextField(e.code, [], (e.states, e.parameters, e.inputs))
+    assert nothing.evaluate(t, x, theta, u).shape == (3, 0)
+    assert nothing.linearise(t, x, theta, u)[1].shape == (3, 0, 1)
+
+
+def test_instructions_that_outputs_do_not_need_are_left_out():
+    e = parse("x' = -k*x; y ~ normal(exp(sin(x))*hill(x, K, n), s)")
+    field, alone = TextField(e.code, e.outputs, (e.states, e.parameters, e.inputs)), field_of("x' = -k*x")
+    assert (field.code, field.cost) == (alone.code, alone.cost)
+    again = pickle.loads(pickle.dumps(field))
+    assert (again.code, again.outputs) == (field.code, field.outputs)
+
+
+def test_programs_in_which_all_columns_go_together_have_the_same_derivatives(monkeypatch):
+    e = parse("x' = -k*x*I(0); c ~ normal(x*k, s0 + x); I' = x; at 3: x = 1")
+    outputs = [*e.columns[0].arguments, e.events[0].changes[0][1]]
+    at = np.zeros(2), np.full((2, 2), 2.0), np.full((2, len(e.parameters)), 3.0), np.zeros((2, 0))
+    one = TextField(e.code, outputs, (e.states, e.parameters, e.inputs)).linearise(*at)
+    monkeypatch.setattr(differentiate, "MOST_SINGLE", 0)
+    two = TextField(e.code, outputs, (e.states, e.parameters, e.inputs)).linearise(*at)
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)

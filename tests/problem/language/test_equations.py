@@ -1,11 +1,13 @@
 """Claims about equation text: what it means, what it declares, and that bad text gives one clear line."""
 
+import itertools
 import math
 import pickle
 import random
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -84,7 +86,13 @@ def test_a_second_order_equation_is_two_states(left):
 
 
 def test_e_to_a_power_warns_that_e_is_a_parameter_unless_it_is_meant():
-    for text in ("x' = e^(-x)", "x' = a*p\np = 1 - e**x", "x' = 2*e\u00b2"):
+    for text in (
+        "x' = e^(-x)",
+        "x' = a*p\np = 1 - e**x",
+        "x' = 2*e\u00b2",
+        "x' = 1\ny ~ normal(e^x)",
+        "x' = 1; x(0) = e^2",
+    ):
         with pytest.warns(InputWarning, match=r"line [12]: 'e' is taken as a parameter; .* write exp\(...\)"):
             assert "e" in parse(text).parameters
     for text in (
@@ -180,11 +188,10 @@ def test_keywords_are_keywords_only_before_a_name():
     assert parse("x' = a; logs' = starting").parameters == ("a", "starting")
 
 
-def test_a_definition_never_used_warns_and_adds_no_parameter():
-    with pytest.warns(InputWarning, match="line 2: .*'rate' is never used"):
-        equations = parse("x' = a\nrate = b*c")
-    assert equations.parameters == ("a",)
-    assert float(equations.field(0.0, [1.0], [2.0], [])[0]) == 2.0
+def test_a_definition_that_nothing_uses_is_there_for_the_data_with_its_parameters():
+    equations = parse("x' = a\nrate = b*c")
+    assert equations.parameters == ("a", "b", "c")
+    assert [float(v) for v in equations.at([equations.definitions["rate"]], 0.0, [1.0], [2.0, 3.0, 5.0], [])] == [15.0]
 
 
 # ---- bad text
@@ -205,8 +212,6 @@ BAD = [
     ("2x'' = 3", "'2x' is not a name"),
     ("x'' = -x; x_dot' = 1", "'x_dot' already has 'equation'"),
     ("x' = -y'; y' = x", "a prime only marks its left side"),
-    ("x' = -k*x\nx(0) = 5", "line 2: 'x(0) = 5' gives an initial value"),
-    ("x'' = -k*x\nx'(0) = 5", "remove it (to simulate, give --x0)"),
     ("2x' = 3", "'2x' is not a name"),
     (BASE + "hello", "line 2: cannot read 'hello'"),
     (BASE + "import os", "cannot read 'import os'"),
@@ -257,7 +262,7 @@ BAD = [
     (BASE + "a ~ uniform(2, 1)", "write uniform(low, high > low)"),
     (BASE + "a ~ uniform(2, 3); a < 1", "cannot lie between 2 and 1"),
     (BASE + "a ~ 3", "cannot read 'a ~ 3'"),
-    (BASE + "x ~ normal(0, 1)", "prior of 'x', which is not a parameter"),
+    (BASE + "x ~ normal(0, 1)", "and predicts no column (no state or parameter is in it)"),
 ]
 
 
@@ -289,6 +294,90 @@ def test_other_than_text_is_refused():
             parse(text)  # type: ignore[arg-type]
 
 
+# ---- everything at once
+
+EPIDEMIC = """
+S' = -beta*S*I/N
+E' = beta*S*I/N - k*E
+I' = k*E - g*I
+incidence = k*E                      # a definition
+cases ~ negbinomial(rho*incidence)
+beds ~ normal(I*share, s0 + s1*I)
+S(0) = N - I(0); E(0) = 0
+0 < I(0) < 50
+at 12, 24: S = S - vaccinated*u, E = 0
+step u
+local rho
+fixed N = 763
+s0 ~ lognormal(1, 2)
+"""
+
+
+def test_parameters_come_from_equations_then_initial_values_events_and_columns():
+    e = parse(EPIDEMIC)
+    assert e.parameters == ("beta", "N", "k", "g", "I(0)", "vaccinated", "rho", "share", "s0", "s1", "k(cases)")
+    assert (e.local, e.inputs, e.steps, e.begins) == (("I(0)", "rho"), ("u",), ("u",), "zero")
+    assert [(c.name, c.family) for c in e.columns] == [("cases", "negbinomial"), ("beds", "normal")]
+    assert [len(c.arguments) for c in e.columns] == [2, 2]
+    assert list(e.initial) == ["S", "E", "I"]
+    assert (e.prior, e.bounds["I(0)"]) == ({"s0": ("lognormal", 1.0, 2.0)}, (0.0, 50.0))
+    assert pickle.loads(pickle.dumps(e)) == e
+
+
+def test_what_is_said_besides_leaves_the_program_of_the_equations_as_it_is():
+    equations = "\n".join(EPIDEMIC.splitlines()[:5])
+    one, two = parse(equations), parse(EPIDEMIC)
+    assert two.code[: max(one.outputs) + 1] == one.code[: max(one.outputs) + 1]
+    assert two.outputs == one.outputs
+
+
+def test_the_example_of_the_documentation_is_a_model():
+    page = (Path(__file__).parents[3] / "docs" / "equations.md").read_text("utf-8")
+    text = "\n".join(line for line in page.splitlines() if line.startswith("    "))
+    e = parse(text)
+    assert [c.name for c in e.columns] == ["cases", "immune"]
+    assert (e.begins, e.breaks, e.local) == ("zero", (10.0,), ("I(0)", "rho"))
+    assert e.parameters == ("b", "N", "v", "g", "I(0)", "arrivals", "rho", "k(cases)")
+
+
+def test_a_text_may_say_more_about_a_model_whose_equations_are_elsewhere():
+    text = "x ~ student(x + y, sx); 0 < k < 3; x(0) = k; y(0) > 0; at 3: y = u; local k; flow = k*x; w ~ poisson(flow)"
+    e = parse(text, ("u", "v"), of=(["x", "y"], ["k", "m"]))
+    assert (e.states, e.outputs, e.inputs) == (("x", "y"), (), ("u", "v"))
+    assert e.parameters == ("k", "m", "y(0)", "sx")
+    assert (e.local, e.bounds["k"], list(e.initial)) == (("k", "y(0)"), (0.0, 3.0), ["x", "y"])
+    values = e.at([e.initial["x"], e.definitions["flow"]], 0.0, [2.0, 3.0], [5.0, 7.0, 1.0, 1.0], [0.0, 0.0])
+    assert [float(v) for v in values] == [5.0, 10.0]
+    assert parse("", of=(["x"], ["k"])).parameters == ("k",)
+    assert parse("k ~ normal(1, 2)", of=(["x"], ["k"])).prior == {"k": ("normal", 1.0, 2.0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("k > 0\nx' = 3", "line 2: 'x' has an equation, but equations are given elsewhere; remove it"),
+        ("x = 3", "line 1: 'x' is a state or a parameter of the model already; rename one"),
+        ("input k", "'k' is a state or a parameter of the model already"),
+        ("z > 0", "'z', which is not a name in the equations"),
+        ("z(0) = 3", "'z', which is no state"),
+    ],
+)
+def test_bad_text_about_a_model_elsewhere_is_refused(text, expected):
+    with pytest.raises(InputError) as caught:
+        parse(text, of=(["x"], ["k"]))
+    assert expected in str(caught.value)
+
+
+def test_with_spare_what_is_about_nothing_is_left_out_and_nothing_else():
+    text = "x' = -k*x; rate = c*x; double = 2*x; input u; start q = 1; h ~ uniform(0, 1); h2 ~ normal(1, 1); local q"
+    text += "; z(0) = 3; q > 0; at 3: z = 1; at 4: x = 1, z = 2; x ~ student(x); w ~ poisson(double); step v"
+    e = parse(text, spare=True)
+    assert (e.parameters, list(e.definitions), e.inputs, e.initial) == (("k", "sd(x)"), ["double"], (), {})
+    assert [event.times for event in e.events] == [(4.0,)]
+    assert [c.name for c in e.columns] == ["x", "w"]
+    assert (e.start, e.prior, e.local) == ({}, {}, ())
+
+
 # ---- size
 
 
@@ -296,6 +385,10 @@ def test_long_texts_are_read_quickly():
     names = [f"a{i}" for i in range(3000)]
     equations = parse("\n".join([f"x{n}' = {n}*x{n}" for n in names] + [f"log {n}" for n in names]))
     assert len(equations.parameters) == len(equations.bounds) == 3000
+    chain = "x' = x; d0 = x\n" + "\n".join(f"d{i} = d{i - 1}+q; c{i} ~ poisson(d{i})" for i in range(1, 2000))
+    assert len(parse(chain, spare=True).columns) == len(parse(chain).columns) == 1999
+    states = "\n".join(f"x{i}' = 1; x{i}(0) = x{i + 1}(0); at {i}: x{i} = 1" for i in reversed(range(1500)))
+    assert parse("x1500' = 1\n" + states).parameters == ("x1500(0)",)
 
 
 # ---- properties
@@ -317,6 +410,12 @@ def equations_or_input_error(text):
         assert isinstance(result, Equations)
         values = [np.ones(len(names)) for names in (result.states, result.parameters, result.inputs)]
         assert len(result.field(0.5, *values)) == len(result.states)
+        every = [*result.definitions.values(), *result.initial.values()]
+        every += [i for column in result.columns for i in column.arguments]
+        every += [i for event in result.events for _, i in event.changes]
+        assert len(result.at(every, 0.5, *values)) == len(every)
+        assert {*result.local, *result.bounds} <= {*result.parameters, *result.states}
+        assert {*result.steps} <= {*result.inputs}
 
 
 @settings(max_examples=200, deadline=None)
@@ -326,8 +425,10 @@ def test_random_text_gives_equations_or_an_input_error(text, start):
 
 
 VALID = "prey' = a*prey - b*exp(u)\ndy/dt = where(y > 0 and t < 1, hill(y, K, 2), p)\np = 2^c; input u\n"
-VALID += "log a, b; 0 < b < 10; start a = 1/3; fixed c = 2; K ~ normal(2, 0.5)"
-TOKENS = [*"()'=<>~^*/;,#:.[]\n-0p", "**", " and ", "1e999", "exp("]
+VALID += "log a, b; 0 < b < 10; start a = 1/3; fixed c = 2; K ~ normal(2, 0.5)\n"
+VALID += "z ~ student(p*prey, s0 + s1*y); y ~ normal(y); n ~ negbinomial(p)\nprey(0) = K - y(0); 0 < y(0) < 3\n"
+VALID += "local a, K; shared y(0); at 0, 12: prey = prey + d, y += 1; log k(n)"
+TOKENS = [*"()'=<>~^*/;,#:.[]\n-0p", "**", " and ", "1e999", "exp(", "(0)", "(t0)", "y", "prey", "at ", "~ normal("]
 PIECES = st.one_of(st.text(max_size=3), st.sampled_from(TOKENS))
 
 
@@ -338,6 +439,41 @@ def test_damaged_text_gives_equations_or_an_input_error(edits):
     for place, length, piece in edits:
         text = text[:place] + piece + text[place + length :]
     equations_or_input_error(text)
+
+
+SPELLINGS = [
+    ["x ' = - k * x + x ( 0 )", "d x /dt = - k * x + x ( 0.0 )", "x \u2032 = \u2212 k \u00b7 x + x ( 0 )"],
+    ["y ' = k - y"],
+    ["flow = k * y ^ 2", "flow = k * y ** 2", "flow = k * y\u00b2"],
+    ["x ~ normal ( x , s )", "x ~ normal ( mean = x , sd = s )", "x ~ normal ( sd = s , mean = x )"],
+    ["c ~ negbinomial ( flow )", "c ~ negbinomial ( mean = flow )"],
+    ["y ( 0 ) = n - 1", "y ( t = 0 ) = n - 1"],
+    ["0 < x ( 0 ) < 50", "50 > x ( 0 ) > 0", "x ( 0 ) >= 0 ; x ( 0 ) <= 50"],
+    ["at 0 , 12 : x = x + ( d )", "at 12 , 0 : x += d", "at t = 0 , 24 / 2 : x += d"],
+    ["local k , n", "local n ; local k"],
+    ["input u ; at 3 : y = u", "at 3 : y = u ; input u"],
+]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_spacing_and_spelling_make_no_difference(data):
+    def written(statement: str) -> str:
+        words = statement.split(" ")
+        gaps = data.draw(st.lists(st.sampled_from(["", " ", "\t", "  "]), min_size=len(words), max_size=len(words)))
+        # Between two words, and after a keyword, there must be a space.
+        together = [a.isalnum() and b[:1].isalnum() and a != "d" for a, b in itertools.pairwise(words)]
+        glue = [" " if needed else gap for needed, gap in zip(together, gaps[1:], strict=True)]
+        return "".join(w + g for w, g in zip(words, [*glue, ""], strict=True))
+
+    chosen = [data.draw(st.sampled_from(options)) for options in SPELLINGS]
+    text = data.draw(st.sampled_from(["\n", ";", " ; ", "\r\n", " # note\n"])).join(map(written, chosen))
+    expected, found = (parse(t) for t in ("\n".join(options[0] for options in SPELLINGS), text))
+    plain = [field for field in expected.__dataclass_fields__ if field not in ("text", "columns", "events", "code")]
+    assert [getattr(found, field) for field in plain] == [getattr(expected, field) for field in plain]
+    assert found.code == expected.code
+    assert [c.arguments for c in found.columns] == [c.arguments for c in expected.columns]
+    assert [(e.times, e.changes) for e in found.events] == [(e.times, e.changes) for e in expected.events]
 
 
 # ---- cost
@@ -361,6 +497,7 @@ FORMS += [
     "{}\u00b7{}\u00b2",
 ]
 LINES = ["y' = {}", "dz/dt = {}", "d0 = x + 1", "d1 = {}", "d2 = where(x > 0, d1, {} + d1)", "w'' = {} - w'", "# {}"]
+LINES += ["x ~ normal({}, {})", "c ~ student({})", "x(0) = {}", "at 1, 2: x = {}, y = {}", "log x(0)", "local k"]
 LINES += ["x' = {}", "log k", "input u", "0 < a1 < 3", "start b2 = 1/2", "y = {}", "b2 ~ normal(2, 3)", "{}"]
 
 

@@ -426,6 +426,12 @@ def evaluate(tree):
             return TWO[name](evaluate(x), evaluate(y))
 
 
+def largest(tree):
+    """The largest size of a number on the way."""
+    parts = tree[1:] if isinstance(tree, tuple) else ()
+    return max([abs(evaluate(tree)), *map(largest, parts)])
+
+
 LEVEL = {"+": 1, "-": 1, "*": 2, "/": 2, "neg": 3, "square": 4, "cube": 4}
 
 
@@ -456,6 +462,5 @@ def render(tree, level=0):
 @settings(max_examples=200, deadline=None)
 @given(TREES)
 def test_random_expressions_equal_an_independent_evaluation(tree):
-    expected = evaluate(tree)
-    if abs(expected) < 1e100:
-        assert value(render(tree), **VALUES) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    if largest(tree) < 1e5:  # the sine of a large number is that of its last digits, which rounding decides
+        assert value(render(tree), **VALUES) == pytest.approx(evaluate(tree), rel=1e-9, abs=1e-9)

@@ -29,6 +29,22 @@ def test_every_combination_is_a_model_with_just_its_own_parameters():
     assert dict(models[0].scale) == {"a": "log"}
 
 
+def test_noise_initial_values_and_events_may_be_optional_too():
+    text = """x' = -k*x [+ e*rate]; rate = c*x^2; log e, c; local e
+    x(0) > 0; [x(0) = x0]
+    x ~ [normal(x) | student(x, s)]; s ~ lognormal(1, 1); 0 < s < 9
+    [at 3: x = x + dose]; start dose = 2"""
+    models = candidates(text, "decay")
+    assert len(models) == 16
+    assert models[0].parameters == ("k", "x(0)")
+    assert dict(models[0].prior) == {}
+    assert models[1].parameters == ("k", "x(0)", "dose")
+    assert models[2].parameters == ("k", "x(0)", "s")
+    assert dict(models[2].prior) == {"s": ("lognormal", 1.0, 1.0)}
+    assert models[4].parameters == ("k", "x0")
+    assert models[-1].parameters == ("k", "e", "c", "x0", "dose", "s")
+
+
 def test_a_text_without_brackets_is_one_model():
     (model,) = candidates("x' = -k*x", "decay")
     assert (model.name, model.parameters) == ("decay", ("k",))
@@ -55,9 +71,8 @@ def test_too_many_combinations_are_refused():
         candidates("[+a]" * 1_500_000)
 
 
-@pytest.mark.filterwarnings("ignore::odinfer.errors.InputWarning")  # such as a definition that is never used
 @example("a=k")
-@given(st.text(alphabet="[]|x'=k*+-a \n#", max_size=60))
+@given(st.text(alphabet="[]|x'=k*+-a \n#~(0):", max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_any_text_gives_models_or_an_input_error(text):
     try:

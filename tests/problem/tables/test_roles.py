@@ -3,7 +3,7 @@
 import pytest
 
 from odinfer.errors import InputError
-from odinfer.problem.tables.roles import UNITS, Roles, roles
+from odinfer.problem.tables.roles import UNITS, Roles, roles, sd_columns
 
 CELLS = ["1", "1", "2"]
 
@@ -58,10 +58,34 @@ def test_an_id_that_never_repeats_counts_rows():
 
 
 def test_observable_and_value_go_together():
-    assert found("time", "observable", "value")[2:] == ("observable", "value")
-    assert found("time", "observable", "x")[2:] == (None, None)
+    assert found("time", "observable", "value")[2:4] == ("observable", "value")
+    assert found("time", "observable", "x")[2:4] == (None, None)
 
 
 def test_remarks_say_what_was_not_plain():
     assert found("time [h]", "experiment").remarks() == []
     assert found("Days", "ID").remarks() == ["the column 'Days' is taken as the time", "each 'ID' is an experiment"]
+
+
+def test_errors_stand_beside_their_series_under_its_name():
+    names = ["x", "y [mg]", "x_sd", "SD_y [mg]", "z_sd", "sd"]
+    assert sd_columns(names, names) == {"x": "x_sd", "y [mg]": "SD_y [mg]"}
+    assert sd_columns(["x"], ["y_sd"]) == {}
+    with pytest.raises(InputError, match="'x_sd', 'sd_x' may each hold the errors of 'x'; choose by --sd x=COLUMN"):
+        sd_columns(["x"], ["x_sd", "sd_x"])
+
+
+def test_doses_are_told_by_amounts_in_any_case_and_unit():
+    assert found("time", "x", "AMT (mg)", "Rate", "CMT").dosing == {"amt": "AMT (mg)", "rate": "Rate", "cmt": "CMT"}
+    assert found("time", "x", "rate", "cmt").dosing == {}
+    assert found("time", "x", "amt", "rate", taken=["amt"]).dosing == {}
+    assert found("time", "x", "amt", "rate", taken=["rate"]).dosing == {"amt": "amt"}
+
+
+def test_a_long_table_has_a_column_of_errors_and_an_observable_of_doses():
+    columns = {"time": CELLS, "observable": ["x", "Dose", "x"], "value": CELLS, "sd": CELLS, "rate": CELLS}
+    role = roles(columns)
+    assert (role.sd, role.dose, role.dosing) == ("sd", "Dose", {"rate": "rate"})
+    assert role.columns == set(columns)
+    assert roles(columns, taken=["Dose", "sd"])[4:] == (None, None, {})
+    assert found("time", "x", "sd").sd is None

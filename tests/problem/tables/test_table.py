@@ -39,7 +39,7 @@ def test_a_long_table_keeps_its_experiments_in_order_and_its_replicates():
 
 
 def test_a_long_table_that_would_be_nearly_empty_when_wide_is_refused():
-    with pytest.raises(InputError, match="state 'o0' has too few observations: 1"):
+    with pytest.raises(InputError, match="20000 observables at 20000 times are too many; name the states to read"):
         long_table([("1", i, f"o{i}", i) for i in range(20_000)]).data()
     with pytest.raises(InputError, match="5000 observables at 20000 times are too many; name the states to read"):
         long_table([("1", i, f"o{i // 4}", i) for i in range(20_000)]).data()

@@ -20,7 +20,7 @@ def fit(request):
 
 def test_the_file_is_strict_json_with_format_and_version(fit):
     content = strict_json(dumps(fit))
-    assert content["format"] == "odinfer-fit/1"
+    assert content["format"] == "odinfer-fit/2"
     assert content["version"] == od.__version__
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fits import ODD, assert_same, make_fit, strict_json
+from fits import ODD, assert_same, hidden, make_fit, strict_json
 from odinfer.errors import InputError
 from odinfer.result.store import write
 from odinfer.result.store.json_format import dumps
@@ -77,6 +77,33 @@ def test_a_fit_with_no_times_keeps_the_shape_of_its_arrays(tmp_path: Path):
     assert load(tmp_path / "fit.json").experiments["1"].y.shape == (0, 2)
 
 
+def test_a_file_of_the_first_version_still_loads(tmp_path: Path):
+    content = {k: v for k, v in json.loads(dumps(make_fit())).items() if k not in ("columns", "noise")}
+    (tmp_path / "fit.json").write_text(json.dumps({**content, "format": "odinfer-fit/1"}))
+    assert_same(make_fit(), load(tmp_path / "fit.json"))
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    numbers=st.lists(st.floats() | st.sampled_from(ODD_FLOATS), min_size=3, max_size=3),
+    limits=st.lists(st.sampled_from([-1, 0, 1]), min_size=3, max_size=3),
+    names=st.lists(TEXT, min_size=3, max_size=3, unique=True),
+)
+def test_columns_with_odd_names_numbers_and_limits_come_back_exactly(numbers, limits, names, tmp_path_factory):
+    path, fit = tmp_path_factory.mktemp("odd") / "fit.json", hidden()
+    experiments = {}
+    for name, e in fit.experiments.items():
+        rows = {key: np.array([numbers] * len(e.t)) for key in ("y", "fitted", "scores")}
+        curves = {key: np.array([numbers] * len(e.curve.t)) for key in ("expected", "expected_sd")}
+        experiments[name] = replace(e, **rows, **curves, limit=np.array([limits] * len(e.t), np.int8))
+    noise = dict(zip(names, ("student", "binomial", "laplace"), strict=True))
+    sigma = dict(zip(names[:2], numbers, strict=False))
+    stages = {name: replace(stage, sigma=sigma) for name, stage in fit.stages.items()}
+    fit = replace(fit, experiments=experiments, columns=tuple(names), noise=noise, sigma=sigma, stages=stages)
+    write(fit, path)
+    assert_same(fit, load(path))
+
+
 def edited(**changes) -> str:
     return json.dumps({**json.loads(dumps(make_fit())), **changes})
 
@@ -91,7 +118,7 @@ def edited(**changes) -> str:
         ("[1, 2]", "is not an odinfer fit"),
         ('{"a": 1}', "is not an odinfer fit"),
         ('{"format": 3}', "is not an odinfer fit"),
-        (edited(format="odinfer-fit/2"), "newer odinfer .format odinfer-fit/2.; update"),
+        (edited(format="odinfer-fit/3"), "newer odinfer .format odinfer-fit/3.; update"),
         ('{"format": "odinfer-fit/1"}', "damaged odinfer fit: 'seed' is missing"),
         (edited(theta=[1, 2]), "damaged"),
         (edited(theta={"a": "one"}), "damaged"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fits import ODD, make_fit
+from fits import ODD, hidden, make_fit
 from odinfer.result.store import write
 from odinfer.result.store.load import load
 from odinfer.result.store.netcdf_format import to_xarray
@@ -33,7 +33,8 @@ def test_netcdf_opens_in_xarray_with_the_same_numbers(fit, tmp_path: Path):
             np.testing.assert_array_equal(opened.theta.sel(parameter=name), value)
         for key in ("gamma", "gamma_user", "sigma"):
             for name, value in getattr(fit, key).items():
-                np.testing.assert_array_equal(opened[key].sel(state=name), value)
+                along = {"column" if fit.noise and key == "sigma" else "state": name}
+                np.testing.assert_array_equal(opened[key].sel(along), value)
         for name, stage in fit.stages.items():
             found = opened.stage_x_0 if several else opened.stage_x
             np.testing.assert_array_equal(found.sel(stage=name), stage.x[0])
@@ -42,6 +43,18 @@ def test_netcdf_opens_in_xarray_with_the_same_numbers(fit, tmp_path: Path):
         assert opened.attrs["status"] == fit.status
         assert opened.attrs["equations"] == (fit.equations or "")
         assert opened.attrs["seed"] == fit.seed
+
+
+def test_columns_that_are_not_states_have_a_dimension_of_their_own(tmp_path: Path):
+    fit = hidden()
+    write(fit, tmp_path / "fit.nc")
+    with xr.open_dataset(tmp_path / "fit.nc") as opened:
+        assert dict(zip(opened.column.values.tolist(), opened.noise.values.tolist(), strict=True)) == fit.noise
+        for i, e in enumerate(fit.experiments.values()):
+            for key in ("fitted", "scores", "limit", "expected", "expected_sd"):
+                np.testing.assert_array_equal(opened[f"{key}_{i}"], getattr(e, key))
+                assert opened[f"{key}_{i}"].dims[1] == "column"
+        np.testing.assert_array_equal(opened.theta.sel(parameter="k[two]"), fit.theta["k[two]"])
 
 
 def test_variable_names_are_safe_whatever_the_user_named(fit):

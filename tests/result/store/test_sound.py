@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fits import ODD, make_fit, uncertain
+from fits import ODD, hidden, make_fit, uncertain
 from odinfer.result.fit import Fit
 from odinfer.result.store.sound import sound
 
@@ -27,6 +27,11 @@ def of_curve(**changes: Any) -> Fit:
     return replace(fit, experiments={"1": replace(e, curve=replace(e.curve, **changes))})
 
 
+def of_hidden(**changes: Any) -> Fit:
+    fit = hidden()
+    return replace(fit, experiments={name: replace(e, **changes) for name, e in fit.experiments.items()})
+
+
 T = make_fit().experiments["1"].curve.t
 BAD: dict[str, tuple[Fit, str]] = {
     "seed": (make_fit(seed=1.5), "seed"),
@@ -34,7 +39,14 @@ BAD: dict[str, tuple[Fit, str]] = {
     "options": (make_fit(options=[]), "no tables"),
     "names": (replace(make_fit(), state_names=("prey", "prey")), "twice"),
     "theta": (make_fit(theta={"a": 1.0}), "parameters"),
-    "sigma": (make_fit(sigma={"wolf": 1.0}), "unknown states"),
+    "sigma": (make_fit(sigma={"wolf": 1.0}), "unknown columns"),
+    "gamma": (make_fit(gamma_user={"wolf": 1.0}), "unknown states"),
+    "distributions": (hidden(noise={"I": "normal"}), "not those of the columns"),
+    "distribution": (hidden(noise={"I": "normal", "cases": "magic", "load": "normal"}), "unknown name"),
+    "columns": (replace(make_fit(), columns=("prey", "x"), sigma={}, stages={}), "no distributions"),
+    "predicted values": (of_hidden(scores=None), "missing or too many"),
+    "limits": (of_hidden(limit=np.full((20, 3), 7, np.int8)), "limit"),
+    "starts": (hidden(details={"start_objectives": ["a"]}), "start_objectives"),
     "experiments": (replace(make_fit(), experiments={}), "no experiments"),
     "times": (of_curve(t=T[::-1]), "increase"),
     "times twice": (of_curve(t=np.concatenate([T[:1], T[:-1]])), "increase"),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.language.expression import FOLD, LEAVES, Instructions, is_whole_exponent
+from odinfer.problem.language.expression import FOLD, LEAVES, Instructions, is_whole_exponent, needed
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -256,16 +256,19 @@ def _formula(op: str, parts: Sequence[str], last: tuple[str, tuple[Any, ...]]) -
 
 
 class TextField:
-    """The field of a model from text, and its derivatives, in numpy.
+    """The field of a model from text, or other F values of (t, x, θ, u), and derivatives, in numpy.
 
     Args:
-        code: its instructions.
-        outputs: those that give the time derivatives of the states.
+        code: instructions; those that the outputs do not need are left out.
+        outputs: those that give the values, such as the time derivatives of the states.
         names: of states, parameters and inputs.
     """
 
     def __init__(self, code: Code, outputs: Sequence[int], names: tuple[Sequence[str], Sequence[str], Sequence[str]]):
-        self.code, self.outputs, self.names = code, outputs, names
+        kept = needed(code, outputs)
+        place = {i: n for n, i in enumerate(kept)}
+        own = [(op, args if op in LEAVES else tuple(place[j] for j in args)) for op, args in (code[i] for i in kept)]
+        self.code, self.outputs, self.names = tuple(own), tuple(place[i] for i in outputs), names
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TextField, (self.code, self.outputs, self.names)  # what is compiled stays here
@@ -282,48 +285,56 @@ class TextField:
         rows = np.repeat(np.arange(len(reach)), [len(r) for r in reach])
         return rows, np.array([column for r in reach for column in r], np.int64)
 
+    def at_one(self, t: float, x: Sequence[float], theta: Sequence[float], u: Sequence[float]) -> tuple[float, ...]:
+        """The values at one point, from plain numbers: as fast as can be.
+
+        Raises:
+            ArithmeticError, ValueError: something on the way is not finite.
+        """
+        return self._at_one((t,), x, theta, u)
+
     def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
         if len(t) == 1:
             try:
                 return np.array([self._at_one(t.tolist(), *(a[0].tolist() for a in (x, theta, u)))], float)
             except (ArithmeticError, ValueError):
                 pass  # infinite or not a number somewhere, which numpy can say
-        out = np.empty(x.shape)
+        out = np.empty((len(t), len(self.outputs)))
         with np.errstate(all="ignore"):
             for k, f in enumerate(self._values(*_columns(t, x, theta, u))):
                 out[:, k] = f
         return out
 
     def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:
-        M, K = x.shape
-        out = np.zeros((M, K, 1 + K + theta.shape[1]))
+        (M, K), F = x.shape, len(self.outputs)
+        out = np.zeros((M, F, 1 + K + theta.shape[1]))
         with np.errstate(all="ignore"):
             found = self._run(t, x, theta, u)
-            for k in range(K):
+            for k in range(F):
                 out[:, k, 0] = found[k]
             if self._single:
-                for row, column, d in zip(*self._places, found[K:], strict=True):
+                for row, column, d in zip(*self._places, found[F:], strict=True):
                     out[:, row, column] = d
             else:
-                for k, d in enumerate(found[K:]):
+                for k, d in enumerate(found[F:]):
                     out[:, k, 1:] = np.transpose(d)
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
     def nonzeros(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array]:
-        """f (M, K) and the derivatives (M, nnz) in the order of the pattern."""
-        M, K = x.shape
-        f, out = np.empty((M, K)), np.empty((M, len(self.pattern[0])))
+        """f (M, F) and the derivatives (M, nnz) in the order of the pattern."""
+        M, F = len(t), len(self.outputs)
+        f, out = np.empty((M, F)), np.empty((M, len(self.pattern[0])))
         with np.errstate(all="ignore"):
             found = self._run(t, x, theta, u)
-            for k in range(K):
+            for k in range(F):
                 f[:, k] = found[k]
             if self._single:
-                for i, d in enumerate(found[K:]):
+                for i, d in enumerate(found[F:]):
                     out[:, i] = d
             else:
                 rows, columns = self.pattern
                 for k in np.unique(rows):
-                    out[:, rows == k] = np.transpose(found[K + k])[..., columns[rows == k]]
+                    out[:, rows == k] = np.transpose(found[F + k])[..., columns[rows == k]]
         return f, out
 
     @functools.cached_property

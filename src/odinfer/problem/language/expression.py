@@ -12,7 +12,7 @@ import re
 import reprlib
 import unicodedata
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,9 +82,53 @@ class Source(NamedTuple):
         return InputError(f"line {self.line}: {SHORT.repr(piece)} {problem}")
 
     def names(self) -> list[str]:
-        """All names from left to right, functions included."""
-        nodes = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name)]
-        return [node.id for node in sorted(nodes, key=lambda node: node.col_offset)]
+        """All names from left to right, functions included; "x(0)" is one name."""
+        found: list[tuple[int, str]] = []
+        parts: set[ast.AST] = set()
+        for node in ast.walk(self.tree):  # what stands outside comes first
+            if isinstance(node, ast.Call) and (initial := initial_value(node)):
+                found.append((node.col_offset, initial_name(initial[0])))
+                parts.update((node.func, *node.args))
+            elif isinstance(node, ast.Name) and node not in parts:
+                found.append((node.col_offset, node.id))
+        return [name for _, name in sorted(found, key=lambda pair: pair[0])]
+
+    def beginnings(self) -> set[str]:
+        """How the times of initial values are spelled in it: "0", "t0"."""
+        return {found[1] for node in ast.walk(self.tree) if (found := initial_value(node))}
+
+
+def initial_value(node: ast.AST) -> tuple[str, str] | None:
+    """The name and the time, "0" or "t0", of an expression such as x(0) or x(t0)."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[time], keywords=[]) if name not in RESERVED:
+            match time:
+                case ast.Name(id="t0"):
+                    return name, "t0"
+                case ast.Constant(value=int() | float() as value) if value == 0 and not isinstance(value, bool):
+                    return name, "0"
+    return None
+
+
+def initial_name(state: str) -> str:
+    """The name of the initial value of a state, however its time is spelled."""
+    return f"{state}(0)"
+
+
+def state_of(name: str) -> str | None:
+    """The state whose initial value has this name; None for other names."""
+    return name[:-3] if name.endswith("(0)") else None
+
+
+def names_met(sources: Iterable[Source], written_out: Mapping[str, Source]) -> dict[str, None]:
+    """All names in expressions as first met; what is written out is followed by the names in it."""
+    found: dict[str, None] = {}
+    stack = [name for source in reversed([*sources]) for name in reversed(source.names())]
+    while stack:
+        if (name := stack.pop()) in written_out and name not in found:
+            stack += reversed(written_out[name].names())
+        found[name] = None
+    return found
 
 
 def slope_of(name: str) -> str:
@@ -174,6 +218,10 @@ class Instructions:
         op, args = self.code[i]
         return args[0] if op in ("number", "truth") else None
 
+    def leaves(self, i: int) -> set[str]:
+        """The names on which an instruction depends."""
+        return {self.code[j][1][0] for j in needed(self.code, [i]) if self.code[j][0] == "name"}
+
 
 class Program(Instructions):
     """The instructions of expressions that share definitions; `source` is the expression in work."""
@@ -241,6 +289,9 @@ class Program(Instructions):
                 return self.apply("and", parts, node)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in ARITY:
                 return self.call(name, args, node)
+            case ast.Call() if found := initial_value(node):
+                name = initial_name(checked_name(found[0], f"line {self.source.line}"))
+                return self.definition(name) if name in self.definitions else self.emit("name", name)
             case ast.Call(func=func, args=args, keywords=[]):
                 raise self.source.error(node, self.no_function(func, args))
         raise self.source.error(node, "is not allowed in an equation; use arithmetic and functions only")
@@ -303,8 +354,31 @@ class Program(Instructions):
         return self.emit(op, *args)
 
 
+def needed(code: Sequence[tuple[str, tuple[Any, ...]]], outputs: Iterable[int]) -> list[int]:
+    """The instructions on which the outputs depend, themselves included, in order."""
+    found, stack = set(), [*outputs]
+    while stack:
+        if (i := stack.pop()) not in found:
+            found.add(i)
+            stack += () if code[i][0] in LEAVES else code[i][1]
+    return sorted(found)
+
+
+def depending(code: Sequence[tuple[str, tuple[Any, ...]]], names: Collection[str]) -> list[bool]:
+    """Of every instruction, whether it depends on one of the names."""
+    found: list[bool] = []
+    for op, args in code:
+        found.append(op == "name" and args[0] in names if op in LEAVES else any(found[i] for i in args))
+    return found
+
+
 def constant(text: str, line: int) -> float:
-    source, program = read(text, line), Program({})
+    return number(read(text, line))
+
+
+def number(source: Source) -> float:
+    """The value of an expression without names."""
+    program = Program({})
     if (value := program.value(program.whole(source))) is None:
         raise source.error(source.tree, "is not a number; write one such as 2, 1/3 or -2*pi")
     return float(value)

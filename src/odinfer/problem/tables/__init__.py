@@ -1,6 +1,7 @@
 """Tables people bring: CSV files, Excel sheets and DataFrames become `Data`.
 
 Each source becomes a `Table` of text cells, as if all were CSV (`csv_file`, `excel_file`, `frame`; `read` picks one).
-`roles` says which column is the time or marks experiments, `cells` and `dates` make numbers of text, and `table` puts
-the series together. Imports only from `problem/data.py` and the top.
+`roles` says which column is the time or marks experiments, `cells` and `dates` make numbers of text, `doses` makes
+doses of rows, and `table` puts the series together. Imports only from `problem/data.py`, what it is made of,
+and the top.
 """

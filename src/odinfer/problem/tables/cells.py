@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from odinfer.errors import InputError
-from odinfer.problem.data import short
+from odinfer.problem.tables.series import short
 
 MISSING = frozenset({"", "na", "nan", "n/a", "#n/a", "null", "."})  # in lower case
 Place = Callable[[int], str]  # where the i-th cell stands, in words
 
 # Possessive: a long row of digits before a letter must not be tried in all its divisions.
+_BEYOND = {"<": -1, "≤": -1, ">": 1, "≥": 1}  # how the cell of a limit of detection begins, and where the value lies
 _NUMBER = re.compile(r"[+-]?((\d++([.,]\d*+)?|[.,]\d++)(e[+-]?\d++)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 
 
@@ -40,6 +41,28 @@ def numbers(cells: Sequence[str], place: Place) -> np.ndarray:
     return plain if plain is not None else np.array([_number(cell, i, place) for i, cell in enumerate(cells)])
 
 
+def observations(cells: Sequence[str], place: Place) -> tuple[np.ndarray, np.ndarray | None]:
+    """Numbers as above, and where the true value lies of those that are limits such as <0.05; None if none is.
+
+    -1: below, 1: above, 0: the number is no limit.
+    """
+    plain = _plain(cells)
+    if plain is not None:
+        return plain, None
+    limit = np.array([_BEYOND.get(cell[:1], 0) for cell in cells], np.int8)
+    if not limit.any():
+        return numbers(cells, place), None
+    for i in map(int, np.flatnonzero(limit)):
+        if not is_observation(cells[i]):
+            raise InputError(f"{place(i)}: {short(cells[i])} is no limit of detection; write one like <0.05")
+    return numbers([_limit(cell) if beyond else cell for cell, beyond in zip(cells, limit, strict=True)], place), limit
+
+
+def is_observation(cell: str) -> bool:
+    """Whether a cell is meant as a number or as a limit of detection."""
+    return is_number(_limit(cell) if cell[:1] in _BEYOND else cell)
+
+
 def text_of(value: Any) -> str:
     """A value as it would stand in a CSV file."""
     if value is None or (isinstance(value, float) and value != value):
@@ -47,6 +70,11 @@ def text_of(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
     return repr(value) if isinstance(value, float) else str(value).strip()
+
+
+def _limit(cell: str) -> str:
+    """The number in a cell such as <0.05, < 0.05 or <=0.05."""
+    return cell[1:].removeprefix("=").strip()
 
 
 def _plain(cells: Sequence[str]) -> np.ndarray | None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from odinfer.errors import InputError
-from odinfer.problem.data import short, warn
+from odinfer.problem.tables.series import short, warn
 from odinfer.problem.tables.table import Table, columns_of
 
 

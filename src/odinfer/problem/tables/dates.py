@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from odinfer.errors import InputError
-from odinfer.problem.data import short
 from odinfer.problem.tables.cells import Place
+from odinfer.problem.tables.series import short
 
 # What is written beside ISO 8601. Of two that read the same cells, neither is taken.
 _OTHERS = (

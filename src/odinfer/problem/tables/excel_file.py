@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from odinfer.errors import InputError
-from odinfer.problem.data import short, warn
 from odinfer.problem.tables.cells import text_of
+from odinfer.problem.tables.series import short, warn
 from odinfer.problem.tables.table import Table, columns_of
 
 _LARGEST = 500_000_000  # bytes of XML; a small file can hold any number of zeros

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from odinfer.errors import InputError
-from odinfer.problem.data import checked_names
 from odinfer.problem.tables.cells import text_of
+from odinfer.problem.tables.series import checked_names
 from odinfer.problem.tables.table import Table
 
 if TYPE_CHECKING:

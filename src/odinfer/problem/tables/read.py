@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odinfer.errors import InputError
-from odinfer.problem.data import Data, Names, short
+from odinfer.problem.data import Data
 from odinfer.problem.tables.csv_file import csv_table
+from odinfer.problem.tables.series import Names, short
 from odinfer.problem.tables.table import Table
 
 if TYPE_CHECKING:
@@ -23,13 +24,17 @@ def read_csv(
     replicates: str = "keep",
     time: str | None = None,
     columns: Mapping[str, str] | None = None,
+    sd: Mapping[str, str] | None = None,
+    optional: Names = (),
 ) -> Data:
     """Read a CSV or Excel file or a DataFrame, wide (a column per state) or long (time, observable and value).
 
     Both have a column of times (`time`, `t`, `Year`, `Days` or the like, with a unit in brackets or not; dates become
     days since the first, with a warning) and may have one that marks experiments (`experiment`, `condition`, `subject`,
     `id` or `group`). Commas, semicolons or tabs separate; empty cells, NA and NaN are missing values; blank lines and
-    lines starting with # are skipped.
+    lines starting with # are skipped. A cell <0.05 or >100 is a limit of detection. A column `x_sd` or `sd_x` beside x
+    (long: `sd`) has the standard deviations of its values. Doses are rows with an `amt` (and `cmt`, `rate`, `ii`,
+    `addl`, `evid`, `mdv` where given), or with the observable `dose`.
 
     Args:
         source: a file in UTF-8 or Latin-1, an .xlsx file (its first sheet), or a DataFrame.
@@ -38,11 +43,18 @@ def read_csv(
         replicates: as for `Data`.
         time: the column that is the time, if it is none of the names above.
         columns: column or observable → its name here, such as {"height [cm]": "h", "Tree": "experiment"}.
+        sd: state → the column with the standard deviations of its values.
+        optional: those of `states` that may have no column; they are left out then.
     """
-    return read_table(source, time, columns).data(states, inputs, replicates)
+    return read_table(source, time, columns, sd).data(states, inputs, replicates, optional)
 
 
-def read_table(source: Any, time: str | None = None, columns: Mapping[str, str] | None = None) -> Table:
+def read_table(
+    source: Any,
+    time: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    sd: Mapping[str, str] | None = None,
+) -> Table:
     """Read the source once, into a table from which data can be taken; see `read_csv`."""
     if isinstance(source, str | os.PathLike):
         name = str(source)[-100:]
@@ -50,12 +62,12 @@ def read_table(source: Any, time: str | None = None, columns: Mapping[str, str] 
             table = _table(name, Path(source).read_bytes())
         except (OSError, ValueError) as error:  # ValueError: an InputError, or a NUL in the path
             raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
-        return table.choosing(time, columns)
+        return table.choosing(time, columns, sd)
     if not (hasattr(source, "iloc") and hasattr(source, "columns")):
         raise InputError(f"data are read from a file or a DataFrame, not from {short(type(source).__name__)}")
     from odinfer.problem.tables.frame import frame_table
 
-    return frame_table(source).choosing(time, columns)
+    return frame_table(source).choosing(time, columns, sd)
 
 
 def _table(name: str, content: bytes) -> Table:

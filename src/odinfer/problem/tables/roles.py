@@ -1,4 +1,4 @@
-"""Which column is the time, which marks experiments, and which are those of a long table."""
+"""Which column is the time, which marks experiments, which are those of a long table, of errors and of doses."""
 
 from __future__ import annotations
 
@@ -7,34 +7,65 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from odinfer.errors import InputError, nearest
-from odinfer.problem.data import Names, short
+from odinfer.problem.tables.series import Names, short
 
 # Names in lower case; earlier ones win.
 TIME = ("time", "times", "t")
-EXPERIMENT = ("experiment", "condition", "simulationconditionid", "subject", "subject_id", "subjectid", "id", "group")
+EXPERIMENT = (
+    "experiment",
+    "condition",
+    "simulationconditionid",
+    "subject",
+    "subject_id",
+    "subjectid",
+    "patient",
+    "id",
+    "group",
+)
 OBSERVABLE = ("observable", "state", "variable", "observableid")
 VALUE = ("value", "measurement")
+SD = ("sd",)  # of the value
+DOSE = ("dose", "Dose", "DOSE")  # an observable that is none
+DOSING = ("amt", "cmt", "rate", "ii", "addl", "evid", "mdv")  # the first, or rows as above, tell that these are they
 # Times by their unit, if there is none of the names above; several of them are not told apart.
 UNITS = (
     "year", "years", "yr", "yrs", "month", "months", "week", "weeks", "day", "days", "hour", "hours", "hr", "hrs",
     "minute", "minutes", "min", "mins", "second", "seconds", "sec", "secs", "date", "dates", "datetime", "timestamp",
 )  # fmt: skip
 _UNIT = re.compile(rf"\s*(\[[^\]]*\]|\([^)]*\))$|(?<=time)[ _./-]+([smhdwy]|{'|'.join(UNITS)})$", re.IGNORECASE)
+_SD = re.compile(r"(.+)_sd|sd_(.+)", re.IGNORECASE)
 
 
 class Roles(NamedTuple):
-    """The columns with a role; `observable` and `value` are both there or both None."""
+    """The columns with a role; `observable` and `value` are both there or both None.
+
+    Attributes:
+        sd: the column with the standard deviations of the values of a long table.
+        dose: the observable of a long table whose values are doses.
+        dosing: names of `DOSING` → column; none if there are no doses.
+    """
 
     time: str | None
     experiment: str | None
     observable: str | None
     value: str | None
+    sd: str | None
+    dose: str | None
+    dosing: Mapping[str, str]
+
+    @property
+    def columns(self) -> set[str]:
+        """All columns with a role."""
+        named = (self.time, self.experiment, self.observable, self.value, self.sd)
+        return {*(name for name in named if name), *self.dosing.values()}
 
     def remarks(self) -> list[str]:
         """What was understood though it was not said in so many words, in a sentence each."""
         time = self.time and _bare(self.time) not in TIME and f"the column {short(self.time)} is taken as the time"
         mark = self.experiment and _bare(self.experiment) not in EXPERIMENT[:3]
-        return [text for text in (time, mark and f"each {short(self.experiment)} is an experiment") if text]
+        where = f"observable {short(self.dose)}" if self.dose else f"column {short(self.dosing.get('amt'))}"
+        doses = (self.dose or self.dosing) and f"the {where} holds doses"
+        return [text for text in (time, mark and f"each {short(self.experiment)} is an experiment", doses) if text]
 
 
 def roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = (), time: str | None = None) -> Roles:
@@ -46,7 +77,12 @@ def roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = (), tim
     free = [name for name in columns if name not in taken and name != time]
     time = time or _role(free, TIME) or _by_unit(free)
     marks = [name for name in free if name != time and not _counts_rows(name, columns[name])]
-    return Roles(time, _role(marks, EXPERIMENT), *long_columns(free))
+    observable, value = long_columns(free)
+    kinds = set(columns[observable]) if observable else set()
+    dose = next((name for name in DOSE if name in kinds and name not in taken), None)
+    dosing = {name: column for name in DOSING if (column := _role(free, (name,)))}
+    sd = _role(free, SD) if observable else None
+    return Roles(time, _role(marks, EXPERIMENT), observable, value, sd, dose, dosing if dose or "amt" in dosing else {})
 
 
 def long_columns(columns: Iterable[str]) -> tuple[str, str] | tuple[None, None]:
@@ -54,6 +90,25 @@ def long_columns(columns: Iterable[str]) -> tuple[str, str] | tuple[None, None]:
     columns = list(columns)
     observable, value = _role(columns, OBSERVABLE), _role(columns, VALUE)
     return (observable, value) if observable and value else (None, None)
+
+
+def sd_columns(series: Collection[str], free: Iterable[str]) -> dict[str, str]:
+    """Series x → the column of its standard deviations, of those that are `free`: x_sd or sd_x, with a unit or not.
+
+    Raises:
+        InputError: if there are several.
+    """
+    targets = {_UNIT.sub("", name[:100]): name for name in series} | {name: name for name in series}
+    found: dict[str, str] = {}
+    for name in free:
+        match = _SD.fullmatch(_UNIT.sub("", name[:100]))
+        target = targets.get(match[1] or match[2]) if match else None
+        if target in found:
+            choice = f"choose by --sd {target[:40]}=COLUMN (in Python sd=)"
+            raise InputError(f"{short(found[target], name)} may each hold the errors of {short(target)}; {choice}")
+        if target is not None:
+            found[target] = name
+    return found
 
 
 def column(name: str, columns: Iterable[str], what: str) -> str:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
 
+from odinfer.checks import measured
 from odinfer.errors import InputError, nearest
-from odinfer.problem.data import Data, Names, check_count, checked_names, experiment_of, short, warn
+from odinfer.problem.data import Data, experiment_of
+from odinfer.problem.dose import Dose
 from odinfer.problem.tables import dates
-from odinfer.problem.tables.cells import is_missing, is_number, numbers
-from odinfer.problem.tables.roles import Roles, column, long_columns, roles
+from odinfer.problem.tables.cells import is_missing, is_number, is_observation, numbers, observations
+from odinfer.problem.tables.doses import Dosing, amounts, dosing
+from odinfer.problem.tables.roles import Roles, column, long_columns, roles, sd_columns
+from odinfer.problem.tables.series import Names, checked_names, no_sd, short, warn
 
 _LARGE, _SPARSE = 10_000_000, 50  # a long table may not become so large and so many times larger when made wide
 Cells = Sequence[str]
+Rows = Sequence[int] | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +35,7 @@ class Table:
         columns: name → cells, all of one length.
         word: what the source calls a row.
         time: the column that was chosen to be the time, if any was.
+        sd: series → the column that was chosen for its standard deviations.
     """
 
     name: str
@@ -36,10 +43,19 @@ class Table:
     columns: dict[str, list[str]]
     word: str = "line"
     time: str | None = None
+    sd: Mapping[str, str] = field(default_factory=dict)
 
-    def choosing(self, time: str | None = None, names: Mapping[str, str] | None = None) -> Table:
-        """With a chosen time column, and with columns (long: or observables) under other names, old → new."""
-        names = names or {}
+    def choosing(
+        self,
+        time: str | None = None,
+        names: Mapping[str, str] | None = None,
+        sd: Mapping[str, str] | None = None,
+    ) -> Table:
+        """With chosen columns of the time and of standard deviations, and with other names, old → new.
+
+        Names are those of columns or, in a long table, of observables; standard deviations go by the new ones.
+        """
+        names, sd = names or {}, sd or {}
         with self._named():
             chosen = None if time is None else column(time, self.columns, "time")
             observable, _ = long_columns(self.columns)
@@ -50,11 +66,20 @@ class Table:
             for old in names:
                 if old not in kinds:
                     column(old, [*self.columns, *islice(kinds, 1000)], "columns")
+            renamed = {names.get(name, name) for name in (*self.columns, *kinds)}
+            for name in sd:
+                column(name, renamed if name in renamed else islice(renamed, 1000), "sd")
+                column(sd[name], self.columns, "sd")
         columns = dict(self.columns)
         if observable:
             columns[observable] = [names.get(kind, kind) for kind in columns[observable]]
         columns = {names.get(name, name): cells for name, cells in columns.items()}
-        return replace(self, columns=columns, time=names.get(chosen, chosen) if chosen else None)
+        return replace(
+            self,
+            columns=columns,
+            time=names.get(chosen, chosen) if chosen else None,
+            sd={name: names.get(of, of) for name, of in sd.items()},
+        )
 
     def roles(self, taken: Collection[str] = ()) -> Roles:
         """The columns with a role, of those that are not `taken` as series."""
@@ -64,18 +89,24 @@ class Table:
     def remarks(self, taken: Collection[str] = ()) -> list[str]:
         """What was understood though it was not said, in a sentence each."""
         role = self.roles(taken)
-        return (role._replace(time=None) if self.time else role).remarks()
+        said = {*self.sd.values()}
+        errors = sorted({*self._sd_columns(role, taken, taken).values()} - said)
+        found = [f"{short(*errors)} {'hold' if len(errors) > 1 else 'holds'} standard deviations"] if errors else []
+        return (role._replace(time=None) if self.time else role).remarks() + found
 
     def series(self, taken: Collection[str] = ()) -> set[str]:
         """The names of what varies over time: columns, or the observables of a long table."""
         role = self.roles(taken)
-        names = set(self.columns[role.observable]) if role.observable else set(self.columns)
-        return names - {role.time or "", role.experiment or ""}
+        if role.observable:
+            return set(self.columns[role.observable]) - {role.dose, ""}
+        return set(self.columns) - role.columns - {*self._sd_columns(role, taken, taken).values()}
 
-    def data(self, states: Names | None = None, inputs: Names = (), replicates: str = "keep") -> Data:
-        """The observations of `states` with their inputs; see `read_csv`."""
+    def data(
+        self, states: Names | None = None, inputs: Names = (), replicates: str = "keep", optional: Names = ()
+    ) -> Data:
+        """The observations of `states`, without `optional` ones that have no column, and inputs; see `read_csv`."""
         with self._named():
-            return self._data(states, checked_names(inputs, "input"), replicates)
+            return self._data(states, checked_names(inputs, "input"), replicates, optional)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
@@ -85,42 +116,116 @@ class Table:
         except InputError as error:
             raise InputError(f"{self.name}: {error}") from None
 
-    def _data(self, states: Names | None, inputs: Names, replicates: str) -> Data:
+    def _data(self, states: Names | None, inputs: Names, replicates: str, optional: Names) -> Data:
         wanted = () if states is None else checked_names(states, "state")
         role = roles(self.columns, {*wanted, *inputs}, self.time)
         t = self._times(role.time)
         experiments, group = _numbered(self._filled(role.experiment) if role.experiment else ["1"] * len(t))
-        series = self._series(role)
+        doses = self._dosing(role, t)
+        series = self._series(role, doses)
+        wanted = tuple(name for name in wanted if name in series or name not in optional) or wanted[:1]
         for name in (*wanted, *inputs):
             if name not in series:
                 raise InputError(_no_column(name, series))
+        errors_in = self._sd_columns(role, series if states is None else wanted, {*wanted, *inputs})
         if states is None:
-            given = {"", *inputs}
+            given = {"", *inputs, *(() if role.observable else errors_in.values())}
             found = _numeric({name: cells for name, (_, cells) in series.items() if name not in given})
             wanted = checked_names(found, "state column")
-        used = dict.fromkeys((*wanted, *inputs))
-        unused = [name for name in self.columns if name not in role] if role.observable else []
-        if unused := unused + [name for name in series if name not in used]:
+        used, states_read = {*wanted, *inputs}, {*wanted}
+        errors_in = {name: of for name, of in errors_in.items() if name in states_read}
+        known = {*used, *role.columns, *errors_in.values()}
+        unused = [name for name in self.columns if name not in known] if role.observable else []
+        if unused := unused + [name for name in series if name not in known]:
             warn(f"columns not used: {short(*unused)}")
-        values = {name: numbers(series[name][1], self._place(name, series[name][0])) for name in used}
-        for name in wanted:
-            check_count(name, int(np.count_nonzero(~np.isnan(values[name]))))
-        row_of = np.arange(len(t))
-        if role.observable:
-            kind = _numbered(self.columns[role.observable])[1]
-            row_of = _wide_rows(group, np.unique(t, return_inverse=True)[1], kind)
+        row_of = self._row_of(role, t, group)
         first = np.unique(row_of, return_index=True)[1]
         if role.observable and len(first) * len(used) > max(_LARGE, _SPARSE * len(t)):
             raise InputError(f"{len(used)} observables at {len(first)} times are too many; name the states to read")
-        filled = {name: np.full(len(first), np.nan) for name in used}
-        for name in used:
-            filled[name][row_of[series[name][0]]] = values[name]
-        parts = []
-        for name, rows in zip(experiments, _places(group[first], len(experiments)), strict=True):
-            y = np.column_stack([filled[key][rows] for key in wanted])
-            u = {key: filled[key][rows] for key in inputs}
-            parts.append(experiment_of(name, t[first][rows], y, wanted, u, replicates))
+        y, errors, limits = self._observations(series, wanted, errors_in, doses, row_of, len(first))
+        u = {}
+        for name in inputs:
+            rows, cells = series[name]
+            u[name] = np.full(len(first), np.nan)
+            u[name][row_of[rows]] = numbers(cells, self._place(name, rows))
+        doses_of: list[list[Dose]] = [[] for _ in experiments]
+        for dose, row in zip(doses.doses, doses.rows, strict=True) if doses else ():
+            doses_of[group[row]].append(dose)
+        parts, t = [], t[first]
+        for name, rows, own in zip(experiments, _places(group[first], len(experiments)), doses_of, strict=True):
+            driven = {key: values[rows] for key, values in u.items()}
+            sd, limit = (None if beside is None else beside[rows] for beside in (errors, limits))
+            parts.append(experiment_of(name, t[rows], y[rows], wanted, driven, replicates, sd, limit, own))
         return Data.of_experiments(wanted, parts)
+
+    def _row_of(self, role: Roles, t: np.ndarray, group: np.ndarray) -> np.ndarray:
+        """The row of a wide table in which each row of this one lands (N,)."""
+        if role.observable is None:
+            return np.arange(len(t))
+        kind = _numbered(self.columns[role.observable])[1]
+        return _wide_rows(group, np.unique(t, return_inverse=True)[1], kind)
+
+    def _observations(
+        self,
+        series: Mapping[str, tuple[Rows, Cells]],
+        wanted: Names,
+        sd: Mapping[str, str],
+        doses: Dosing | None,
+        row_of: np.ndarray,
+        count: int,
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """Values, standard deviations and limits, each (count, K): those of row i of the table in row_of[i]."""
+        y = np.full((count, len(wanted)), np.nan)
+        errors, limits = np.full(y.shape, np.nan) if sd else None, None
+        silent = doses.silent if doses and doses.silent.any() else None
+        for k, name in enumerate(wanted):
+            rows, cells = series[name]
+            if silent is not None:
+                cells = ["" if silent[i] else cell for i, cell in zip(rows, cells, strict=True)]
+            values, limit = observations(cells, self._place(name, rows))
+            y[row_of[rows], k] = values
+            if limit is not None:
+                limits = np.zeros(y.shape) if limits is None else limits
+                limits[row_of[rows], k] = limit
+            if errors is not None and name in sd:
+                errors[row_of[rows], k] = self._errors(sd[name], rows, values)
+        return y, errors, limits
+
+    def _sd_columns(self, role: Roles, series: Collection[str], taken: Collection[str]) -> dict[str, str]:
+        """Series → the column of its standard deviations, which is none of those that are `taken` as series."""
+        if role.observable:
+            found = dict.fromkeys(series, role.sd) if role.sd else {}
+        else:
+            used = {*role.columns, *taken}
+            free = [name for name in self.columns if name not in used]
+            found = sd_columns([name for name in series if name not in self.sd], free)
+        return {**found, **{name: of for name, of in self.sd.items() if name in series}}
+
+    def _errors(self, name: str, rows: Rows, values: np.ndarray) -> np.ndarray:
+        """The standard deviations in a column, of the values in some rows."""
+        place = self._place(name, rows)
+        found = numbers([self.columns[name][i] for i in rows], place)
+        for i in map(int, np.flatnonzero(~np.isnan(values) & no_sd(found))):
+            measured(f"{place(i)}: the standard deviation", float(found[i]))
+        return found
+
+    def _dosing(self, role: Roles, t: np.ndarray) -> Dosing | None:
+        """What rows say about doses; None if there are none."""
+        if not role.dose and not role.dosing:
+            return None
+
+        def place(name: str, i: int) -> str:
+            return f"{self.word} {self.rows[i]}, column {short(role.dosing.get(name, name))}"
+
+        cells = {name: self.columns[of] for name, of in role.dosing.items()}
+        amount = amounts(cells["amt"], partial(place, "amt")) if "amt" in cells else np.full(len(t), np.nan)
+        if role.dose and role.observable and role.value:
+            rows = [i for i, kind in enumerate(self.columns[role.observable]) if kind == role.dose]
+            said = [self.columns[role.value][i] for i in rows]
+            amount[rows] = amounts(said, lambda i: place(str(role.dose), rows[i]))
+            for i in np.flatnonzero(np.isnan(amount[rows])):
+                raise InputError(self._nothing(role.value, rows[i]))
+        return dosing(t, amount, cells, place)
 
     def _filled(self, name: str) -> list[str]:
         """The cells of a column none of which may be empty."""
@@ -147,19 +252,22 @@ class Table:
             raise InputError(self._nothing(name, int(i)))
         return t
 
-    def _series(self, role: Roles) -> dict[str, tuple[Sequence[int], Cells]]:
+    def _series(self, role: Roles, doses: Dosing | None) -> dict[str, tuple[Rows, Cells]]:
         """Name → rows and cells of what varies over time."""
         if role.observable is None or role.value is None:
-            everywhere, no_series = range(len(self.rows)), (role.time, role.experiment)
+            everywhere, no_series = np.arange(len(self.rows)), role.columns
             return {name: (everywhere, cells) for name, cells in self.columns.items() if name not in no_series}
         found: dict[str, tuple[list[int], list[str]]] = {}
-        for i, (kind, cell) in enumerate(zip(self._filled(role.observable), self.columns[role.value], strict=True)):
+        for i, (kind, cell) in enumerate(zip(self.columns[role.observable], self.columns[role.value], strict=True)):
             rows, cells = found.setdefault(kind, ([], []))
             rows.append(i)
             cells.append(cell)
-        return dict(found)
+        for i in found.pop("", ((), ()))[0]:
+            if doses is None or not (doses.given[i] or doses.silent[i]):
+                raise InputError(self._nothing(role.observable, i))
+        return {name: known for name, known in found.items() if name != role.dose}
 
-    def _place(self, name: str, rows: Sequence[int]) -> Callable[[int], str]:
+    def _place(self, name: str, rows: Rows) -> Callable[[int], str]:
         return lambda i: f"{self.word} {self.rows[rows[i]]}, column {short(name)}"
 
 
@@ -212,13 +320,13 @@ def _wide_rows(group: np.ndarray, time: np.ndarray, kind: np.ndarray) -> np.ndar
 
 def _numeric(columns: Mapping[str, Cells]) -> list[str]:
     """All but text columns, which hold no number at all: a text among numbers is a mistake."""
-    return [name for name, cells in columns.items() if any(map(is_number, cells)) or all(map(is_missing, cells))]
+    return [name for name, cells in columns.items() if any(map(is_observation, cells)) or all(map(is_missing, cells))]
 
 
 def _no_column(name: str, columns: Collection[str]) -> str:
     near = nearest(name, islice(columns, 1000))
     known = near if "did you mean" in near else f"; columns found: {_some(columns)}"
-    need = "each state and input needs a column, as hidden states are not supported yet"
+    need = "inputs need a column, and so does at least one state"
     remedy = f"to take another: --map 'COLUMN={name[:40]}' (in Python columns=)"
     return f"there is no column {short(name)}{known}; {need}; {remedy}"
 

@@ -12,9 +12,12 @@ from odinfer.version import __version__
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
 
-FORMAT = "odinfer-fit/1"  # the version of what is in the file; a reader refuses what it does not know
-TEXTS = ("state_names", "parameter_names", "warnings")
+FORMAT = "odinfer-fit/2"  # the version of what is in the file; a reader refuses what it does not know
+KNOWN = ("odinfer-fit/1", FORMAT)  # 1 had no columns but the states
+TEXTS = ("state_names", "parameter_names", "columns", "warnings")
 BY_NAME, STAGE = ("theta", "gamma", "sigma"), ("objective", "loglik", "seconds")
+# By column, where these are not just the states.
+AT_DATA, ON_CURVE = ("fitted", "scores", "limit"), ("expected", "expected_sd")
 CURVE, GRADIENTS = ("t", "x", "slope", "sd"), ("t", "f", "gp", "sd")
 
 
@@ -29,6 +32,7 @@ def dumps(fit: Fit) -> str:
             "name": name,
             **{key: numbers(getattr(e, key)) for key in ("t", "y")},
             "curve": {key: numbers(getattr(e.curve, key)) for key in CURVE},
+            **{key: numbers(v) for key in (*AT_DATA, *ON_CURVE) if (v := getattr(e, key)) is not None},
             "gradients": e.gradients and {key: numbers(getattr(e.gradients, key)) for key in GRADIENTS},
         }
         for name, e in fit.experiments.items()
@@ -43,6 +47,7 @@ def dumps(fit: Fit) -> str:
         **{key: getattr(fit, key) for key in ("model", "equations", "method", "seed", "status", "converged", *TEXTS)},
         **{key: numbers(getattr(fit, key)) for key in (*BY_NAME, "gamma_user")},
         "verdicts": fit.verdicts,
+        "noise": fit.noise,
         **{key: packed(getattr(fit, key)) for key in ("options", "details")},
         "stages": stages,
         "experiments": experiments,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from odinfer.errors import InputError
 from odinfer.result.fit import Fit
 from odinfer.result.stages import ExperimentFit, Stage, frame
-from odinfer.result.store.json_format import BY_NAME, CURVE, FORMAT, GRADIENTS, STAGE, TEXTS
+from odinfer.result.store.json_format import AT_DATA, BY_NAME, CURVE, GRADIENTS, KNOWN, ON_CURVE, STAGE, TEXTS
 from odinfer.result.store.json_values import array, of_record, unpacked
 from odinfer.result.store.sound import sound
 from odinfer.smoothing.curves import Curve, Gradients
@@ -43,7 +43,7 @@ def load(path: str | Path) -> Fit:
     kind = str(content.get("format")) if isinstance(content, dict) else ""
     if not kind.startswith("odinfer-fit/"):
         raise InputError(f"{path} is not an odinfer fit; give a file that fit.save('name.json') wrote")
-    if kind != FORMAT:
+    if kind not in KNOWN:
         raise InputError(f"{path} was written by a newer odinfer (format {kind[:40]}); update odinfer to read it")
     try:
         return sound(_fit(content))
@@ -58,16 +58,21 @@ def _fit(content: dict[str, Any]) -> Fit:
     parts_of_fit: dict[str, Any] = {key: content[key] for key in ("seed", "converged")}
     parts_of_fit["equations"] = None if content["equations"] is None else _text(content["equations"])
     parts_of_fit |= {key: _text(content[key]) for key in ("model", "method", "status")}
+    content = {"columns": content["state_names"], "noise": {}} | content  # those of a file of version 1
     parts_of_fit |= {key: tuple(_text(text) for text in _list(content[key])) for key in TEXTS}
     parts_of_fit |= {key: _named(content[key]) for key in (*BY_NAME, "gamma_user")}
     parts_of_fit |= {key: unpacked(content[key]) for key in ("options", "details")}
     parts_of_fit["verdicts"] = {name: _text(verdict) for name, verdict in content["verdicts"].items()}
-    states = parts_of_fit["state_names"]
+    parts_of_fit["noise"] = {name: _text(family) for name, family in content["noise"].items()}
+    states, columns = parts_of_fit["state_names"], parts_of_fit["columns"]
     experiments: dict[str, ExperimentFit] = {}
     for e in _list(content["experiments"]):
         curve = Curve(**_series(e["curve"], CURVE, len(states)))
         gp = e["gradients"] and Gradients(**_series(e["gradients"], GRADIENTS, len(states)))
-        data = _series(e, ("t", "y"), len(states))
+        data: dict[str, Any] = _series(e, ("t", "y", *(key for key in AT_DATA if key in e)), len(columns))
+        data |= {key: array(e[key], len(curve.t), len(columns)) for key in ON_CURVE if key in e}
+        if "limit" in data:
+            data["limit"] = data["limit"].astype(np.int8)
         experiments[_text(e["name"])] = ExperimentFit(**data, curve=curve, gradients=gp)
     stages = {}
     for name, stage in content["stages"].items():

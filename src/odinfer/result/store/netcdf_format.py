@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.result.store.json_format import BY_NAME, CURVE, FORMAT, GRADIENTS, STAGE
+from odinfer.result.store.json_format import AT_DATA, CURVE, FORMAT, GRADIENTS, ON_CURVE, STAGE
 from odinfer.result.store.json_values import packed
 from odinfer.version import __version__
 
@@ -34,43 +34,50 @@ def write(fit: Fit, path: Path) -> None:
 def to_xarray(fit: Fit) -> xr.Dataset:
     """Everything of a fit as a Dataset.
 
-    Dimensions are parameter, state, stage, experiment, and time, curve_time and gradient_time with the variables
-    y, x, sd, stage_x, curve_x, curve_sd, curve_slope, gradient_f, gradient_gp and gradient_sd on them. If there are
-    several experiments, these times and variables end in _0, _1 …, in the order of the coordinate `experiment`.
+    Dimensions are parameter, state, column, stage, experiment, and time, curve_time and gradient_time with the
+    variables y, x, sd, stage_x, curve_x, curve_sd, curve_slope, gradient_f, gradient_gp and gradient_sd on them. If
+    there are several experiments, these times and variables end in _0, _1 …, in the order of the coordinate
+    `experiment`. Where columns are not just the states there are fitted, scores, limit (at the times of y), expected
+    and expected_sd (along the curve), too; otherwise the dimension of y and sigma is state.
     """
     import xarray as xr
 
-    states, parameters = fit.state_names, fit.parameter_names
+    states, parameters, seen = fit.state_names, fit.parameter_names, "column" if fit.noise else "state"
 
     def along(values: Mapping[str, float], names: tuple[str, ...]) -> list[float]:
         return [float(values.get(name, np.nan)) for name in names]
 
     coords: dict[str, Any] = {"parameter": list(parameters), "state": list(states), "experiment": [*fit.experiments]}
+    if fit.noise:
+        coords["column"] = list(fit.columns)
     variables: dict[str, Any] = {
         "theta": ("parameter", along(fit.theta, parameters)),
         "gamma": ("state", along(fit.gamma, states), {"units": "standardised"}),
         "gamma_user": ("state", along(fit.gamma_user, states), {"units": "(state / time)^2"}),
-        "sigma": ("state", along(fit.sigma, states), {"long_name": "noise standard deviation"}),
+        "sigma": (seen, along(fit.sigma, fit.columns), {"long_name": "noise standard deviation"}),
         "verdict": ("state", [fit.verdicts.get(name, "") for name in states]),
     }
     if fit.stages:
         stages = fit.stages.values()
         coords["stage"] = [*fit.stages]
         variables["stage_theta"] = ("stage", "parameter"), [along(s.theta, parameters) for s in stages]
-        for key in BY_NAME[1:]:
-            variables[f"stage_{key}"] = ("stage", "state"), [along(s[key], states) for s in stages]
+        variables["stage_gamma"] = ("stage", "state"), [along(s.gamma, states) for s in stages]
+        variables["stage_sigma"] = ("stage", seen), [along(s.sigma, fit.columns) for s in stages]
         for key in (*STAGE, "note"):
             variables[f"stage_{key}"] = "stage", [s[key] for s in stages]
     for i, (name, e) in enumerate(fit.experiments.items()):
         end, note = f"_{i}" if len(fit.experiments) > 1 else "", {"experiment": name}
         x, sd = e.estimate()
-        tables = {"time": (e.t, {"y": e.y, "x": x, "sd": sd})}
+        tables = {"time": (e.t, {"x": x, "sd": sd})}
         tables["curve_time"] = e.curve.t, {f"curve_{key}": getattr(e.curve, key) for key in CURVE[1:]}
         if e.gradients:
             tables["gradient_time"] = e.gradients.t, {f"gradient_{k}": getattr(e.gradients, k) for k in GRADIENTS[1:]}
         for time, (t, columns) in tables.items():
             coords[time + end] = (time + end, t)
             variables |= {key + end: ((time + end, "state"), values, note) for key, values in columns.items()}
+        for time, keys in (("time", ("y", *AT_DATA)), ("curve_time", ON_CURVE)):
+            found = {key: v for key in keys if (v := getattr(e, key)) is not None}
+            variables |= {key + end: ((time + end, seen), values, note) for key, values in found.items()}
         if fit.stages:
             x_stages = np.stack([s.x[i] for s in fit.stages.values()])
             variables[f"stage_x{end}"] = ("stage", f"time{end}", "state"), x_stages, note
@@ -80,6 +87,8 @@ def to_xarray(fit: Fit) -> xr.Dataset:
         variables["covariance"] = ("free", "free_"), u.covariance, {"long_name": "of log θ for log-scaled parameters"}
         ends = np.stack([u.low, u.high], -1)
         variables["interval"] = ("free", "end"), ends, {"level": u.level, "kind": "likelihood"}
+    if fit.noise:
+        variables["noise"] = "column", [fit.noise[name] for name in fit.columns], {"long_name": "distribution"}
     variables |= {f"posterior_{name}": (("chain", "draw"), draws) for name, draws in fit.draws.items()}
     attrs = {
         "format": FORMAT,
@@ -115,10 +124,11 @@ def groups(fit: Fit) -> dict[str, xr.Dataset]:
                 found["sample_stats"] = of_draws(fit.posterior.stats)
         found["posterior"] = of_draws({**draws, **more}).assign_coords(chain=np.arange(C), draw=np.arange(N))
         observed: dict[str, Any] = {}
+        seen = "column" if fit.noise else "state"
         for i, e in enumerate(fit.experiments.values()):
             end = f"_{i}" if len(fit.experiments) > 1 else ""
-            observed |= {f"time{end}": (f"time{end}", e.t), f"y{end}": ((f"time{end}", "state"), e.y)}
-        found["observed_data"] = xr.Dataset(observed, {"state": list(fit.state_names)})
+            observed |= {f"time{end}": (f"time{end}", e.t), f"y{end}": ((f"time{end}", seen), e.y)}
+        found["observed_data"] = xr.Dataset(observed, {seen: list(fit.columns)})
     if fit.profiles:
         found["profile"] = xr.Dataset(
             {f"{part}_{_safe(name)}": (f"point_{_safe(name)}", getattr(p, part))

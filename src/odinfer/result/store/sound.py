@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from odinfer.checks import is_whole
+from odinfer.noise import FAMILIES
 from odinfer.result.fit import Fit
 from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
 
@@ -24,15 +25,19 @@ def sound(fit: Fit) -> Fit:
     _must(is_whole(fit.seed), "the seed is no whole number")
     _must(isinstance(fit.converged, bool), "'converged' is neither true nor false")
     _must(isinstance(fit.options, dict) and isinstance(fit.details, dict), "options and details are no tables")
-    for names in (fit.state_names, fit.parameter_names):
+    for names in (fit.state_names, fit.parameter_names, fit.columns):
         _must(len(set(names)) == len(names), "a name is there twice")
     for values in (fit.theta, *(s.theta for s in fit.stages.values())):
         _must(set(values) == set(fit.parameter_names), "the values of the parameters are not those of their names")
-    by_state: list[Mapping[str, Any]] = [fit.gamma, fit.gamma_user, fit.sigma, fit.verdicts]
-    by_state += [values for s in fit.stages.values() for values in (s.gamma, s.sigma)]
-    for known in by_state:
+    by_state: list[Mapping[str, Any]] = [fit.gamma, fit.gamma_user, fit.verdicts]
+    for known in by_state + [s.gamma for s in fit.stages.values()]:
         _must(set(known) <= set(fit.state_names), "there are values of unknown states")
-    _must(bool(fit.state_names and fit.experiments), "there are no states or no experiments")
+    for sigma in (fit.sigma, *(s.sigma for s in fit.stages.values())):
+        _must(set(sigma) <= set(fit.columns), "there is noise of unknown columns")
+    _must(
+        bool(fit.state_names and fit.columns and fit.experiments), "there are no states, no columns or no experiments"
+    )
+    _check_columns(fit)
     for e in fit.experiments.values():
         _must(_ordered(e.t) and _ordered(e.curve.t, strictly=True), "times do not increase")
         _must(e.gradients is None or _ordered(e.gradients.t), "times do not increase")
@@ -49,6 +54,17 @@ def sound(fit: Fit) -> Fit:
     for profile in fit.profiles.values():
         _check_profile(profile, fit)
     return fit
+
+
+def _check_columns(fit: Fit) -> None:
+    """Where columns are not the states, all that is drawn of them is there."""
+    _must(not fit.noise or set(fit.noise) == set(fit.columns), "the distributions are not those of the columns")
+    _must(set(fit.noise.values()) <= set(FAMILIES), "there is a distribution of an unknown name")
+    _must(bool(fit.noise) or fit.columns == fit.state_names, "the columns are not the states and have no distributions")
+    for e in fit.experiments.values():
+        for values in (e.fitted, e.scores, e.expected, e.expected_sd):
+            _must((values is not None) == bool(fit.noise), "predicted values of the columns are missing or too many")
+        _must(e.limit is None or bool(np.isin(e.limit, (-1, 0, 1)).all()), "a limit is not -1, 0 or 1")
 
 
 def _must(valid: bool, words: str) -> None:
@@ -81,7 +97,10 @@ def _check_details(details: Mapping[str, Any]) -> None:
         _must(isinstance(details.get(name, ""), str), f"'{name}' is no text")
     test = details.get("model_test", {})
     _must(isinstance(test, dict) and _is_number(test.get("p", 0.0)), "'model_test' is damaged")
-    _must(details.get("fixed") is None or _texts(details["fixed"]), "'fixed' are no names")
+    for name in ("fixed", "given", "by_row"):
+        _must(details.get(name) is None or _texts(details[name]), f"'{name}' are no names")
+    ends = details.get("start_objectives", [])
+    _must(isinstance(ends, list) and all(map(_is_number, ends)), "'start_objectives' are no numbers")
 
 
 def _check_array(what: str, value: Any, *shape: int | None) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 
 import odinfer as od
 from odinfer.systems import lotka_volterra
+from odinfer.trajectory.finding.search import best_trajectory, misses
 from odinfer.trajectory.refine import refine_from
-from odinfer.trajectory.search import best_trajectory, misses
 
 
 def noisy(model, theta, x0, t, sd, seed=0) -> od.Data:

@@ -5,9 +5,9 @@ import pytest
 
 import odinfer as od
 from odinfer.smoothing.units import Units
+from odinfer.trajectory.finding.shooting import grown
 from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.refine import refine_from, shoot
-from odinfer.trajectory.shooting import grown
 
 ROBERTSON = "x' = -a*x + b*y*z; y' = a*x - b*y*z - c*y^2; z' = c*y^2"
 

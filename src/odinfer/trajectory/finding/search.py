@@ -7,7 +7,6 @@ noise is a measure at all. Every way costs more than the one before, and is only
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,11 @@ from odinfer.problem.problem import Problem
 from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.smoothing.smooth import noise_sd
 from odinfer.trajectory.collocation import CollocationPath
+from odinfer.trajectory.finding.runaways import pulled_in
+from odinfer.trajectory.finding.shooting import grown
 from odinfer.trajectory.integrate import Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, explore, paths_through, refine
-from odinfer.trajectory.shooting import grown
 
 Array = NDArray[np.float64]
 
@@ -38,8 +38,6 @@ _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
 # Growing horizons: starts, steps of integration for each and for all, starts after one that follows the data, the noise
 # at least in scales of the states, and the difference up to which two starts lead to one optimum.
 _SHOTS, _SHOT_STEPS, _SHOTS_STEPS, _CHANCES, _LEAST_NOISE, _SAME = 20, 5000, 30_000, 3, 1e-3, 0.05
-# Parameters of so many times their natural scale, or as little of it, have run away; what pulling them in may cost.
-_RUNAWAY, _AS_GOOD = 1e5, 0.01
 
 
 def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> Refined | None:
@@ -63,7 +61,7 @@ def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> R
         best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
     if not _close(best, scatter, _POOR) or not _credible(problem, best, scatter, scale):
         best = _better(best, _shot(engine, minima.solutions, scatter, seed))
-    return None if best is None else _pulled_in(problem, scale, best)
+    return None if best is None else pulled_in(problem, scale, best, natural_scales(problem)[problem.free_index])
 
 
 def misses(problem: Problem, left: Array, noise: Array) -> bool:
@@ -88,7 +86,7 @@ def _credible(problem: Problem, found: Refined | None, scatter: Array, scale: Ar
     if ((found.sigma >= _LESS * scatter) | (found.sigma <= _LEAST_NOISE * scale)).all():
         return True
     like = Likelihood(problem, scale)
-    return bool(like.signal(found.states(like.t), found.sigma).max() <= SUSPICIOUS)
+    return bool(like.signal(found.states(like.t), found.sigma**2, found.phi[None]).max() <= SUSPICIOUS)
 
 
 def _better(*found: Refined | None) -> Refined | None:
@@ -109,42 +107,6 @@ def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Arr
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
     return None if best is None else explore(problem, scale, best, budget=budget)
-
-
-def _pulled_in(problem: Problem, scale: Array, best: Refined) -> Refined:
-    """The same with parameters that ran off to nothing or beyond all bounds back at usual sizes, if that is as good.
-
-    Far out the likelihood is flat and nothing leads back: where that begins is as good a place. At zero it may be flat
-    by symmetry, as for k in k².
-    """
-    natural = natural_scales(problem)[problem.free_index]
-    for j in range(len(problem.free)):
-        value = problem.theta(best.phi)[problem.free_index[j]] / natural[j]
-        if abs(value) < 1.0 / _RUNAWAY:
-            tries = [_set(problem, scale, best, j, sign * natural[j]) for sign in (1.0, -1.0)]
-            best = _better(best, *tries) or best
-        elif abs(value) > _RUNAWAY:
-            for decade in range(int(np.log10(abs(value)))):
-                found = _set(problem, scale, best, j, np.sign(value) * 10.0**decade * natural[j], held=True)
-                if found is not None and found.objective < best.objective + _AS_GOOD:
-                    best = found
-                    break
-    return best
-
-
-def _set(problem: Problem, scale: Array, best: Refined, j: int, value: float, held: bool = False) -> Refined | None:
-    """The maximum from where the free parameter j has another value, or with it held there."""
-    theta, budget, name = problem.theta(best.phi), Budget(_SHOT_STEPS), problem.free[j]
-    theta[problem.free_index[j]] = value = float(np.clip(value, *problem.limits(name)))
-    if not held:
-        return refine(problem, scale, best.paths, problem.phi(theta), budget=budget)
-    fixed = problem.holding(name, value)
-    found = refine(fixed, scale, [replace(p, problem=fixed) for p in best.paths], fixed.phi(theta), budget=budget)
-    if found is None:
-        return None
-    paths = [replace(p, problem=problem) for p in found.paths]
-    there = refine(problem, scale, paths, problem.phi(fixed.theta(found.phi)), 0, budget=budget)
-    return None if there is None else replace(there, converged=True)
 
 
 def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int) -> Refined | None:
@@ -186,6 +148,6 @@ def _integrated(
 ) -> tuple[CollocationPath, ...] | None:
     """Paths by forward integration, for where the estimated states are too far from any solution to start from."""
     try:
-        return every_integrated(problem, problem.theta(phi), initial, scale, Budget(_SHOT_STEPS))
+        return every_integrated(problem, phi, initial, scale, Budget(_SHOT_STEPS))
     except Exhausted:
         return None

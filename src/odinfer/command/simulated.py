@@ -1,0 +1,79 @@
+"""What `odinfer simulate` writes: the solution with the columns that the model observes, or data as they could be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.checks import measured
+from odinfer.errors import InputError
+from odinfer.noise import FAMILIES
+from odinfer.problem.course import Course
+from odinfer.problem.data import Experiment
+from odinfer.problem.model import Model
+from odinfer.trajectory.simulate import simulate
+
+Array = NDArray[np.float64]
+
+
+def read_noise(text: str) -> float | None:
+    """The standard deviation of --noise; None for "model", where all noise is that of the model's text."""
+    if text == "model":
+        return None
+    try:
+        sd = float(text)
+    except ValueError:
+        raise InputError(f"--noise takes a standard deviation or 'model', not '{text[:60]}'") from None
+    if sd != 0:
+        measured("--noise", sd)
+    return sd
+
+
+def written(
+    model: Model,
+    theta: Mapping[str, float],
+    x0: Mapping[str, float],
+    t: Array,
+    inputs: Mapping[str, Any],
+    sd: float | None,
+    seed: int,
+) -> dict[str, Array]:
+    """Columns by name, the time first.
+
+    Without noise these are the states and what the model predicts for columns that have distributions. With noise they
+    are data: those columns drawn from their distributions if the model has any, otherwise every state plus noise.
+
+    Args:
+        sd: of the noise where no distribution says it; 0 for none at all, None if there must be no such place.
+    """
+    x = simulate(model, theta, x0, t, inputs)
+    states = dict(zip(model.states, x.T, strict=True))
+    said, rng = model.said.columns, np.random.default_rng(seed)
+    if not said:
+        if sd is None:
+            raise InputError(
+                "--noise model: the model has no distributions (such as x ~ normal(x, 0.1)); give a number"
+            )
+        return {"time": t, **dict(zip(model.states, (x + sd * rng.normal(size=x.shape)).T, strict=True))}
+    values = np.array([theta.get(name, np.nan) for name in model.parameters])
+    u = Course.of(model, Experiment("simulation", t, np.empty((len(t), 0)), dict(inputs))).inputs_at(t)
+    point = t, x, np.broadcast_to(values, (len(t), len(values))), u
+    seen = {}
+    for column in said:
+        with np.errstate(all="ignore"):
+            arguments = list(model.program(column.arguments).evaluate(*point).T)
+        family = FAMILIES[column.family]
+        if sd == 0:
+            seen[column.name] = arguments[0]
+            continue
+        if len(arguments) < len(family.arguments):
+            if sd is None:
+                raise InputError(
+                    f"line {column.line}: '{column.name}' has no sd; write it there, or give --noise a number"
+                )
+            arguments.append(np.full(len(t), sd))
+        seen[column.name] = family.draw(rng, arguments)
+    return {"time": t, **seen} if sd != 0 else {"time": t, **states, **seen}

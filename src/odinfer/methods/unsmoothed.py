@@ -1,0 +1,88 @@
+"""What ODIN does where not every state can be smoothed: hidden states, other observations, other noise, known starts.
+
+There is no γ then. The best trajectory is looked for from many starts, and the model is judged as a whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from odinfer.errors import Status
+from odinfer.judgement.model_test import judge_model, signal_left
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, part_of
+from odinfer.result.assemble import assemble, stage
+from odinfer.result.fit import Fit, Workings
+from odinfer.smoothing.curves import Curve
+from odinfer.smoothing.residual_signal import SUSPICIOUS
+from odinfer.trajectory.finding.multistart import multistart
+from odinfer.uncertainty.maximum import Maximum
+
+_T = TypeVar("_T")
+
+FAILED = "failed: no start led to a trajectory of the model"
+
+
+def lucky(step: Callable[[], _T]) -> _T | None:
+    """What a step gives; None where its linear algebra breaks down, which is bad luck and no reason to stop."""
+    try:
+        return step()
+    except (np.linalg.LinAlgError, ArithmeticError):
+        return None
+
+
+def without_smoother(method: Any, problem: Problem, seed: int, say: Progress, draws: int, whole: bool) -> Fit:
+    """The best trajectory from many starts.
+
+    Args:
+        draws, whole: of the test of the model; it is asked for if a signal is left, or in any case.
+    """
+    clock = time.perf_counter()
+    ways = multistart(problem, seed, part_of(say, 0.0, 0.7))
+    best = ways.best
+    maximum = None if best is None else lucky(lambda: Maximum.at(problem, best))
+    details: dict[str, Any] = {"starts": len(ways.ends), "starts_agreeing": ways.agreeing, "start_objectives": [
+        end for end in ways.ends if np.isfinite(end)]}  # fmt: skip
+    seconds = time.perf_counter() - clock
+    if maximum is None or best is None:
+        return nothing_found(method, problem, seed, "refined", details, seconds)
+    curves = maximum.curves()
+    status = Status.CONVERGED if best.converged else Status.MAX_ITERATIONS
+    made = stage(
+        problem, problem.theta(best.phi), curves, maximum.left,
+        objective=best.objective, loglik=best.loglik, seconds=seconds, note=status.value,
+    )  # fmt: skip
+    say("intervals", 0.75)
+    known = lucky(maximum.intervals)
+    if known is not None:
+        details["sigma_interval"] = {c: list(ends) for c, ends in maximum.noise_intervals().items()}
+    if whole or float(signal_left(maximum).max()) > SUSPICIOUS:
+        test = judge_model(maximum, seed, draws, part_of(say, 0.8, 1.0))
+        details["model_test"] = {"p": test.p, "signal": test.signal, "draws": test.draws}
+    fit = assemble(
+        problem, method, seed, {"refined": made}, curves, status=status.value, converged=status.converged,
+        uncertainty=known, workings=Workings(maximum=maximum), details=details,
+    )  # fmt: skip
+    say("done", 1.0)
+    return fit
+
+
+def nothing_found(
+    method: Any, problem: Problem, seed: int, name: str, details: dict[str, Any], seconds: float
+) -> Fit:  # fmt: skip
+    """A fit that failed: no trajectory was found."""
+    K = len(problem.model.states)
+    curves = []
+    for e in range(len(problem.data.experiments)):
+        t = problem.course(e).times
+        curves.append(Curve(t, *(np.full((len(t), K), np.nan) for _ in range(3))))
+    theta = np.array([problem.fixed.get(n, np.nan) for n in problem.parameters])
+    sigma = np.full(len(problem.columns), np.nan)
+    made = stage(problem, theta, curves, sigma, loglik=-np.inf, seconds=seconds, note=FAILED)
+    return assemble(
+        problem, method, seed, {name: made}, curves, status=FAILED, converged=False, details=details
+    )  # fmt: skip

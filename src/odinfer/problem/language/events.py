@@ -1,0 +1,70 @@
+"""When something jumps: events, and the times at which expressions change their form."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from odinfer.errors import InputError, nearest
+from odinfer.problem.language.expression import LEAVES, Program
+from odinfer.problem.language.statements import Doses
+
+_COMPARED = {"<", "<=", ">", ">=", "==", "!=", "min", "max"}
+
+
+@dataclass(frozen=True)
+class Event:
+    """States that get new values at given times, all from the values before."""
+
+    times: tuple[float, ...]
+    changes: tuple[tuple[str, int], ...]  # a state and the instruction of its new value
+    line: int
+
+
+def into_states(events: Sequence[Doses], states: Collection[str], spare: bool) -> list[Doses]:
+    """The events, whose changes must be of states; with `spare`, others are left out."""
+    found = []
+    for event in events:
+        for name, _ in event.changes:
+            if name not in states and not spare:
+                raise InputError(
+                    f"line {event.line}: the event changes '{name}', which is no state{nearest(name, states)}"
+                )
+        changes = tuple((name, source) for name, source in event.changes if name in states)
+        found += [event._replace(changes=changes)] if changes else []
+    return found
+
+
+def event(given: Doses, program: Program) -> Event:
+    """The instructions of an event."""
+    return Event(given.times, tuple((name, program.whole(source)) for name, source in given.changes), given.line)
+
+
+def breaks(code: Sequence[tuple[str, tuple[Any, ...]]]) -> tuple[float, ...]:
+    """The times at which t passes a constant with which it is compared, or at which sign or abs of it have a jump."""
+    lines: list[tuple[float, float] | None] = []  # (a, b) of instructions that are a*t + b
+    found = set()
+    for op, args in code:
+        parts = () if op in LEAVES else [lines[i] for i in args]
+        line = None
+        match op, parts:
+            case "number", _:
+                line = 0.0, args[0]
+            case "name", _ if args == ("t",):
+                line = 1.0, 0.0
+            case "neg", [(a, b)]:
+                line = -a, -b
+            case "+", [(a, b), (c, d)]:
+                line = a + c, b + d
+            case "-", [(a, b), (c, d)]:
+                line = a - c, b - d
+            case "*", [(0.0, k), (a, b)] | [(a, b), (0.0, k)]:
+                line = k * a, k * b
+            case "/", [(a, b), (0.0, k)]:
+                line = a / k, b / k
+            case _, [(a, b), (c, d)] if op in _COMPARED and a != c:
+                found.add((d - b) / (a - c))
+            case (("sign" | "abs"), [(a, b)]) if a:
+                found.add(-b / a)
+        lines.append(line)
+    return tuple(sorted(time + 0.0 for time in found if math.isfinite(time)))  # + 0.0: no time is -0
