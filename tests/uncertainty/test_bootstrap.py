@@ -106,3 +106,11 @@ def test_refits_to_simulated_counts_scatter_as_the_likelihood_says():
     assert (b - a) / (high - low) == pytest.approx(1.0, abs=0.35)
     assert found.failed == 0
     assert found.x[0].shape[2] == 1
+
+
+def test_refits_whose_parameters_run_off_on_a_log_scale_warn_of_nothing():
+    t = np.arange(14.0)
+    y = np.array([3.0, 8, 26, 76, 225, 298, 258, 233, 189, 128, 68, 29, 14, 4])
+    text = "S' = -b*S*I/763; I' = b*S*I/763 - g*I; S(0) = 763 - I(0); log b, g, I(0); n ~ negbinomial(I)"
+    fit = od.fit(od.Model.from_text(text), od.Data(t, y[:, None], ["n"]))
+    assert np.isfinite(list(fit.bootstrap(50).interval()["b"])).all()

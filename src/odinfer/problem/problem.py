@@ -317,7 +317,8 @@ class Problem:
     def _exp_where_log(self, phi: Array, otherwise: Array) -> Array:
         if not self.is_log.any():
             return otherwise
-        return np.where(self.is_log, np.exp(np.where(self.is_log, phi, 0.0)), otherwise)
+        with np.errstate(over="ignore"):  # a step of a search may go beyond all numbers
+            return np.where(self.is_log, np.exp(np.where(self.is_log, phi, 0.0)), otherwise)
 
     @functools.cached_property
     def phi_bounds(self) -> tuple[Array, Array]:

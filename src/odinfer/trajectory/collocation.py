@@ -94,7 +94,8 @@ def condense(
     f, fx, ft = course.linearise(t, Z.reshape(-1, K), np.repeat(own_theta, n * s, 0))
     f = f.reshape(B, n, s, K)
     fx = fx.reshape(B, n, s, K, K)
-    ft = ft[..., index].reshape(B, n, s, K, F) * slope[:, None, None, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        ft = ft[..., index].reshape(B, n, s, K, F) * slope[:, None, None, None]
     hA = h[:, None, None] * A
     before = np.concatenate([x0[:, None], Z[:, :-1, -1]], 1)
     jumps: dict[int, list[tuple[Array, Array]]] = {}
