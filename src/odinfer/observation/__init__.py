@@ -34,7 +34,7 @@ class Observation(Protocol):
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Of which columns there is no standard deviation to be estimated beside the parameters (M,)."""
+        """Of which columns the level of the noise is not estimated, neither beside the parameters nor by them (M,)."""
 
     @property
     def owners(self) -> Index:

@@ -41,7 +41,18 @@ class Measured:
 
     @functools.cached_property
     def is_known(self) -> NDArray[np.bool_]:
-        return ~np.array(self.problem.estimated_noise)
+        p = self.problem
+        K, free = (
+            len(p.model.states),
+            {*range(len(p.model.parameters))} - {i for i, name in enumerate(p.model.parameters) if name in p.fixed},
+        )
+        points = [np.full((1, n), 1.5) for n in (K, len(p.model.parameters), len(p.model.inputs))]
+        with np.errstate(all="ignore"):
+            by_theta = p.observation_program.linearise(np.ones(1), *points)[2][0]
+        estimated = [
+            bool((by_theta[place.start + 1 : place.stop][:, sorted(free)] != 0).any()) for place in self._places
+        ]
+        return ~(np.array(p.estimated_noise) | estimated)
 
     @functools.cached_property
     def _places(self) -> tuple[slice, ...]:
@@ -111,7 +122,7 @@ class Measured:
                 continue
             if not np.isnan(known[m]):
                 noise[:, m] = known[m] ** 2
-            elif not self.is_known[m]:
+            elif self.problem.estimated_noise[m]:
                 noise[:, m] = self._variance(m, arguments, y, B)
         loglik = np.zeros(B)
         for m in range(len(self.columns)):
