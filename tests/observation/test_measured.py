@@ -129,3 +129,12 @@ def test_many_trajectories_side_by_side_equal_one_by_one():
 def test_predictions_that_a_distribution_cannot_have_are_impossible_and_no_exception():
     p = problem("poisson(y)", "n", np.arange(6.0))
     assert objective(p, np.array([0.3]), -X)[1][0] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("distribution", "known"),
+    [("normal(x)", False), ("normal(x, s)", False), ("normal(x, 0.3)", True), ("poisson(x)", True),
+     ("negbinomial(x)", False), ("negbinomial(x, 3)", True), ("normal(q*x, 0.1 + 0.2*x)", True)],
+)  # fmt: skip
+def test_a_level_of_noise_that_is_estimated_is_not_known(distribution, known):
+    assert observation_of(problem(distribution, "z", np.arange(6.0))).is_known.tolist() == [known]

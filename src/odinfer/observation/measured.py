@@ -42,16 +42,11 @@ class Measured:
     @functools.cached_property
     def is_known(self) -> NDArray[np.bool_]:
         p = self.problem
-        K, free = (
-            len(p.model.states),
-            {*range(len(p.model.parameters))} - {i for i, name in enumerate(p.model.parameters) if name in p.fixed},
-        )
-        points = [np.full((1, n), 1.5) for n in (K, len(p.model.parameters), len(p.model.inputs))]
+        m, free = p.model, p.own_index(0)
+        point = [np.full((1, len(names)), 1.5) for names in (m.states, m.parameters, m.inputs)]
         with np.errstate(all="ignore"):
-            by_theta = p.observation_program.linearise(np.ones(1), *points)[2][0]
-        estimated = [
-            bool((by_theta[place.start + 1 : place.stop][:, sorted(free)] != 0).any()) for place in self._places
-        ]
+            by_theta = p.observation_program.linearise(np.ones(1), *point)[2][0]
+        estimated = [bool(by_theta[own.start + 1 : own.stop][:, free].any()) for own in self._places]
         return ~(np.array(p.estimated_noise) | estimated)
 
     @functools.cached_property
