@@ -474,7 +474,7 @@ UNUSUAL = {
     "x has noise of its own": ("x' = -k*x; x ~ normal(x, 0.1 + s*x)", ["x"], {}),
     "initial values are given": ("x' = -k*x; x(0) = 3", ["x"], {}),
     "there are events": ("x' = -k*x; at 2: x = x + 1", ["x"], {}),
-    "there are local parameters": ("x' = -k*x; local k", ["x"], {}),
+    "there are local parameters": ("x' = -k*x; local k", ["x"], {"twice": True}),
     "there are doses": ("x' = -k*x", ["x"], {"doses": [(1.0, 2.0, "x")]}),
     "standard deviations are given row by row": ("x' = -k*x", ["x"], {"sd": {"x": np.full(12, 0.1)}}),
     "some values are beyond a detection limit": ("x' = -k*x", ["x"], {"limit": {"x": np.r_[np.zeros(11), -1]}}),
@@ -486,7 +486,10 @@ UNUSUAL = {
 def test_a_comparison_method_refuses_what_its_paper_cannot_do_in_one_line(name: str, why: str) -> None:
     text, columns, more = UNUSUAL[why]
     y = np.repeat(np.round(9.0 * np.exp(-0.7 * POINTS))[:, None], len(columns), 1)
-    data = od.Data(POINTS, y, states=columns, **more)
+    if more.get("twice"):  # of a single experiment nothing is local
+        data = od.Data.join({"one": od.Data(POINTS, y, states=columns), "two": od.Data(POINTS, y, states=columns)})
+    else:
+        data = od.Data(POINTS, y, states=columns, **more)
     label = name if name == "two-step" else name.upper()
     with pytest.raises(od.InputError) as refusal:
         od.fit(od.Model.from_text(text), data, method=quick(name))
