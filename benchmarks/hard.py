@@ -150,7 +150,7 @@ def posed(group: str, name: str, seed: int) -> tuple[Any, Any]:
     low = np.array([model.bounds.get(s, (-np.inf, np.inf))[0] for s in model.states])
     y = np.maximum(y, np.where(np.isfinite(low), low + 0.1 * noise * x.std(0), low))
     if group == "scaled":  # other units of time and states; every number in the text stays what it was
-        from odinfer.matching.scales import exponents
+        from odinfer.matching.natural.scales import exponents
 
         units = 10.0 ** rng.uniform(-5, 5, len(model.states) + 1)
         E = exponents(model)

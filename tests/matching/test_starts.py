@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from matching.risks import risk_of
-from odinfer.matching.scales import natural_scales
+from odinfer.matching.natural.scales import natural_scales
 from odinfer.matching.starts import distinct, draw, match, pulled_back
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)

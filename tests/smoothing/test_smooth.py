@@ -78,23 +78,35 @@ def test_shared_hyperparameters_are_those_of_all_states_together(holey):
     series = [s for k in range(2) for s in standardised(holey, units, k)]
     (pooled,) = empirical_bayes([series], ["rbf"], [None])
     np.testing.assert_allclose(numbers(one), numbers(pooled), rtol=1e-6)
-    assert smooth_states(holey, units, "rbf", shared=True, on_grid=True) == (one, other)
+    assert smooth_states(holey, units, "rbf", shared=True, by="grid") == (one, other)
     np.testing.assert_allclose(noise_sd(units, (one, other)) / units.scale, np.sqrt(one.noise))
 
 
 def test_shapes_from_a_grid_cost_little_evidence(holey):
     units = Units.of(holey)
-    free, held = (smooth_states(holey, units, "matern52", on_grid=g) for g in (False, True))
+    free, held = (smooth_states(holey, units, "matern52", by=by) for by in ("eigenvalues", "grid"))
     for a, b in zip(free, held, strict=True):
         assert a.shape != b.shape
         assert -0.1 < b.evidence - a.evidence < 1e-3
 
 
-@pytest.mark.parametrize("on_grid", [False, True])
-def test_known_noise_is_taken_as_given_in_the_units_of_the_user(lv, lv_data, on_grid):
+def test_chains_find_the_hyperparameters_that_eigenvalues_find(holey):
+    units = Units.of(holey)
+    dense, chains = (smooth_states(holey, units, weak_prior=True, by=by) for by in ("eigenvalues", "chains"))
+    for a, b in zip(dense, chains, strict=True):
+        assert (a.kernel, abs(a.evidence - b.evidence) < 0.02) == (b.kernel, True)
+    shared = smooth_states(holey, units, "matern52", shared=True, by="chains")
+    assert shared[0] == shared[1]
+    assert shared[0].evidence == pytest.approx(
+        smooth_states(holey, units, "matern52", shared=True)[0].evidence, abs=0.02
+    )
+
+
+@pytest.mark.parametrize("by", ["eigenvalues", "grid", "chains"])
+def test_known_noise_is_taken_as_given_in_the_units_of_the_user(lv, lv_data, by):
     problem = od.Problem(lv.model, lv_data, sigma={"predator": 0.3})
     units = Units.of(problem)
-    sd = noise_sd(units, smooth_states(problem, units, on_grid=on_grid))
+    sd = noise_sd(units, smooth_states(problem, units, by=by))
     assert sd[1] == pytest.approx(0.3)
     assert 0.05 < sd[0] < 0.2
 

@@ -18,7 +18,10 @@ from odinfer.errors import InputError
 from odinfer.judgement.model_test import DRAWS
 from odinfer.judgement.single_equation import Equation, Estimate
 from odinfer.matching.dense import Dense
+from odinfer.matching.engine import direct
+from odinfer.matching.markov.engine import Markov
 from odinfer.matching.search import Minima, Search
+from odinfer.matching.sparse.engine import Sparse
 from odinfer.observation.plain import squares
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
@@ -29,7 +32,7 @@ from odinfer.smoothing.smooth import noise_sd
 Array = NDArray[np.float64]
 
 FALSE_ALARMS = 0.05  # accused models that are right, at most
-_MOST_VALUES = 3000  # states times observation times: the simulations use dense algebra
+_MOST_VALUES = 3000  # states times observation times: every simulation costs an ODIN stage
 _BATCH = 20  # simulations between two looks at whether the matter is settled
 
 
@@ -91,9 +94,9 @@ def judge(
         raise InputError(
             f"judging equations takes up to {_MOST_VALUES} values of states, not {size(problem)}; select fewer states"
         )
-    search = replace(search, gamma="learn", algebra="dense")
+    search = replace(search, gamma="learn", algebra=direct(problem, search.kernel))
     equations = [Equation(problem, k) for k in range(len(problem.model.states))]
-    minima = minima if minima is not None and isinstance(minima.engine, Dense) else search.run(problem, seed)
+    minima = minima if minima is not None and not isinstance(minima.engine, Sparse) else search.run(problem, seed)
     case = _case(problem, minima, equations, range(len(equations)))
     floor = search.gamma_bounds[0]
     if case is None:
@@ -127,7 +130,7 @@ def _case(problem: Problem, minima: Minima, equations: list[Equation], which: ra
     risk, solutions, _ = minima
     if not solutions:
         return None
-    assert isinstance(risk, Dense)
+    assert isinstance(risk, Dense | Markov)
     estimate = Estimate.of(risk, solutions[0])
     s, sd = np.zeros(len(equations)), _smoothers_noise(problem, estimate)
     x: list[list[Array] | None] = [None] * len(equations)

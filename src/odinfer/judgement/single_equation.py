@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.dense import Dense
+from odinfer.matching.markov.engine import Markov
 from odinfer.matching.minimise import Solution
 from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
@@ -30,17 +31,14 @@ _PARTS = 6  # points per gap of the grid at which the other states are handed ov
 class Estimate:
     """ODIN's states of every experiment: per experiment times t (M,), x and slopes (M, K)."""
 
-    risk: Dense
+    risk: Dense | Markov
     solution: Solution
     curves: tuple[tuple[Array, Array, Array], ...]
 
     @staticmethod
-    def of(risk: Dense, s: Solution) -> Estimate:
-        x = risk.units.user(s.z)
-        slopes = [g.gp for g in risk.gradients(s)]
-        return Estimate(
-            risk, s, tuple((risk.t[b.rows], x[b.rows], d) for b, d in zip(risk.blocks, slopes, strict=True))
-        )
+    def of(risk: Dense | Markov, s: Solution) -> Estimate:
+        x = [risk.units.user(s.z[b.rows]) for b in risk.blocks]
+        return Estimate(risk, s, tuple((g.t, xe, g.gp) for g, xe in zip(risk.gradients(s), x, strict=True)))
 
     def dense(self) -> list[tuple[Array, Array]]:
         """Times and states between the grid points, by cubic Hermite interpolation."""
@@ -53,11 +51,14 @@ class Estimate:
         return found
 
     def observed(self) -> list[Array]:
-        """States (N, K) at the observation times of every experiment."""
-        return [
-            x[np.searchsorted(t, e.t)]
-            for (t, x, _), e in zip(self.curves, self.risk.problem.data.experiments, strict=True)
-        ]
+        """States (N, K) at the observation times of every experiment, which are grid times unless some were joined."""
+        from scipy.interpolate import CubicHermiteSpline
+
+        found = []
+        for (t, x, slope), e in zip(self.curves, self.risk.problem.data.experiments, strict=True):
+            joined = not np.isin(e.t, t).all()
+            found.append(CubicHermiteSpline(t, x, slope)(e.t) if joined else x[np.searchsorted(t, e.t)])
+        return found
 
 
 @dataclass(frozen=True, eq=False)

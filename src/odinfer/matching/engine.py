@@ -1,4 +1,4 @@
-"""What an engine is, and which one a problem gets: the choice between dense and sparse algebra is made here alone."""
+"""What an engine is, and which one a problem gets: the choice between them is made here alone."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from numpy.typing import NDArray
 
 from odinfer.matching.dense import Dense
 from odinfer.matching.gamma import GammaRule
+from odinfer.matching.markov.engine import Markov
 from odinfer.matching.minimise import Objective, Solution
 from odinfer.matching.sparse.engine import Sparse, sparse_field
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.smoothing.evidence import Hyperparameters
-from odinfer.smoothing.smooth import smooth_states
+from odinfer.smoothing.markov.chain import own_time
+from odinfer.smoothing.smooth import chainable, smooth_states
 from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
 
-ALGEBRA = ("auto", "dense", "sparse")
+ALGEBRA = ("auto", "dense", "sparse", "markov")
 MOST_UNKNOWNS = 3000  # up to here dense algebra refines grids
+_LONG = 300  # values of states from which on chains are faster than dense algebra
+_MANY = 150  # times from which on the evidence is found faster by chains
+_COARSE = 0.1  # gaps shorter than this, in units of 1/λ, need no points in between
 
 
 class Engine(Objective, Protocol):
@@ -53,15 +58,39 @@ def engine_of(
     """Smooth the data of a problem and set up its risk.
 
     Args:
-        algebra: "dense", "sparse", or "auto": sparse where it is faster.
-        grid: points per gap between observations; one where dense algebra would grow too large.
+        algebra: "dense", "sparse" for many states, "markov" for many times, or "auto": what is fastest.
+        grid: points per gap between observations; one where dense algebra would grow too large, or gaps are short.
         temper, jitter, scale_time: see `odinfer.Odin`.
         smoothing: options of `smooth_states`.
     """
-    units = Units.of(problem, scale_time)
-    field = sparse_field(problem, grid, algebra)
-    hypers = smooth_states(problem, units, **smoothing, on_grid=field is not None)
+    units, points = Units.of(problem, scale_time), _points(problem)
+    field = None if algebra == "markov" else sparse_field(problem, grid, algebra)
     if field is not None:
+        hypers = smooth_states(problem, units, **smoothing, by="grid")
         return Sparse.of(problem, units, hypers, jitter, grid, temper, field)
-    points = len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
+    if algebra == "markov" or (algebra == "auto" and direct(problem, smoothing["kernel_name"]) == "markov"):
+        by = "chains" if sum(len(e.t) for e in problem.data.experiments) >= _MANY else "eigenvalues"
+        hypers = smooth_states(problem, units, **smoothing, by=by)
+        return Markov.of(problem, units, hypers, jitter, grid if _coarse(problem, units, hypers) else 1, temper)
+    hypers = smooth_states(problem, units, **smoothing)
     return Dense.of(problem, units, hypers, jitter, grid if grid * points <= MOST_UNKNOWNS else 1, temper)
+
+
+def direct(problem: Problem, kernel_name: str) -> str:
+    """The faster algebra of those that factor matrices: "dense" for few values of states, "markov" for many times."""
+    return "markov" if _points(problem) >= _LONG and chainable(kernel_name) else "dense"
+
+
+def _points(problem: Problem) -> int:
+    """States times observation times."""
+    return len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
+
+
+def _coarse(problem: Problem, units: Units, hypers: tuple[Hyperparameters, ...]) -> bool:
+    """Whether typical gaps between observations are long for any of the processes."""
+    found = []
+    for e in problem.data.experiments:
+        t = units.standard_time(e.t, e.t[0])
+        if len(t) > 1:
+            found.append(max(float(np.median(np.diff(own_time(h.kernel, h.shape, t)[0]))) for h in hypers))
+    return bool(found) and float(np.median(found)) > _COARSE

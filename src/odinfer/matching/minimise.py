@@ -36,14 +36,13 @@ class Objective(Protocol):
     @property
     def problem(self) -> Problem: ...
     @property
-    def w(self) -> Array: ...
-    @property
     def z_bounds(self) -> tuple[Array, Array]: ...
     def linearise(self, z: Array, phi: Array) -> Any: ...
     def mismatch(self, z: Array, f: Array) -> Array: ...
     def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float: ...
     def state_terms(self, z: Array, phi: Array) -> float: ...
     def gamma_terms(self, e: Array, gamma: Array) -> float: ...
+    def best_gamma(self, e: Array, rule: GammaRule, gamma: Array | None = None) -> Array: ...
     def gradient(self, z: Array, lin: Any, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]: ...
 
 
@@ -90,8 +89,8 @@ def gauss_newton(
     lin = risk.linearise(z, phi)
     e = risk.mismatch(z, lin.f)
     if not np.isfinite(e).all():
-        return Solution(z, phi, np.full(len(risk.w), np.nan), np.inf, 0, False)
-    gamma = np.broadcast_to(gamma, len(risk.w)) if rule.fixed is None else rule.update(risk.w, e)
+        return Solution(z, phi, np.full(z.shape[1], np.nan), np.inf, 0, False)
+    gamma = np.broadcast_to(gamma, z.shape[1]) if rule.fixed is None else np.full(z.shape[1], rule.fixed)
     start = _Here(z, phi, gamma, lin, e, risk.value(z, e, gamma, phi))
     descent = _Descent(risk, rule, tolerance, rival, steps or _dense_steps)
     limits = Rule(down=0.15, up=8.0, most=1e12, steps=max_iterations)
@@ -145,7 +144,7 @@ class _Descent:
         base = risk.state_terms(z, phi)
         if not base + risk.gamma_terms(e, here.gamma) <= here.value:
             return here, False
-        gamma = self.rule.update(risk.w, e)
+        gamma = risk.best_gamma(e, self.rule, here.gamma)
         return _Here(z, phi, gamma, lin, e, base + risk.gamma_terms(e, gamma)), True
 
 

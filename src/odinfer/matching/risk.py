@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.matching.gamma import GammaRule
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.evidence import Hyperparameters
 from odinfer.smoothing.operators import Smoother
@@ -78,14 +79,21 @@ class AnyRisk(ABC):
     t: Array
     u: Array
 
-    @property
-    @abstractmethod
-    def w(self) -> Array:
-        """Variances of the mismatches (K, E), without γ."""
-
     @abstractmethod
     def state_terms(self, z: Array, phi: Array) -> float:
         """The terms of R without γ: the prior of the states, the data, and −2 log p(θ)."""
+
+    @abstractmethod
+    def gamma_terms(self, e: Array, gamma: Array) -> float:
+        """The terms of R with γ (K,): the mismatch e of gradients and the log-determinant; infinite where f is."""
+
+    @abstractmethod
+    def gamma_gradient(self, e: Array, gamma: Array) -> Array:
+        """½ dR/dlog γ (K,)."""
+
+    @abstractmethod
+    def best_gamma(self, e: Array, rule: GammaRule, gamma: Array | None = None) -> Array:
+        """The γ (K,) that minimise R by the rule; a search may start from those given."""
 
     @functools.cached_property
     def z_bounds(self) -> tuple[Array, Array]:
@@ -93,8 +101,24 @@ class AnyRisk(ABC):
         return self.units.standard(low), self.units.standard(high)
 
     def value(self, z: Array, e: Array, gamma: Array, phi: Array) -> float:
-        """R at a point, given its mismatch e (K, E); γ is (K,). The paper's formula, without a factor ½."""
+        """R at a point, given its mismatch e; γ is (K,). The paper's formula, without a factor ½."""
         return self.state_terms(z, phi) + self.gamma_terms(e, gamma)
+
+    def linearise(self, z: Array, phi: Array) -> Any:
+        """The standardised field and its Jacobians at z (M, K), φ (F,)."""
+        p = self.problem
+        f, fx, ft = p.model.linearise(self.t, self.units.user(z), p.theta(phi), self.u)
+        return Linear(*self.units.standard_field(f, fx, ft[..., p.free_index] * p.slope(phi)))
+
+
+@dataclass(frozen=True)
+class Diagonal(AnyRisk):
+    """A risk whose mismatches e (K, E) are independent: then the terms with γ are sums."""
+
+    @property
+    @abstractmethod
+    def w(self) -> Array:
+        """Variances of the mismatches (K, E), without γ."""
 
     def gamma_terms(self, e: Array, gamma: Array) -> float:
         """The terms of R with γ: the mismatch of gradients and the log-determinant; infinite where f is."""
@@ -109,9 +133,13 @@ class AnyRisk(ABC):
         spread = self.w + gamma[:, None]
         return np.asarray(0.5 * gamma * (1.0 / spread - (e / spread) ** 2).sum(1))
 
+    def best_gamma(self, e: Array, rule: GammaRule, gamma: Array | None = None) -> Array:
+        """The γ (K,) that minimise R by the rule, wherever they were."""
+        return rule.update(self.w, e)
+
 
 @dataclass(frozen=True)
-class Risk(AnyRisk):
+class Risk(Diagonal):
     """The risk of one problem with given hyperparameters, by dense matrices."""
 
     blocks: tuple[Block, ...]
@@ -144,12 +172,6 @@ class Risk(AnyRisk):
         """Eigenvalues of A over all blocks (K, M)."""
         return np.concatenate([b.smoother.w for b in self.blocks], 1)
 
-    def linearise(self, z: Array, phi: Array) -> Linear:
-        """The standardised field and its Jacobians at z (M, K), φ (F,)."""
-        p = self.problem
-        f, fx, ft = p.model.linearise(self.t, self.units.user(z), p.theta(phi), self.u)
-        return Linear(*self.units.standard_field(f, fx, ft[..., p.free_index] * p.slope(phi)))
-
     def mismatch(self, z: Array, f: Array) -> Array:
         """e = Qᵀ(f − Dz) for all states and points (K, M)."""
         parts = []
@@ -158,6 +180,20 @@ class Risk(AnyRisk):
                 fb, zb = f[b.rows].T[..., None], z[b.rows].T[..., None]
                 parts.append((np.swapaxes(b.smoother.Q, 1, 2) @ fb - b.QtD @ zb)[..., 0])
         return np.concatenate(parts, 1)
+
+    @functools.cached_property
+    def mean_slopes(self) -> Array:
+        """The derivatives of the GP means at all points (K, M)."""
+        return np.concatenate([(b.smoother.D @ b.smoother.mean[..., None])[..., 0] for b in self.blocks], 1)
+
+    def products(self, m: Array, gamma: float) -> Array:
+        """mᵀ (A + γI)⁻¹ m (S, c, c) of sets of mismatches m (S, K, M, c), summed over states."""
+        parts = []
+        for b in self.blocks:
+            W = np.swapaxes(b.smoother.Q, 1, 2) / np.sqrt(b.smoother.w + gamma)[..., None]
+            parts.append(W @ m[:, :, b.rows])
+        white = np.concatenate(parts, 2).reshape(len(m), -1, m.shape[-1])
+        return np.asarray(np.swapaxes(white, 1, 2) @ white)
 
     def state_terms(self, z: Array, phi: Array) -> float:
         """The terms of R without γ: the GP prior, the data, and −2 log p(θ)."""

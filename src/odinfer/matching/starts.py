@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt
-from odinfer.matching.risk import Risk
-from odinfer.matching.scales import natural_scales
+from odinfer.matching.natural.scales import natural_scales
 from odinfer.problem.problem import Problem
+from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
 
@@ -75,13 +75,33 @@ def _early(count: int) -> NDArray[np.bool_]:
     return np.arange(count) < (count + 1) // 2
 
 
+class Slopes(Protocol):
+    """What matching needs of a risk."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def units(self) -> Units: ...
+    @property
+    def t(self) -> Array: ...
+    @property
+    def u(self) -> Array: ...
+    @property
+    def mean(self) -> Array: ...
+    @property
+    def z_bounds(self) -> tuple[Array, Array]: ...
+    @property
+    def mean_slopes(self) -> Array: ...
+    def products(self, m: Array, gamma: float) -> Array: ...
+
+
 class Matched(NamedTuple):
-    """S searches side by side: φ (S, F), squared mismatch (S,), residuals (S, n) and their derivatives (S, n, F)."""
+    """S searches side by side: φ (S, F), squared mismatch (S,), half its gradient (S, F) and Hessian (S, F, F)."""
 
     phi: Array
     value: Array
-    r: Array
-    J: Array
+    g: Array
+    H: Array
 
     def merged(self, other: Matched, better: Mask) -> Matched:
         """With those that are better taken from the other."""
@@ -89,14 +109,14 @@ class Matched(NamedTuple):
         return Matched(*(np.where(better.reshape(-1, *[1] * (a.ndim - 1)), b, a) for a, b in pairs))
 
 
-def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 10) -> tuple[Array, Array]:
+def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) -> tuple[Array, Array]:
     """Levenberg–Marquardt on φ alone at the GP mean, from all starts side by side.
 
     The first half of them keeps to positive parameters: through infinity a rate law such as k x/(K + x) has a
     way to negative ones that fits noise, while most models mean positive ones.
 
     Args:
-        risk: gives the GP mean and the weights (A + γI)⁻¹.
+        risk: gives the GP means, their slopes, and products weighted by (A + γI)⁻¹.
         phi: starts (S, F).
 
     Returns:
@@ -108,37 +128,27 @@ def match(risk: Risk, phi: Array, gamma: float = 1.0, iterations: int = 10) -> t
     x = risk.units.user(np.clip(z, *risk.z_bounds))
     tiled = (np.tile(risk.t, S), np.tile(x, (S, 1)))
     u = np.tile(risk.u, (S, 1))
-    Dz = np.concatenate([(b.smoother.D @ z[b.rows].T[..., None])[..., 0] for b in risk.blocks], 1)
-
-    def whiten(m: Array) -> Array:  # (S, K, M, c) → the same, by block
-        parts = []
-        for b in risk.blocks:
-            W = np.swapaxes(b.smoother.Q, 1, 2) / np.sqrt(b.smoother.w + gamma)[..., None]
-            parts.append(W @ m[:, :, b.rows])
-        return np.concatenate(parts, 2)
 
     def residual(phi: Array) -> tuple[Array, Array, Array]:
         theta = np.repeat(p.theta(phi), M, 0)
         f, fx, ft = p.model.linearise(*tiled, theta, u)
         f, _, ft = risk.units.standard_field(f, fx, ft[..., p.free_index])
-        f = f.reshape(S, M, K).transpose(0, 2, 1) - Dz
+        f = f.reshape(S, M, K).transpose(0, 2, 1) - risk.mean_slopes
         ft = ft.reshape(S, M, K, F) * p.slope(phi)[:, None, None, :]
-        joined = whiten(np.concatenate([f[..., None], ft.transpose(0, 2, 1, 3)], -1)).reshape(S, K * M, F + 1)
-        r, J = joined[..., 0], joined[..., 1:]
         with np.errstate(over="ignore", invalid="ignore"):
-            cost = np.einsum("sn,sn->s", r, r)
-        return np.where(np.isfinite(cost), cost, np.inf), r, J
+            every = risk.products(np.concatenate([f[..., None], ft.transpose(0, 2, 1, 3)], -1), gamma)
+        cost = every[:, 0, 0]
+        return np.where(np.isfinite(cost), cost, np.inf), every[:, 1:, 0], every[:, 1:, 1:]
 
     low, high = (np.broadcast_to(b, (S, F)) for b in p.phi_bounds)
     low = np.where(_early(S)[:, None] & ~p.is_log, np.maximum(low, np.minimum(0.0, high)), low)
 
     def propose(now: Matched, damping: Array) -> tuple[Matched, Mask]:
-        J = np.where(np.isfinite(now.value)[:, None, None], now.J, 0.0)
-        r = np.where(np.isfinite(now.value)[:, None], now.r, 0.0)
-        H = np.swapaxes(J, 1, 2) @ J
+        H = np.where(np.isfinite(now.value)[:, None, None], now.H, 0.0)
+        g = np.where(np.isfinite(now.value)[:, None], now.g, 0.0)
         diagonal = np.einsum("sii->si", H)
         diagonal += damping[:, None] * diagonal + 1e-12 * (1.0 + diagonal.max(1, keepdims=True))
-        step = np.linalg.solve(H, -(np.swapaxes(J, 1, 2) @ r[..., None]))[..., 0]
+        step = np.linalg.solve(H, -g[..., None])[..., 0]
         trial = np.clip(now.phi + step, low, high)
         new = Matched(trial, *residual(trial))
         return new, new.value <= now.value

@@ -14,7 +14,6 @@ from odinfer.errors import Status
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.model_test import DRAWS
 from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
-from odinfer.matching.dense import Dense
 from odinfer.matching.engine import Engine
 from odinfer.matching.gamma import GammaRule
 from odinfer.matching.minimise import Solution
@@ -49,8 +48,8 @@ class Odin:
         gamma: "learn", or a value to hold it at (0 means that the equations hold exactly).
         gamma_bounds: within which γ is learned.
         jitter: added to the diagonals of C and A, a floor on the derivatives' variance.
-        grid: grid points per gap between observations; 1 is the paper's choice, and taken where
-            dense algebra would grow too large.
+        grid: grid points per gap between observations; 1 is the paper's choice, and taken where gaps are short
+            or dense algebra would grow too large.
         temper: the GP's terms count for 1/temper; above 1 the data and the equations outweigh the smoother.
         starts: how many random θ to start from.
         hops: basin hops from the best solution found.
@@ -59,7 +58,8 @@ class Odin:
         hyper_bounds: of kernel hyperparameters and noise variance in standardised units.
         thorough: search the evidence for hyperparameters further than a good fit needs.
         weak_prior: a weak prior on the noise ratio keeps the evidence from explaining all noise away.
-        algebra: "dense", "sparse" (conjugate gradients, for many states each coupled to a few), or "auto".
+        algebra: "dense", "sparse" (conjugate gradients, for many states each coupled to a few), "markov" (linear in the
+            number of times), or "auto".
     """
 
     kernel: str = "auto"
@@ -234,7 +234,7 @@ def _assembled(
 
 def _kept(method: Odin, minima: Minima, reached: Reached | None, case: Case | None) -> Workings:
     """What later steps can use, without the large operators of many states."""
-    if not isinstance(minima.engine, Dense):
+    if isinstance(minima.engine, Sparse):
         return Workings()
     return Workings(method.search, minima, reached if isinstance(reached, Maximum) else None, case)
 

@@ -223,13 +223,13 @@ def levenberg(
         J = (weight[..., None] * ft).reshape(R, r.shape[1], F)
         cost = np.einsum("rn,rn->r", r, r)
         fine = np.isfinite(cost) & np.isfinite(J).all((1, 2))
-        return np.where(fine, cost, np.inf), np.where(fine[:, None], r, 0.0), np.where(fine[:, None, None], J, 0.0)
+        r, J = np.where(fine[:, None], r, 0.0), np.where(fine[:, None, None], J, 0.0)
+        JT = np.swapaxes(J, 1, 2)
+        return np.where(fine, cost, np.inf), (JT @ r[..., None])[..., 0], JT @ J
 
     def propose(now: Matched, damping: Array) -> tuple[Matched, Mask]:
-        J, r = now.J, now.r
-        H, g = np.swapaxes(J, 1, 2) @ J, (np.swapaxes(J, 1, 2) @ r[..., None])[..., 0]
-        free = ~pushed_out(now.phi, g, low, high)
-        H = H * (free[:, :, None] & free[:, None, :])
+        g, free = now.g, ~pushed_out(now.phi, now.g, low, high)
+        H = now.H * (free[:, :, None] & free[:, None, :])
         d = np.einsum("rii->ri", H)
         d += damping[:, None] * d + 1e-12 * (1.0 + d.max(1, keepdims=True)) + ~free
         step = np.linalg.solve(H, -(g * free)[..., None])[..., 0]

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.errors import InputError
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.evidence import Hyperparameters, Series, empirical_bayes
 from odinfer.smoothing.grids import dense_times
 from odinfer.smoothing.kernels import kernel
+from odinfer.smoothing.markov.chain import order
+from odinfer.smoothing.markov.evidence import bayes_by_chains
 from odinfer.smoothing.shape_grid import bayes_on_grid
 from odinfer.smoothing.units import Units
 
@@ -32,9 +35,16 @@ def smooth_states(
     bounds: tuple[float, float] = (1e-10, 1e6),
     thorough: bool = False,
     weak_prior: bool = False,
-    on_grid: bool = False,
+    by: str = "eigenvalues",
 ) -> tuple[Hyperparameters, ...]:
-    """Empirical Bayes for every state (one set for all if shared), with shapes from one grid if `on_grid`."""
+    """Empirical Bayes for every state (one set for all if shared).
+
+    Args:
+        by: "eigenvalues" of dense matrices; with shapes from one "grid", for many states; or "chains", for many times.
+
+    Raises:
+        InputError: a kernel has no chain.
+    """
     series = []
     for k in range(len(problem.model.states)):
         observed = [(e.t, e.y[:, k], e.t[0], np.isfinite(e.y[:, k])) for e in problem.data.experiments]
@@ -44,12 +54,21 @@ def smooth_states(
         )
     known = [None if np.isnan(v) else float(v) for v in units.standard_variance(problem.known_sigma)]
     names, margin = (AUTO, _AUTO_MARGIN) if kernel_name == "auto" else ((kernel_name,), 0.0)
-    if on_grid and not shared:
-        return tuple(bayes_on_grid(series, names, known, margin, bounds, weak_prior))
-    if shared:
-        pooled = [[s for state in series for s in state]]
-        return tuple(empirical_bayes(pooled, names, known[:1], margin, bounds, thorough, weak_prior) * len(series))
-    return tuple(empirical_bayes(series, names, known, margin, bounds, thorough, weak_prior))
+    if by == "chains" and not chainable(kernel_name):
+        raise InputError(f"algebra 'markov' takes a Matérn kernel, warped or not, and kernel '{kernel_name}' is none")
+    search = bayes_by_chains if by == "chains" else bayes_on_grid if by == "grid" and not shared else None
+    pooled = [[s for state in series for s in state]] if shared else series
+    levels = known[:1] if shared else known
+    if search is not None:
+        found = search(pooled, names, levels, margin, bounds, weak_prior)
+    else:
+        found = empirical_bayes(pooled, names, levels, margin, bounds, thorough, weak_prior)
+    return tuple(found * (len(series) if shared else 1))
+
+
+def chainable(kernel_name: str) -> bool:
+    """Whether the processes of a kernel, or of all that "auto" may choose, are Markov chains."""
+    return all(order(name) is not None for name in (AUTO if kernel_name == "auto" else (kernel_name,)))
 
 
 def noise_sd(units: Units, hypers: Sequence[Hyperparameters]) -> Array:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 TARGETS = ("trajectory", "odin")
+_MOST_VALUES = 3000  # states times observation times, all sampled, with dense matrices
 _SHOWN = 400  # draws of which states are kept
 # Steps of the integrator are halved until its error is this share of the states' standard deviations at most.
 _ACCURATE, _MOST_STEPS = 0.02, 20_000
@@ -55,9 +56,12 @@ class OdinEstimate:
         """Of a fit by ODIN with these options, which ended at θ and γ.
 
         Raises:
-            InputError: not every state is observed with Gaussian noise.
+            InputError: not every state is observed with Gaussian noise, or there are too many of them.
         """
         need_plain(problem, "target='odin'")
+        values = len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
+        if values > _MOST_VALUES:
+            raise InputError(f"target='odin' takes up to {_MOST_VALUES} values of states, not {values}; leave it out")
         names = {f.name for f in fields(Search)}
         given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k in names}
         search = Search(**given | {"algebra": "dense"})

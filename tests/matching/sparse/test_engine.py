@@ -73,7 +73,7 @@ def test_snapped_hyperparameters_lose_little_evidence():
     problem = lorenz(30, times=51)
     units = Units.of(problem)
     free = smooth_states(problem, units, "matern52", weak_prior=True)
-    snapped = smooth_states(problem, units, "matern52", weak_prior=True, on_grid=True)
+    snapped = smooth_states(problem, units, "matern52", weak_prior=True, by="grid")
     assert len({h.shape for h in snapped}) < 12 < len({h.shape for h in free})
     loss = np.array([a.evidence - b.evidence for a, b in zip(free, snapped, strict=True)])
     assert loss.max() < 0.5

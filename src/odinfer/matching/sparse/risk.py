@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.risk import AnyRisk
+from odinfer.matching.risk import Diagonal
 from odinfer.matching.sparse.field import SparseField
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.evidence import Hyperparameters
@@ -69,7 +69,7 @@ class SparseLinear(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SparseRisk(AnyRisk):
+class SparseRisk(Diagonal):
     """The risk of one problem with given hyperparameters, for many states."""
 
     blocks: tuple[SparseBlock, ...]

@@ -1,7 +1,7 @@
 """The best trajectory without a smoother: from many starts, where states are hidden or are not observed as they are.
 
-Every start has sizes of its own for what is hidden, near those that data and equations imply (matching/sizes.py), and
-is carried to a maximum of the likelihood by way of growing horizons (shooting.py). The search ends when several starts
+Every start has sizes of its own for what is hidden, near those that data and equations imply (sizes.py), and is
+carried to a maximum of the likelihood by way of growing horizons (shooting.py). The search ends when several starts
 have led to the best maximum.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.sizes import sizes
+from odinfer.matching.natural.sizes import sizes
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.smoothing.residual_signal import SUSPICIOUS

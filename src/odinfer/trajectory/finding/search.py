@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching import starts
-from odinfer.matching.dense import Dense
 from odinfer.matching.engine import MOST_UNKNOWNS
+from odinfer.matching.markov.engine import Markov
 from odinfer.matching.minimise import Solution
-from odinfer.matching.scales import natural_scales
+from odinfer.matching.natural.scales import natural_scales
 from odinfer.matching.search import Minima
+from odinfer.matching.sparse.engine import Sparse
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.smoothing.smooth import noise_sd
@@ -51,9 +52,9 @@ def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> R
     engine, problem = minima.engine, minima.engine.problem
     scale, scatter = engine.units.scale, noise_sd(engine.units, engine.hypers)
     best = _best_from(engine, minima.solutions)
-    if not _close(best, scatter, _CONVINCING) and 2 * engine.mean.size <= MOST_UNKNOWNS:
+    if not _close(best, scatter, _CONVINCING) and (isinstance(engine, Markov) or 2 * engine.mean.size <= MOST_UNKNOWNS):
         other = finer()
-        if isinstance(other.engine, Dense):
+        if not isinstance(other.engine, Sparse):
             best = _better(best, _best_from(other.engine, other.solutions))
     if not _close(best, scatter, _POOR):
         # Slopes can be matched best by parameters beyond infinity, whose trajectories lead nowhere.

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.matching.scales import natural_scales
+from odinfer.matching.natural.scales import natural_scales
 
 DECADES = st.floats(-9.0, 9.0)
 FEW = settings(max_examples=25, deadline=None)

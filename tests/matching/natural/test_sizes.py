@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.matching.sizes import sizes
+from odinfer.matching.natural.sizes import sizes
 
 T = np.linspace(0.0, 10.0, 12)
 
