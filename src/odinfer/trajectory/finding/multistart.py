@@ -26,8 +26,9 @@ from odinfer.trajectory.refine import Refined, shoot
 Array = NDArray[np.float64]
 
 STARTS = 60  # at most
-# So many starts at the best maximum, within this, end the search; so many if it leaves a signal in the residuals.
-_AGREE, _AGREE_ANYWAY, _SAME = 3, 10, 0.05
+# So many starts at the best maximum, within this, end the search; so many if it leaves a signal in the residuals, and
+# none if the signal is so many nats: a steady state can attract nearly all starts where the data oscillate.
+_AGREE, _AGREE_ANYWAY, _SAME, _POOR = 3, 10, 0.05, 30.0
 # Hops around the best: how many in a row without a better one, how wide in logs, and the share of its natural size
 # below which a parameter is put back to it.
 _HOPS, _HOP_WIDTHS, _GONE = 6, (0.5, 1.0, 1.5), 1e-3
@@ -71,8 +72,10 @@ def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
             best = found
         if best is not None and found is not None and found.objective - best.objective < _SAME:
             agree = sum(end - best.objective < _SAME for end in ends)
-            if agree >= _AGREE_ANYWAY or (agree >= _AGREE and i + 1 >= _FEWEST and credible(problem, best)):
-                break
+            if agree >= _AGREE and i + 1 >= _FEWEST:
+                signal = signal_left(problem, best)
+                if signal <= SUSPICIOUS or (signal <= _POOR and agree >= _AGREE_ANYWAY):
+                    break
         if left <= 0:
             break
     if best is not None:
@@ -126,11 +129,10 @@ def free_decades(problem: Problem) -> Array:
     return np.asarray(every[problem.free_index])
 
 
-def credible(problem: Problem, found: Refined) -> bool:
-    """Whether a trajectory leaves nothing in the data that looks like a signal."""
+def signal_left(problem: Problem, found: Refined) -> float:
+    """The most nats of evidence, of any column, for a signal in what a trajectory leaves of the data."""
     like = Likelihood(problem, np.ones(len(problem.model.states)))
-    signal = like.signal(found.states(like.t), found.sigma**2, found.phi[None])
-    return bool(signal.max() <= SUSPICIOUS)
+    return float(like.signal(found.states(like.t), found.sigma**2, found.phi[None]).max())
 
 
 def starts(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[tuple[list[Array], Array]]:
