@@ -26,9 +26,10 @@ from odinfer.trajectory.refine import Refined, shoot
 Array = NDArray[np.float64]
 
 STARTS = 60  # at most
-# So many starts at the best maximum, within this, end the search; so many if it leaves a signal in the residuals, and
-# none if the signal is so many nats: a steady state can attract nearly all starts where the data oscillate.
-_AGREE, _AGREE_ANYWAY, _SAME, _POOR = 3, 10, 0.05, 30.0
+# So many starts at the best maximum, within this, end the search; so many if it leaves a signal in the residuals. None
+# if the signal is so many nats, or the noise so many times what neighbouring values differ by: a steady state can
+# attract nearly all starts where the data oscillate.
+_AGREE, _AGREE_ANYWAY, _SAME, _POOR, _ROUGHLY = 3, 10, 0.05, 30.0, 2.0
 # Hops around the best: how many in a row without a better one, how wide in logs, and the share of its natural size
 # below which a parameter is put back to it.
 _HOPS, _HOP_WIDTHS, _GONE = 6, (0.5, 1.0, 1.5), 1e-3
@@ -74,7 +75,8 @@ def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
             agree = sum(end - best.objective < _SAME for end in ends)
             if agree >= _AGREE and i + 1 >= _FEWEST:
                 signal = signal_left(problem, best)
-                if signal <= SUSPICIOUS or (signal <= _POOR and agree >= _AGREE_ANYWAY):
+                poor = signal > _POOR or bool((best.sigma > _ROUGHLY * sigma)[list(problem.estimated_noise)].any())
+                if signal <= SUSPICIOUS or (agree >= _AGREE_ANYWAY and not poor):
                     break
         if left <= 0:
             break
