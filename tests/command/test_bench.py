@@ -8,11 +8,11 @@ import pytest
 
 from bench_runs import bench, write_grid
 from odinfer.bench import grid as grids
-from odinfer.bench.runner import Headway
-from odinfer.bench.store import LOG, Store
 from odinfer.command import bench as commands
 from odinfer.command import cli
 from odinfer.parallel import workers
+from odinfer.parallel.resume import Headway
+from odinfer.parallel.store import LOG, Store
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.bench.runs import LIMIT, Run
-from odinfer.bench.store import canonical
 from odinfer.errors import InputError
+from odinfer.parallel.resume import failure
+from odinfer.parallel.store import canonical
 
 if TYPE_CHECKING:
     from odinfer.problem.model import Model
@@ -50,11 +51,6 @@ def compute(run: Run) -> dict[str, Any]:
     timing.setdefault("seconds", time.perf_counter() - clock)
     timing.setdefault("cpu", time.process_time() - cpu)
     return {"outcome": plain(outcome), "timing": plain(timing)}
-
-
-def failure(status: str) -> dict[str, Any]:
-    """The outcome of a run that gave no estimate."""
-    return {"status": status, "converged": False, "theta": {}}
 
 
 @functools.lru_cache(maxsize=64)

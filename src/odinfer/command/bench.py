@@ -16,7 +16,7 @@ from odinfer.command.terminal import DONE, INTERRUPTED, bar, handling, say, show
 from odinfer.style.text import duration
 
 if TYPE_CHECKING:
-    from odinfer.bench.runner import Headway, Tell
+    from odinfer.parallel.resume import Headway, Tell
 
 _EVERY = 15.0  # seconds between two lines of progress where no terminal shows a bar
 
@@ -64,8 +64,8 @@ def run(
 
     from odinfer.bench import grid as grids
     from odinfer.bench.runner import run_grid, shard_of
-    from odinfer.bench.store import Store
     from odinfer.parallel import workers as crews
+    from odinfer.parallel.store import Store
 
     count = workers if workers is not None else len(os.sched_getaffinity(0))
     crews.check_workers(count)
