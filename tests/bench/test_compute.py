@@ -15,7 +15,6 @@ from odinfer.bench.compute import (
     QUANTILES,
     compute,
     drawn_times,
-    failure,
     method_of,
     numeric,
     plain,
@@ -24,6 +23,7 @@ from odinfer.bench.compute import (
 )
 from odinfer.bench.runs import LIMIT, Run
 from odinfer.errors import InputError
+from odinfer.parallel.resume import failure
 from odinfer.parallel.store import canonical
 
 DECAY = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from odinfer.errors import InputError
 from odinfer.parallel.executor import Lost, Task, completed
 from odinfer.parallel.store import Store
 from odinfer.parallel.workers import Workers
@@ -69,6 +70,12 @@ Tell = Callable[[Headway], None]
 def failure(status: str) -> dict[str, Any]:
     """The outcome of a job that gave no estimate."""
     return {"status": status, "converged": False, "theta": {}}
+
+
+def failure_of(error: Exception) -> dict[str, Any]:
+    """The outcome of a job in which something was raised."""
+    text = " ".join(str(error).split())[:300]
+    return failure(f"failed: {text}" if isinstance(error, InputError) else f"failed: {type(error).__name__}: {text}")
 
 
 def resume(
