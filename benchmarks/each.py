@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/each.py                  # 1,000 series of Lotka–Volterra with 20 points
     .venv/bin/python benchmarks/each.py --series 100
 
-Rows are one worker (this process), two workers (processes), the same again with everything in the store, and the page.
+Rows are one worker process, two of them, the same again with everything in the store, and the page.
 Other work on the machine shows in the load, and in CPU seconds that fall short of wall seconds times workers.
 """
 
@@ -78,9 +78,7 @@ def main() -> None:
         page = Path(folder) / "page.html"
         row("table and page", *timed(lambda: fits.save(page))[1:])
         log = (Path(folder) / "2" / "runs.log").stat().st_size
-        print(
-            f"\ntwo workers are {walls[1] / walls[2]:.2f} times as fast as one; load {os.getloadavg()[0]:.1f} at the end"
-        )
+        print(f"\ntwo workers are {walls[1] / walls[2]:.2f} times as fast as one; load now {os.getloadavg()[0]:.1f}")
         print(f"page {page.stat().st_size / 1e6:.2f} MB, store {log / 1e6:.1f} MB, {len(fits.failed)} failed, "
               f"{len(fits.contradicted)} contradicted, {len(fits.unlike)} unlike")  # fmt: skip
 

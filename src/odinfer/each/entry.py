@@ -34,7 +34,7 @@ def fit_each(
     *,
     uncertainty: str | None = None,
     test: bool = False,
-    workers: int = 1,
+    workers: int | None = None,
     cluster: str | None = None,
     store: str | Path | None = None,
     timeout: float | None = None,
@@ -48,7 +48,8 @@ def fit_each(
         method, seed: as in `fit`, and for every experiment the same.
         uncertainty: intervals of another kind for each: "profile", "bootstrap" or "sample".
         test: the model as a whole, by simulation, for each.
-        workers: 1 is this process; more are spawned.
+        workers: how many processes to spawn, in which a series that kills its process is no more than a status; this
+            process if not given.
         cluster: address of a Dask scheduler instead.
         store: a folder in which results last: what it has of equal model, data and options is not computed again,
             also after a kill. Of models from text only.
@@ -64,7 +65,8 @@ def fit_each(
     how = How(method or method_class("odin")(), whole("seed", seed), uncertainty, bool(test))
     if uncertainty is not None:
         choice("uncertainty", uncertainty, KINDS[1:])
-    check_workers(workers)
+    if workers is not None:
+        check_workers(workers)
     if timeout is not None:
         measured("timeout", timeout)
     problems, rows = _posed(problem, data, how.method)
@@ -72,13 +74,13 @@ def fit_each(
     if store is not None:
         check_storable(first)
     jobs = {name: job(own, how) for name, own in problems.items()}
-    here = cluster is None and timeout is None and (workers == 1 or len(jobs) == 1)
+    here = workers is None and cluster is None and timeout is None
     if not here and cluster is None:
         _check_portable(first)
     with contextlib.ExitStack() as stack:
         folder = store if store is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="odinfer-"))
         kept = stack.enter_context(Store(folder, create=True))
-        crew = None if here else stack.enter_context(contextlib.closing(start(min(workers, len(jobs)), cluster)))
+        crew = None if here else stack.enter_context(contextlib.closing(start(min(workers or 1, len(jobs)), cluster)))
         _run(list(jobs.values()), kept, crew, timeout, progress or silent)
         outcomes = {name: kept.records[own.key]["outcome"] for name, own in jobs.items()}
     rows |= {name: row_of(outcome, problems[name]) for name, outcome in outcomes.items()}
@@ -120,7 +122,7 @@ def _check_portable(problem: Problem) -> None:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InputError(
             f"this model cannot be sent to other processes ({error}); define its function at the top of a module, "
-            "write the equations as text, or use workers=1"
+            "write the equations as text, or leave out workers and timeout"
         ) from None
 
 
