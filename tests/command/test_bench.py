@@ -124,7 +124,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys)
     with commands._progress(quiet=False) as tell:
         tell(state)
         assert capsys.readouterr().err == ""
-        monkeypatch.setattr(commands, "_EVERY", 0.0)
+        monkeypatch.setattr(commands, "EVERY", 0.0)
         tell(state)
         assert capsys.readouterr().err == "5 of 9 runs, 2 failed, 60 s left\n"
     with commands._progress(quiet=True) as tell:

@@ -1,5 +1,6 @@
 """Every experiment on its own: the fits are those of single experiments, whoever computes them, and computed once."""
 
+import os
 import threading
 import time
 
@@ -134,3 +135,14 @@ def test_doses_hidden_states_and_local_parameters_are_fitted_like_any_other():
     for name in parts:
         assert found.rows[name].theta["ka"][0] == pytest.approx(2.0, rel=0.2)
         assert found[name].parameter_names == ("ka", "ke")
+
+
+def test_a_dask_cluster_gives_the_same_fits(decay, many, fits, monkeypatch):
+    from distributed import LocalCluster
+
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "XLA_FLAGS"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # which its workers set, here in this process
+    two = od.Data.join({name: many.only(name) for name in ("s1", "s2")})
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as dask:
+        found = fit_each(decay, two, cluster=dask.scheduler_address)
+    assert {name: found[name].theta for name in found} == {name: fits[name].theta for name in ("s1", "s2")}

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odinfer.each import panels
+from odinfer.each.row import WHOLE
 from odinfer.each.summary import headline, remarks, spread_table, tone
-from odinfer.errors import InputError
+from odinfer.errors import InputError, listed
 from odinfer.files import make_folder, replacing, write_whole
 from odinfer.problem.tables.csv_file import write_csv
 from odinfer.result.store.json_values import numbers
@@ -104,7 +105,10 @@ def html(fits: Fits) -> str:
 def _noted(fits: Fits) -> dict[str, str]:
     """Why a series needs a look, in a few words."""
     unlike = {name: f"unlike: {', '.join(why)}" for name, why in fits.unlike.items()}
-    accused = {name: f"contradicts {', '.join(why)}" for name, why in fits.contradicted.items()}
+    accused = {
+        name: f"contradicts {WHOLE}" if why == (WHOLE,) else f"contradicts the equation for {listed(why)}"
+        for name, why in fits.contradicted.items()
+    }
     return {**unlike, **accused, **fits.failed}
 
 

@@ -33,7 +33,7 @@ def remarks(fits: Fits) -> list[str]:
     if fits.failed:
         lines.append(f"Without a result: {_named({name: (status,) for name, status in fits.failed.items()})}.")
     if fits.contradicted:
-        chance = f"of series that the model describes at most {100 * FALSE_ALARMS:g} % are"
+        chance = f"a right model is accused in at most {100 * FALSE_ALARMS:g} % of series"
         lines.append(f"Contradicting the model: {_named(fits.contradicted)}; {chance}.")
     if fits.unlike:
         lines.append(f"Unlike the rest: {_named(fits.unlike)}.")
