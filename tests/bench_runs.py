@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from odinfer.bench.store import Store
+from odinfer.parallel.store import Store
 
 GRID = """
 title = "small <b>grid</b>"

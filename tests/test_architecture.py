@@ -17,7 +17,7 @@ ROOT = "__init__"
 # A module may import, when it is loaded or later, only from its own folder and those before it.
 FOLDERS = (
     "", "parallel", "style", "noise", "problem", "observation", "smoothing", "matching", "trajectory", "systems",
-    "sampling", "uncertainty", "judgement", "result", "methods", "selection", "bench", "command", ROOT,
+    "sampling", "uncertainty", "judgement", "result", "methods", "each", "selection", "bench", "command", ROOT,
 )  # fmt: skip
 MOST_ENTRIES = 13  # in a folder; a longer list is no longer read
 
@@ -181,7 +181,7 @@ METHOD = {"name", "fit", "paper"}
 PUBLIC: dict[str, set[str]] = {
     "Data": {
         "join", "of_experiments", "select", "observing", "keeping", "first", "driven_by", "n_observed", "t", "y",
-        "inputs",
+        "inputs", "only",
     },
     "Dose": set(),
     "Experiment": set(),
@@ -189,6 +189,9 @@ PUBLIC: dict[str, set[str]] = {
         "states", "states_of", "observables", "observables_of", "predict", "forecast", "derivative", "residuals",
         "interval", "intervals_by_kind", "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws",
         "maximum", "test", "including", "summary", "plot", "to_xarray", "save",
+    },
+    "Fits": {
+        "failed", "contradicted", "unlike", "estimates", "table", "summary", "save", "get", "items", "keys", "values",
     },
     "InputError": set(),
     "InputWarning": set(),
@@ -198,8 +201,8 @@ PUBLIC: dict[str, set[str]] = {
     },
     "Observe": set(),
     "Problem": {
-        "holding", "limits", "penalty", "prior_at", "count", "free", "free_index", "is_log", "theta", "phi", "slope",
-        "phi_bounds", "state_bounds", "bounded", "known_sigma", "inputs_at", "corners", "check_field",
+        "holding", "alone", "limits", "penalty", "prior_at", "count", "free", "free_index", "is_log", "theta", "phi",
+        "slope", "phi_bounds", "state_bounds", "bounded", "known_sigma", "inputs_at", "corners", "check_field",
         "columns", "plain", "hidden", "observed", "observation_program", "estimated_noise", "split", "parameters",
         "course", "theta_of", "own_phi", "own_index",
     },
@@ -212,8 +215,8 @@ PUBLIC: dict[str, set[str]] = {
     "Agm": METHOD | {"quick", "search", "begin"},
     "Rkg": METHOD | {"quick"},
     "Vgm": METHOD | {"quick"},
-    "candidates": set(), "compare": set(), "fit": set(), "load": set(), "read_csv": set(), "simulate": set(),
-    "systems": set(),
+    "candidates": set(), "compare": set(), "fit": set(), "fit_each": set(), "load": set(), "read_csv": set(),
+    "simulate": set(), "systems": set(),
 }  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from odinfer import systems as systems
+    from odinfer.each.entry import fit_each as fit_each
+    from odinfer.each.fits import Fits as Fits
     from odinfer.errors import InputError as InputError
     from odinfer.errors import InputWarning as InputWarning
     from odinfer.methods import fit as fit
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 # Where the public names live; classes of methods are found by the names of their files.
 _HOMES = {
+    "each.entry": ("fit_each",),
+    "each.fits": ("Fits",),
     "errors": ("InputError", "InputWarning"),
     "methods": ("fit",),
     "problem.tables.read": ("read_csv",),

@@ -15,7 +15,6 @@ from odinfer.bench.compute import (
     QUANTILES,
     compute,
     drawn_times,
-    failure,
     method_of,
     numeric,
     plain,
@@ -23,8 +22,9 @@ from odinfer.bench.compute import (
     system_of,
 )
 from odinfer.bench.runs import LIMIT, Run
-from odinfer.bench.store import canonical
 from odinfer.errors import InputError
+from odinfer.parallel.resume import failure
+from odinfer.parallel.store import canonical
 
 DECAY = {
     "name": "decay", "equations": "x' = -k*x", "theta": {"k": 0.7}, "x0": {"x": 3.0}, "snr": False,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench_runs import bench, children, command, gone, outcomes, start, wait_for_records, write_grid
-from odinfer.bench.store import DAMAGED, LOG
+from odinfer.parallel.store import DAMAGED, LOG
 
 DRAWS = 24
 

@@ -8,8 +8,8 @@ from bench_runs import write_grid
 from odinfer.bench import grid as grids
 from odinfer.bench.records import usable
 from odinfer.bench.report.results import Results
-from odinfer.bench.runner import LOST
-from odinfer.bench.store import Store
+from odinfer.parallel.resume import LOST
+from odinfer.parallel.store import Store
 
 GOOD = {"status": "converged", "converged": True, "theta": {"a": 2.0, "b": None}, "trmse": "inf"}
 TIMING = {"seconds": 0.0, "cpu": 1.0}

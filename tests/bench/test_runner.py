@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from bench_runs import write_grid
 from odinfer.bench import grid as grids
-from odinfer.bench.runner import LOST, _left, run_grid, selected, shard_of
-from odinfer.bench.store import Store
+from odinfer.bench.runner import run_grid, selected, shard_of
 from odinfer.errors import InputError
+from odinfer.parallel.resume import LOST
+from odinfer.parallel.store import Store
 
 
 class Here:
@@ -122,12 +123,3 @@ def test_what_another_process_is_computing_is_left_to_it(grid, tmp_path):
         state, stored = ran(grid, tmp_path / "s")
     assert (state.done, state.elsewhere) == (2, 1)
     assert sorted(stored) == [6, 7]
-
-
-def test_the_time_left_is_that_of_runs_of_the_same_kind_or_the_nearest_to_it():
-    odin, gpr, other = "LV 0.1 odin ", "LV 0.1 gpr ", "FHN 10 odin "
-    pace = {odin: [9.0, 1.0, 1.0], gpr: [4.0]}
-    assert _left({odin: 3}, pace) == 3.0  # the first one had to compile
-    assert _left({other: 2}, pace) == 2.0  # by the same method on another system
-    assert _left({"FHN 10 rkg ": 2}, pace) == 2 * 2.5
-    assert _left({odin: 0}, pace) == 0.0

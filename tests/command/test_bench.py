@@ -8,11 +8,11 @@ import pytest
 
 from bench_runs import bench, write_grid
 from odinfer.bench import grid as grids
-from odinfer.bench.runner import Headway
-from odinfer.bench.store import LOG, Store
 from odinfer.command import bench as commands
 from odinfer.command import cli
 from odinfer.parallel import workers
+from odinfer.parallel.resume import Headway
+from odinfer.parallel.store import LOG, Store
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys)
     with commands._progress(quiet=False) as tell:
         tell(state)
         assert capsys.readouterr().err == ""
-        monkeypatch.setattr(commands, "_EVERY", 0.0)
+        monkeypatch.setattr(commands, "EVERY", 0.0)
         tell(state)
         assert capsys.readouterr().err == "5 of 9 runs, 2 failed, 60 s left\n"
     with commands._progress(quiet=True) as tell:

@@ -13,8 +13,8 @@ from odinfer.bench import grid as grids
 from odinfer.bench.compute import QUANTILES, drawn_times, plain, system_of
 from odinfer.bench.report.page import ITEMS, _page, write
 from odinfer.bench.report.results import Results
-from odinfer.bench.store import LOG, Store, _line, canonical
 from odinfer.errors import InputError
+from odinfer.parallel.store import LOG, Store, _line, canonical
 
 
 @pytest.fixture(scope="module")

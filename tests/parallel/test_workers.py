@@ -96,6 +96,7 @@ from odinfer.parallel import executor
 from odinfer.parallel import workers
 if __name__ == "__main__":
     crew = workers.start(2)
+    crew.submit(time.time).result()  # with the first task, all start
     print(*(lane._pid.result() for lane in crew._lanes), flush=True)
     list(executor.completed(time.sleep, [executor.Task(i, (600.0,)) for i in range(2)], crew))
 """

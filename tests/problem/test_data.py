@@ -518,3 +518,12 @@ def test_replicates_that_are_kept_have_their_own_sd_and_limit(rows):
     (e,) = quietly(Data, t, 10.0 * sd + limit, ["A"], sd=sd, limit=limit).experiments
     np.testing.assert_array_equal(e.y, 10 * e.sd + (0 if e.limit is None else e.limit))
     assert sorted(e.sd[:, 0]) == sorted(sd)
+
+
+def test_one_experiment_of_several_is_as_it_was():
+    t = np.arange(5.0)
+    data = Data.join({"one": Data(t, t, ["x"]), "two": Data(t, 2 * t, ["x"])})
+    only = data.only("two")
+    assert only.experiments == (data.experiments[1],)
+    with pytest.raises(InputError, match="there is no experiment 'too'; did you mean 'two'"):
+        data.only("too")

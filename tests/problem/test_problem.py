@@ -269,3 +269,17 @@ def test_each_state_of_a_problem_is_observed_often_enough_but_for_its_beginning(
     assert Problem(lv.model, od.Data(t, few * [1, np.nan], ["prey", "predator"])).hidden == ("predator",)
     beginning = od.Data(t, np.column_stack([t, t**2]), ["prey", "predator"]).first(0.5)
     assert Problem(lv.model, beginning).count.tolist() == [3, 3]
+
+
+def test_an_experiment_alone_has_what_was_said_of_it_and_its_local_parameters_as_just_parameters():
+    t = np.arange(6.0)
+    model = od.Model.from_text("x' = -k*x + a\nlocal k\nlog k")
+    data = od.Data.join({name: od.Data(t, 1.0 + t, ["x"]) for name in ("one", "two")})
+    joint = Problem(model, data, bounds={"k": (0.1, 5.0), "x": (0.0, None)}, fixed={"k[two]": 2.0}, start={"a": 1.0})
+    one, two = joint.alone("one"), joint.alone("two")
+    assert (one.parameters, one.free, two.free) == (("k", "a"), ("k", "a"), ("a",))
+    assert two.fixed == {"k": 2.0}
+    assert one.limits("k") == (0.1, 5.0)
+    assert one.limits("x") == (0.0, np.inf)
+    assert one.scale == {"k": "log"}
+    assert [e.name for e in two.data.experiments] == ["two"]

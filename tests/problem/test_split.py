@@ -21,3 +21,10 @@ def test_what_is_said_about_a_local_parameter_holds_for_each_copy_unless_one_is_
     assert split.spread({"k": 1.0, "a": 2.0}) == {"k[one]": 1.0, "k[two]": 1.0, "a": 2.0}
     assert split.spread({"k": 1.0, "k[two]": 3.0}) == {"k[one]": 1.0, "k[two]": 3.0}
     assert split.spread({"x": (0.0, None)}) == {"x": (0.0, None)}
+
+
+def test_what_is_said_of_the_copies_of_one_experiment_is_said_of_its_own_parameters():
+    split = Split(("a", "k"), ("k",), ("one", "two"))
+    said = {"a": 2.0, "k[one]": 1.0, "k[two]": 3.0, "x": (0.0, None)}
+    assert split.own(1, said) == {"a": 2.0, "k": 3.0, "x": (0.0, None)}
+    assert split.own(0, split.spread({"k": 5.0})) == {"k": 5.0}

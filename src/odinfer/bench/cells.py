@@ -9,7 +9,7 @@ from typing import Any
 
 from odinfer.bench.compute import system_of
 from odinfer.bench.runs import Run
-from odinfer.bench.store import canonical
+from odinfer.parallel.store import canonical
 
 
 @dataclass(frozen=True, eq=False)

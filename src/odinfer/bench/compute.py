@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.bench.runs import LIMIT, Run
-from odinfer.bench.store import canonical
-from odinfer.errors import InputError
+from odinfer.parallel.resume import failure, failure_of
+from odinfer.parallel.store import canonical
 
 if TYPE_CHECKING:
     from odinfer.problem.model import Model
@@ -44,17 +44,10 @@ def compute(run: Run) -> dict[str, Any]:
         timing |= {"seconds": time.perf_counter() - clock, "cpu": time.process_time() - cpu}
         outcome = _limit(found, truth, problem) if run.method == LIMIT else _measured(found, truth, not run.candidate)
     except Exception as error:
-        text = " ".join(str(error).split())[:300]
-        known = isinstance(error, InputError)
-        outcome = failure(f"failed: {text}" if known else f"failed: {type(error).__name__}: {text}")
+        outcome = failure_of(error)
     timing.setdefault("seconds", time.perf_counter() - clock)
     timing.setdefault("cpu", time.process_time() - cpu)
     return {"outcome": plain(outcome), "timing": plain(timing)}
-
-
-def failure(status: str) -> dict[str, Any]:
-    """The outcome of a run that gave no estimate."""
-    return {"status": status, "converged": False, "theta": {}}
 
 
 @functools.lru_cache(maxsize=64)

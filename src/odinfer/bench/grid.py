@@ -14,9 +14,9 @@ from odinfer.bench import values as check
 from odinfer.bench.cells import Case, Cell, Entry, Rival
 from odinfer.bench.compute import method_of, system_of
 from odinfer.bench.runs import LIMIT, Run
-from odinfer.bench.store import canonical
 from odinfer.checks import is_whole
 from odinfer.errors import InputError, nearest
+from odinfer.parallel.store import canonical
 
 PAPER = "paper"
 PRESETS = ("default", "paper")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from odinfer.bench.store import canonical, digest
+from odinfer.parallel.store import canonical, digest
 
 Check = Callable[[Any], bool]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from odinfer.bench.store import canonical, digest
+from odinfer.parallel.store import canonical, digest
 from odinfer.version import __version__
 
 LIMIT = "limit"  # maximum likelihood started at the truth: no method, but what methods are measured against

@@ -1,7 +1,7 @@
 """The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes.
 
-`cli` and `bench` are the commands, `flags` turns files and flags into a Problem, `terminal` is all that is printed and
-all that interrupts. Imports from everywhere.
+`cli`, `each` and `bench` are the commands, `flags` turns files and flags into a Problem, `terminal` is all that is
+printed and all that interrupts. Imports from everywhere.
 """
 
 

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odinfer.command.terminal import DONE, INTERRUPTED, bar, handling, say, show
+from odinfer.command.terminal import DONE, EVERY, INTERRUPTED, bar, handling, say, show
 from odinfer.style.text import duration
 
 if TYPE_CHECKING:
-    from odinfer.bench.runner import Headway, Tell
-
-_EVERY = 15.0  # seconds between two lines of progress where no terminal shows a bar
+    from odinfer.parallel.resume import Headway, Tell
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -64,8 +62,8 @@ def run(
 
     from odinfer.bench import grid as grids
     from odinfer.bench.runner import run_grid, shard_of
-    from odinfer.bench.store import Store
     from odinfer.parallel import workers as crews
+    from odinfer.parallel.store import Store
 
     count = workers if workers is not None else len(os.sched_getaffinity(0))
     crews.check_workers(count)
@@ -140,7 +138,7 @@ def _progress(quiet: bool) -> Iterator[Tell | None]:
         last = [time.monotonic()]
 
         def line(state: Headway) -> None:
-            if time.monotonic() - last[0] >= _EVERY:
+            if time.monotonic() - last[0] >= EVERY:
                 last[0] = time.monotonic()
                 done = state.before + state.done
                 say(f"{done} of {state.total} runs, {state.failed} failed, {duration(state.left)} left")

@@ -13,6 +13,7 @@ import typer
 
 from odinfer.checks import whole
 from odinfer.command.bench import app as bench
+from odinfer.command.each import fit_all
 from odinfer.command.flags import (
     LIMITS,
     check_uncertainty,
@@ -28,11 +29,11 @@ from odinfer.files import safe_name
 from odinfer.methods import METHODS
 
 if TYPE_CHECKING:
-    from odinfer.progress import Progress
     from odinfer.result.fit import Fit
 
 NOT_CONVERGED, BAD_INPUT, INTERNAL = 1, 2, 70  # exit codes beside those of `terminal`
 KNOWN, DATA, HOW, OUT = "What is known beforehand", "What the data mean", "How to fit", "Output"
+EACH = "Many series, one model"
 
 app = typer.Typer(
     add_completion=False,
@@ -82,6 +83,7 @@ def _version(
 @app.command(
     epilog="Examples:\n\n  odinfer fit model.ode data.csv\n\n"
     "  odinfer fit model.ode data.csv --set a=0:10 --log k --prior 'b~normal(2,0.5)' -o results\n\n"
+    "  odinfer fit model.ode many.csv --each --workers 8     (stop it any time: the same command goes on)\n\n"
     "Exit codes: 0 done, 1 did not converge, 2 bad input, 130 interrupted."
 )
 def fit(
@@ -113,7 +115,16 @@ def fit(
     ] = None,
     test: Annotated[bool, _option("--test", "", "Test the model as a whole, by simulation.", HOW)] = False,
     seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
-    out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit if not given.", OUT)] = None,
+    each: Annotated[bool, _option("--each", "", "Fit every experiment on its own.", EACH)] = False,
+    workers: Annotated[int | None, _option("--workers", "N", "Processes; one per core if not given.", EACH)] = None,
+    cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", EACH)] = None,
+    store: Annotated[
+        Path | None, _option("--store", "DIR", "Where results last; store in the output if not given.", EACH)
+    ] = None,
+    timeout: Annotated[float | None, _option("--timeout", "S", "Give a series up after S seconds.", EACH)] = None,
+    out: Annotated[
+        Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit or MODEL-each if not given.", OUT)
+    ] = None,
     truth: Annotated[
         str | None, _option("--truth", "a=2,b=1|FILE", "True or published values to compare with.", OUT)
     ] = None,
@@ -124,9 +135,15 @@ def fit(
     """Estimate parameters and states of MODEL from DATA."""
     from odinfer.methods import fit as run
     from odinfer.problem.observe import unusual
+    from odinfer.result.more import with_more
     from odinfer.result.report import OUTPUTS
 
-    folder = out or Path(f"{safe_name(model.stem)}-fit")
+    for_each = {"workers": workers, "cluster": cluster, "store": store, "timeout": timeout}
+    if given := [f"--{name}" for name, value in for_each.items() if value is not None and not each]:
+        raise InputError(f"{listed(given)} {'is' if len(given) == 1 else 'are'} for --each, which was not given")
+    if each and truth:
+        raise InputError("--truth cannot be used with --each: every series has values of its own")
+    folder = out or Path(f"{safe_name(model.stem)}-{'each' if each else 'fit'}")
     with noticed(quiet) as notes:
         problem = read_problem(model, data, ctx.params, notes)
         known = (*problem.parameters, *problem.model.parameters)
@@ -137,15 +154,17 @@ def fit(
         if given and how.name == "odin" and not problem.plain:
             notes.append(f"{listed(given)} had no part: {unusual(problem)}, so the fit goes by trajectories alone")
         check_uncertainty(uncertainty)
+        if each:
+            asked = {"method": how, "seed": seed, "uncertainty": uncertainty, "test": test, **for_each}
+            return DONE if fit_all(problem, folder, asked, as_json, quiet) else NOT_CONVERGED
         with staged(folder, OUTPUTS) as stage:
             with progress(quiet or as_json) as tell:
                 result = run(problem, method=how, seed=seed, progress=tell)
-                if uncertainty is not None:
-                    result = _with_uncertainty(result, uncertainty, seed, tell, notes)
+                result = with_more(result, uncertainty, test, seed, tell)
+                if uncertainty is not None and result.uncertainty is None:
+                    notes.append(f"no {uncertainty}: {result.without_intervals}")
                 if test and result.uncertainty is None:
                     notes.append("no trajectory follows the data, so the model as a whole was not tested")
-                elif test and "model_test" not in result.details:
-                    result = result.including(result.test(progress=tell))
             if not (as_json or quiet):  # the answer first: writing takes longer than most fits
                 _tell(result, true)
             from odinfer.result import report
@@ -364,20 +383,3 @@ def _tell(result: Fit, truth: Mapping[str, float] | None) -> None:
         show_drawn(summary.summary_rich(result, truth))
     else:
         show(summary.summary(result, truth).rstrip())
-
-
-def _with_uncertainty(result: Fit, kind: str, seed: int, tell: Progress | None, notes: list[str]) -> Fit:
-    """The fit with intervals of another kind; as it is, and a note why, where it cannot have any."""
-    if result.uncertainty is None:
-        notes.append(f"no {kind}: {result.without_intervals}")
-        return result
-    if kind == "profile":
-        names = result.uncertainty.names
-        for i, name in enumerate(names):
-            if tell:
-                tell(f"profile of {name}", i / len(names))
-            result = result.including(result.profile(name))
-        return result
-    if kind == "bootstrap":
-        return result.including(result.bootstrap(seed=seed, progress=tell))
-    return result.including(result.sample(seed=seed, progress=tell))

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,14 +15,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from odinfer import files
 from odinfer.errors import InputError, InputWarning, cut
-from odinfer.style.text import plain
+from odinfer.style.text import duration, plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from odinfer.progress import Progress
 
+EVERY = 15.0  # seconds between two lines of progress where no terminal shows a bar
 DONE, INTERRUPTED, TERMINATED = 0, 130, 143  # exit codes
+NOTHING = "nothing was written"
 _ENDINGS = {signal.SIGINT: ("interrupted", INTERRUPTED), signal.SIGTERM: ("terminated", TERMINATED)}
 
 
@@ -91,10 +94,10 @@ def noticed(quiet: bool = False) -> Iterator[list[str]]:
 
 
 @contextlib.contextmanager
-def progress(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on a terminal that says what is being done and how long it will still take."""
+def progress(quiet: bool, lines: bool = False) -> Iterator[Progress | None]:
+    """A bar on a terminal that says what is being done and how long it will still take; else lines now and then."""
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield _line_by_line() if lines and not quiet else None
         return
     from rich import progress as rich
 
@@ -107,6 +110,21 @@ def progress(quiet: bool) -> Iterator[Progress | None]:
     with bar(*columns) as shown:
         task = shown.add_task("starting", total=1.0)
         yield lambda what, share: shown.update(task, description=plain(what), completed=share)
+
+
+def _line_by_line() -> Progress:
+    """A line every EVERY seconds, for long work whose messages go to a file."""
+    told: list[tuple[float, float]] = []  # when, and how much was done; first of all maybe what a store had
+
+    def tell(what: str, share: float) -> None:
+        now = time.monotonic()
+        if not told or now - told[-1][0] >= EVERY:
+            told.append((now, share))
+            if len(told) > 1 and share > told[0][1]:
+                left = (1.0 - share) * (now - told[0][0]) / (share - told[0][1])
+                say(f"{what}, {duration(left)} left")
+
+    return tell
 
 
 def bar(*columns: Any) -> Any:
@@ -122,10 +140,10 @@ def bar(*columns: Any) -> Any:
 
 
 @contextlib.contextmanager
-def staged(folder: Path, names: Iterable[str] = ()) -> Iterator[Path]:
-    """`files.staged`, also where the command is interrupted or terminated: then nothing appears."""
+def staged(folder: Path, names: Iterable[str] = (), left: str = NOTHING) -> Iterator[Path]:
+    """`files.staged`, also where the command is interrupted or terminated: then nothing appears but what is `left`."""
     with handling(), files.staged(folder, names) as stage:
-        _handle(_stopping(stage))
+        _handle(_stopping(stage, left))
         yield stage
         _handle(signal.SIG_IGN)
 
@@ -149,7 +167,7 @@ def _handle(handler: Any) -> None:
             signal.signal(number, handler)
 
 
-def _stopping(stage: Path | None = None) -> Callable[..., None]:
+def _stopping(stage: Path | None = None, left: str = NOTHING) -> Callable[..., None]:
     def stop(number: int, _: object) -> None:
         # At once and not by an exception, which Python loses where it is raised inside a callback.
         if stage is not None:
@@ -157,7 +175,7 @@ def _stopping(stage: Path | None = None) -> Callable[..., None]:
         word, code = _ENDINGS[signal.Signals(number)]
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write("\r\x1b[K\x1b[?25h" if sys.stderr.isatty() else "")  # the progress line hides the cursor
-        say(f"{word}; nothing was written")
+        say(f"{word}; {left}")
         os._exit(code)
 
     return stop

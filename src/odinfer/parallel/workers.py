@@ -65,13 +65,12 @@ class Pool:
     deaths: tuple[type[BaseException], ...] = (BrokenExecutor, CancelledError)
 
     def __init__(self, size: int) -> None:
-        self._lanes = [_Lane() for _ in range(size)]
-
-    @property
-    def size(self) -> int:
-        return len(self._lanes)
+        self.size = size
+        self._lanes: list[_Lane] = []
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        # All start together, and not before there is something to do: a store may have everything already.
+        self._lanes = self._lanes or [_Lane() for _ in range(self.size)]
         lane = next(lane for lane in self._lanes if lane.free)
         return lane.submit(function, *args)
 

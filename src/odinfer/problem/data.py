@@ -140,6 +140,14 @@ class Data:
         kept = (_cut(e, ~np.isnan(e.y[:, columns]).all(axis=1), columns) for e in self.experiments)
         return self._with((e for e in kept if len(e.t)), states=states)
 
+    def only(self, experiment: str) -> "Data":
+        """One experiment of several."""
+        found = [e for e in self.experiments if e.name == experiment]
+        if not found:
+            choices = nearest(str(experiment), [e.name for e in self.experiments])[:300]
+            raise InputError(f"there is no experiment {short(str(experiment))}{choices}")
+        return self._with(found)
+
     def observing(self, y: Sequence[np.ndarray]) -> "Data":
         """The same design with other observations: one (N, K) array per experiment, missing where these are.
 

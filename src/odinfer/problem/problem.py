@@ -31,6 +31,7 @@ from odinfer.problem.split import Split
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_DECLARED: tuple[str, ...] = ("bounds", "fixed", "start", "scale", "prior")
 _LARGEST = 1e75  # of what is measured, so that fourth powers are finite; its inverse is the smallest
 
 
@@ -89,7 +90,7 @@ class Problem:
         self._hear(statements(self.model, self.observe, self.initial, self.local, self.events))
         m = self.model
         object.__setattr__(self, "data", self.data.select(observed_columns(m, self.data)))
-        for option in ("bounds", "fixed", "start", "scale", "prior"):
+        for option in _DECLARED:
             given = getattr(self, option)
             if callable(given):
                 if self.split.any:
@@ -161,6 +162,15 @@ class Problem:
         """The same with a parameter that is not estimated."""
         start = {k: v for k, v in self.start.items() if k != name}
         return replace(self, fixed={**self.fixed, name: value}, start=start)
+
+    def alone(self, experiment: str) -> Problem:
+        """The same of one experiment only; a local parameter is just a parameter there."""
+        data = self.data.only(experiment)
+        if not self.split.any:
+            return replace(self, data=data)
+        e = self.split.experiments.index(experiment)
+        said: dict[str, Any] = {option: self.split.own(e, getattr(self, option)) for option in _DECLARED}
+        return replace(self, data=data, **said)
 
     def limits(self, name: str) -> tuple[float, float]:
         """The interval in which a parameter or state lies, from bounds, scale, prior and positivity."""

@@ -54,3 +54,9 @@ class Split:
         """What is said about a local parameter, said about each of its copies, unless something else is."""
         spread = {copy: value for name, value in given.items() for copy in self._copies(name)}
         return {**spread, **{name: value for name, value in given.items() if name in self.names}}
+
+    def own(self, e: int, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is said about the parameters of experiment e, under the model's names; what is said of others stays."""
+        copies = {self.names[i]: name for name, i in zip(self.parameters, self.of(e), strict=True)}
+        every = set(self.names)
+        return {copies.get(name, name): v for name, v in given.items() if name in copies or name not in every}

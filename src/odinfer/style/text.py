@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WORDS = ("verdict", "distribution")  # columns of tables that hold words
+WORDS = ("verdict", "distribution", "parameter")  # columns of tables that hold words
 
 
 @dataclass(frozen=True)

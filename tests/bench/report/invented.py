@@ -14,7 +14,7 @@ import numpy as np
 from odinfer.bench import grid as grids
 from odinfer.bench.compute import QUANTILES, drawn_times, plain, system_of
 from odinfer.bench.report.results import Record, Results
-from odinfer.bench.store import Store, canonical
+from odinfer.parallel.store import Store, canonical
 
 DRAWS = 4
 

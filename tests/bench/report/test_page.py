@@ -14,8 +14,8 @@ from bench_runs import bench, command, outcomes, start, wait_for_records
 from odinfer.bench import grid as grids
 from odinfer.bench.report.page import PAGE, troubles, write
 from odinfer.bench.report.results import Results
-from odinfer.bench.store import Store
 from odinfer.errors import InputError
+from odinfer.parallel.store import Store
 
 
 def test_every_item_of_the_paper_has_a_table_and_a_figure(written):

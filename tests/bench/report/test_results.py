@@ -13,7 +13,7 @@ from bench_runs import write_grid
 from odinfer.bench import grid as grids
 from odinfer.bench.report.page import PAGE
 from odinfer.bench.report.results import Results, failed, metric, quartiles, summary, values
-from odinfer.bench.store import Store
+from odinfer.parallel.store import Store
 
 FEW = settings(max_examples=25, deadline=None)
 

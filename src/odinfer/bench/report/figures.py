@@ -16,8 +16,8 @@ from odinfer.bench.report import verdicts as selection
 from odinfer.bench.report.results import Results, metric, quartiles, values
 from odinfer.bench.report.tables import chosen_parameters, states_of
 from odinfer.bench.runs import LIMIT
-from odinfer.bench.store import canonical
 from odinfer.files import safe_name
+from odinfer.parallel.store import canonical
 from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, literal
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from odinfer.bench.compute import drawn_times, numeric, system_of
 from odinfer.bench.report.results import Record, Results
 from odinfer.bench.report.tables import ReportTable, add
-from odinfer.bench.store import canonical
+from odinfer.parallel.store import canonical
 from odinfer.style.text import number
 
 Array = NDArray[np.float64]

@@ -16,12 +16,12 @@ from odinfer.bench.cells import Cell
 from odinfer.bench.compute import numeric
 from odinfer.bench.grid import Grid
 from odinfer.bench.records import usable
-from odinfer.bench.store import Store
+from odinfer.parallel.resume import FAILED
+from odinfer.parallel.store import Store
 
 Record = dict[str, Any]
 Array = NDArray[np.float64]
 _HUGE = 1e300  # stands for infinity while quantiles are interpolated
-_FAILED = ("failed", "lost", "timed out")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Summary(NamedTuple):
 
 
 def failed(record: Record) -> bool:
-    return bool(record["outcome"]["status"].startswith(_FAILED))
+    return bool(record["outcome"]["status"].startswith(FAILED))
 
 
 def values(records: Iterable[Record], value: Callable[[Mapping[str, Any]], Any]) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from odinfer.bench.compute import numeric, system_of
 from odinfer.bench.report.results import Record, Results, Summary, failed, metric, quartiles, summary, values
 from odinfer.bench.runs import LIMIT
-from odinfer.bench.store import canonical
+from odinfer.parallel.store import canonical
 from odinfer.style.text import number
 
 

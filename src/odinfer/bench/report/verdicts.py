@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from odinfer.bench.compute import system_of
 from odinfer.bench.report.results import Results, failed, metric, quartiles, values
 from odinfer.bench.report.tables import ReportTable, add, plus_minus
-from odinfer.bench.store import canonical
 from odinfer.judgement.verdicts import CONTRADICTS
+from odinfer.parallel.store import canonical
 
 Array = NDArray[np.float64]
 

@@ -35,6 +35,15 @@ def load(path: str | Path) -> Fit:
         raise InputError(f"{path} is not a JSON file; give the .json file (.nc is for xarray.open_dataset)") from None
     except ValueError as error:  # a zero character
         raise InputError(f"cannot read {path}: {error}") from None
+    return loads(text, str(path))
+
+
+def loads(text: str, path: str) -> Fit:
+    """A fit from the text of such a file, which messages call by its path.
+
+    Raises:
+        InputError: as `load` does.
+    """
     try:
         content = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:

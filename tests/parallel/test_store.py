@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.bench.store import DAMAGED, LOG, Store, canonical
 from odinfer.errors import InputError
+from odinfer.parallel.store import DAMAGED, LOG, Store, canonical
 
 
 def record(key: str, value: float = 1.0) -> dict:
@@ -52,8 +52,8 @@ def test_a_run_is_claimed_once(tmp_path):
 
 def test_claims_of_a_dead_process_are_free(tmp_path):
     code = (
-        f"from odinfer.bench.store import Store; import os; s = Store({str(tmp_path)!r}, create=True); s.__enter__();"
-        "print(s.claim(['a']), flush=True); os.kill(os.getpid(), 9)"
+        f"from odinfer.parallel.store import Store; import os; s = Store({str(tmp_path)!r}, create=True);"
+        "s.__enter__(); print(s.claim(['a']), flush=True); os.kill(os.getpid(), 9)"
     )
     dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert dead.stdout.strip() == "['a']"
@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_what_was_stored(tmp_path):
     size = (tmp_path / LOG).stat().st_size
     code = f"""
 import resource
-from odinfer.bench.store import Store
+from odinfer.parallel.store import Store
 from odinfer.errors import InputError
 store = Store({str(tmp_path)!r})
 store.__enter__()

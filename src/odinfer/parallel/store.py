@@ -31,7 +31,7 @@ class Store:
 
     Attributes:
         records: key → {"key", "run", "outcome", "timing"}, verified.
-        grids: contents of the grids that were run, oldest first.
+        grids: contents of the benchmark's grids that were run, oldest first.
         damaged: how many lines were found damaged since the store was opened.
     """
 
@@ -47,7 +47,7 @@ class Store:
         if create:
             self._create()
         elif not (self.folder / LOG).is_file():
-            raise InputError(f"there are no results in '{self.folder}'; make some with: odinfer bench run --store DIR")
+            raise InputError(f"there are no results in '{self.folder}'; give the folder that --store had with them")
         self.refresh()
 
     def _create(self) -> None:
