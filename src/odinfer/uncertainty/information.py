@@ -50,9 +50,9 @@ def information(like: Likelihood, refined: Refined) -> Information:
     u, observation, phi = like.unknowns, like.observation, refined.phi[None]
     variance = refined.sigma**2
     M = np.zeros((len(variance), u.size, u.size))
-    for e, (x, path, lin) in enumerate(zip(refined.states(like.t), refined.paths, refined.condensed, strict=True)):
-        S = lin.nodes[np.searchsorted(path.mesh, like.t[e])][None, ..., :-1]
-        J = observation.rows(e, x, S, like.y[e], variance[None], phi)[1][0]
+    seen = like.on([p.mesh for p in refined.paths])
+    for e, (x, maps) in enumerate(zip(seen.states(refined.paths), seen.maps(refined.condensed), strict=True)):
+        J = observation.rows(e, x, maps[..., :-1], seen.like.y[e], variance[None], phi)[1][0]
         own = u.own(e)
         for m, v in enumerate(variance):
             J_m = J[:, observation.owners == m].reshape(-1, J.shape[-1])
