@@ -65,4 +65,4 @@ def columns_at(maximum: Maximum, refined: Refined, e: int, t: Array) -> tuple[Ar
     like, path = maximum.like, refined.paths[e]
     S = path.sensitivity_at(refined.condensed[e], t)
     h, by = like.observation.linearised(e, path.at(t)[0][None], S[None], refined.phi[None], t)
-    return h[0], maximum.widened(like.unknowns.lift(e, by[0]))
+    return h[0], maximum.widened(e, by[0])

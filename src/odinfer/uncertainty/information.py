@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ class Information(Corrected):
     """
 
     accuracy: Array
+
+    def of(self, places: NDArray[np.int64]) -> Information:
+        """About the unknowns at these places alone: all that quantities need that depend on no other."""
+        if len(places) == len(self.covariance):
+            return self
+        both = np.ix_(places, places)
+        parts = self.parts[:, both[0], both[1]]
+        return replace(self, covariance=self.covariance[both], plain=self.plain[both], parts=parts,
+                       flat=self.flat[places])  # fmt: skip
 
     def spread(self, a: Array) -> tuple[Array, Array]:
         """Standard deviation and degrees of freedom (...) of quantities with gradients a (..., P) by the unknowns."""

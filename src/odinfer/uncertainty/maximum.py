@@ -137,11 +137,15 @@ class Maximum:
             refined: this maximum's trajectory, or the same carried on beyond the data.
         """
         S = refined.paths[e].sensitivity_at(refined.condensed[e], t)
-        return np.hypot(self.widened(self.like.unknowns.lift(e, S)), self.info.accuracy)
+        return np.hypot(self.widened(e, S), self.info.accuracy)
 
-    def widened(self, a: Array) -> Array:
-        """Standard deviations (...) of quantities with gradients a (..., P), so that normal bands are Student's."""
-        sd, freedom = self.info.spread(a)
+    def widened(self, e: int, a: Array) -> Array:
+        """Standard deviations (...) of quantities with gradients a (..., W), so that normal bands are Student's.
+
+        Args:
+            a: by the own numbers of experiment e.
+        """
+        sd, freedom = self.info.of(self.like.unknowns.own(e)).spread(a)
         return np.asarray(sd * quantile(freedom, CONFIDENCE) / quantile(np.inf, CONFIDENCE))
 
     def noise_intervals(self, level: float = CONFIDENCE) -> dict[str, tuple[float, float]]:
