@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.judgement.model_test import judge_model
+from odinfer.judgement.model_test import judge_model, unasked
 from odinfer.systems import System, lotka_volterra
 
 PREDATOR = "predator' = -c*predator + d*prey*predator"
@@ -72,3 +72,13 @@ def test_a_fit_tests_itself_and_tells(lv_fit):
 def test_right_models_are_rejected_in_about_5_percent():
     p = [outcome(lotka_volterra.model, lotka_volterra.sample(0.1, seed), 199).p for seed in range(300_000, 300_200)]
     assert 1 <= np.sum(np.array(p) <= 0.05) <= 20
+
+
+def test_unasked_there_are_fewer_simulations_of_more_data_and_at_last_none():
+    def problem(n, text=""):
+        t = np.linspace(0.0, 1.0, n)
+        return od.Problem(od.Model.from_text("x' = -k*x" + text), od.Data(t, np.exp(-t), states=["x"]))
+
+    assert [unasked(problem(n), 199) for n in (20, 100_000)] == [199, 199]
+    counts = [unasked(problem(n, "\nx ~ lognormal(x, s)"), 199) for n in (20, 100_000, 1_000_000)]
+    assert counts == [199, 100, 0]

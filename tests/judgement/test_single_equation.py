@@ -31,7 +31,7 @@ def test_its_solution_follows_the_truth_where_the_equation_is_right():
     found = estimate(problem)
     for k in range(2):
         own, refined = Equation(problem, k).follow(problem, found)
-        assert np.abs(refined.paths[0].at_mesh(own.data.t)[:, 0] - lotka_volterra.x[:, k]).max() < 0.15
+        assert np.abs(refined.paths[0].states(own.data.t)[:, 0] - lotka_volterra.x[:, k]).max() < 0.15
 
 
 def test_only_the_parameters_of_the_equation_are_free():
@@ -49,7 +49,7 @@ def test_a_right_equation_is_followed_though_the_other_is_wrong():
     model = od.Model.from_text("prey' = a*prey^2 + b*predator\npredator' = -c*predator + d*prey*predator")
     problem = od.Problem(model, lotka_volterra.sample(0.1, 1))
     own, refined = Equation(problem, 1).follow(problem, estimate(problem))
-    residual = refined.paths[0].at_mesh(own.data.t)[:, 0] - lotka_volterra.x[:, 1]
+    residual = refined.paths[0].states(own.data.t)[:, 0] - lotka_volterra.x[:, 1]
     assert np.sqrt(np.mean(residual**2)) < 0.1
 
 
@@ -61,5 +61,5 @@ def test_missing_values_and_several_experiments():
     problem = od.Problem(fitzhugh_nagumo.model, data)
     own, refined = Equation(problem, 0).follow(problem, estimate(problem))
     assert [len(e.t) for e in own.data.experiments] == [17, 20]
-    found = [p.at_mesh(e.t) for p, e in zip(refined.paths, own.data.experiments, strict=True)]
+    found = [p.states(e.t) for p, e in zip(refined.paths, own.data.experiments, strict=True)]
     assert [len(x) for x in found] == [17, 20]

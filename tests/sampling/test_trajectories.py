@@ -70,7 +70,7 @@ def test_the_density_is_the_likelihood_of_the_integrated_trajectory(problem):
         x0.append(p.course(e).initial(theta[None], free[None])[0])
         paths.append(integrated(p, e, theta, x0[-1], unknown))
     like = Likelihood(p, np.ones(K))
-    x = [path.at_mesh(t)[None] for path, t in zip(paths, like.t, strict=True)]
+    x = [path.states(t)[None] for path, t in zip(paths, like.t, strict=True)]
     right = float(like.judged(x, phi[None]).loglik[0]) + phi[p.is_log].sum()  # uniform in θ, not in log θ
     form, parameters = ds.of_problem(p)
     told = Told.of(p, form, u.layout)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.smoothing.grids import dense_times, finer_grid
+from odinfer.smoothing.grids import KEPT, dense_times, finer_grid, thinned
 
 FEW = settings(max_examples=25, deadline=None)
 TIMES = st.lists(st.integers(-1000, 1000), min_size=1, max_size=30, unique=True).map(lambda t: np.sort(t) / 8.0)
@@ -47,3 +47,13 @@ def test_one_time_is_its_own_grid():
     for t in (np.array([3.0]),):
         assert dense_times(t).tolist() == finer_grid(t, 5)[0].tolist() == [3.0]
         assert finer_grid(t, 5)[1].tolist() == [0]
+
+
+@FEW
+@given(st.integers(0, 10_000))
+def test_thinned_places_are_even_and_have_both_ends(count):
+    some = thinned(count)
+    assert len(some) == min(count, KEPT)
+    if count > 1:
+        assert (some[0], some[-1]) == (0, count - 1)
+        assert np.ptp(np.diff(some)) <= 2

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import logsumexp
 
 from odinfer.smoothing.evidence import Hyperparameters
-from odinfer.smoothing.residual_signal import signal
+from odinfer.smoothing.residual_signal import _binned, _compared, evidence, signal
 
 T = np.linspace(0.0, 3.0, 25)
 HYPER = Hyperparameters("matern52", (1.0,), 1.0, 0.01, 0.0)
@@ -49,3 +50,32 @@ def test_experiments_add_up():
     rng = np.random.default_rng(0)
     r = np.sin(2 * T) + 0.3 * rng.normal(size=25)
     assert signal([T, T], [r, r], HYPER)[0] == pytest.approx(2 * signal([T], [r], HYPER)[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["even", "random", "missing"])
+def test_bins_give_the_evidence_of_all_residuals(kind):
+    rng = np.random.default_rng(4)
+    t = np.sort(rng.uniform(0.0, 7.0, 600)) if kind == "random" else np.linspace(0.0, 7.0, 600)
+    r = np.array([0.0, 0.1, 0.5])[:, None] * np.sin(3.0 * t) + rng.normal(size=(3, 600))
+    if kind == "missing":
+        r[:, rng.uniform(size=600) < 0.1] = np.nan
+    for share in (0.05, 0.4):
+        few, every = (_compared([_binned(t, r, most)], "rbf", (share * 7.0,))[0] for most in (300, 600))
+        np.testing.assert_allclose(logsumexp(few, axis=1), logsumexp(every, axis=1), rtol=5e-3, atol=0.02)
+    assert evidence([t], [r])[2] > 20
+
+
+def test_residuals_that_are_few_are_taken_as_they_are():
+    r = np.random.default_rng(5).normal(size=(2, 25))
+    b = _binned(T, r)
+    np.testing.assert_array_equal(b.values, r)
+    assert b.more == 0
+    assert (b.rest == 0).all()
+
+
+def test_a_hundred_thousand_residuals_show_a_signal_of_a_tenth_of_their_noise_and_white_ones_none():
+    t, rng = np.linspace(0.0, 1.0, 100_000), np.random.default_rng(6)
+    r = rng.normal(size=(2, len(t)))
+    r[1] += 0.1 * np.sin(9.0 * t)
+    found = evidence([t], [r])
+    assert found[0] < 0 < 100 < found[1]

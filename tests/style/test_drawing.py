@@ -12,7 +12,21 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, _tick, add_axes, blank, label, png, short
+from odinfer.style.drawing import (
+    BAD,
+    GOOD,
+    PALETTE,
+    STYLE,
+    UNKNOWN,
+    WIDTH,
+    _tick,
+    add_axes,
+    blank,
+    label,
+    png,
+    short,
+    visible,
+)
 
 
 def picture(words="x", height=1.5):
@@ -139,3 +153,19 @@ def test_ticks_are_written_in_full():
     assert tick(2024.25, 2024, 2026) == "2024.25"
     assert tick(5e-17, -1, 1) == "0"
     assert tick(150000, 0, 300000) == "1.5e5"
+
+
+@given(st.integers(0, 100), st.integers(0, 30_000), st.sampled_from([0.0, 0.5]))
+@settings(max_examples=20, deadline=None)
+def test_of_many_points_few_thousand_are_drawn_and_the_extremes_are_among_them(seed, n, missing):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n)
+    y[rng.uniform(size=n) < missing] = np.nan
+    seen, some = np.flatnonzero(np.isfinite(y)), visible(y)
+    assert (np.diff(some) > 0).all()
+    if len(seen) <= 4000:
+        np.testing.assert_array_equal(some, np.arange(n))
+    else:
+        assert 2000 <= len(some) <= 4000
+        assert np.isin(some, seen).all()
+        assert np.isin([np.nanargmin(y), np.nanargmax(y)], some).all()

@@ -51,7 +51,7 @@ def test_copies_of_a_maximum_have_its_objective_and_states(on, best):
     np.testing.assert_allclose(batch.value, best.objective, rtol=1e-9)
     np.testing.assert_allclose(np.sqrt(batch.noise), np.tile(best.sigma, (3, 1)), rtol=1e-9)
     for x, path, t in zip(on.states_at(batch, on.like.t), best.paths, on.like.t, strict=True):
-        np.testing.assert_array_equal(x, np.tile(path.at_mesh(t), (3, 1, 1)))
+        np.testing.assert_array_equal(x, np.tile(path.states(t), (3, 1, 1)))
 
 
 def test_after_a_step_the_trajectories_solve_the_equations_again(on, best):

@@ -26,7 +26,7 @@ def test_relaxation_oscillations_are_accurate_at_the_observations(m):
     text = "x' = y; y' = m*(1 - x^2)*y - x"
     x = od.simulate(od.Model.from_text(text), {"m": m}, [2.0, 0.0], t, rtol=1e-10, atol=1e-13)
     problem, scale = problem_of(text, t, x), x.std(0)
-    found = solved(problem, np.array([m]), x[0], scale).at_mesh(t)
+    found = solved(problem, np.array([m]), x[0], scale).states(t)
     assert np.abs((found - x) / scale).max() < 1e-5
 
 
@@ -36,7 +36,7 @@ def test_rates_twelve_magnitudes_apart_are_followed_in_few_steps():
     exact = np.stack([np.exp(-a * (t - t[0])), (np.exp(-b * (t - t[0])) - np.exp(-a * (t - t[0]))) * a / (a - b)], -1)
     problem = problem_of("x' = -a*x; y' = a*x - b*y", t, exact + 0.01)
     path = solved(problem, np.array([a, b]), np.array([1.0, 0.0]), np.array([0.3, 0.3]))
-    assert np.abs(path.at_mesh(t) - exact).max() < 1e-3
+    assert np.abs(path.states(t) - exact).max() < 1e-3
     assert len(path.mesh) < 200
 
 

@@ -89,3 +89,13 @@ def test_a_quantity_that_nothing_changes_is_certain(lv_fit):
     sd, freedom = lv_fit.maximum().info.spread(np.zeros(6))
     assert sd == 0.0
     assert np.isinf(freedom)
+
+
+def test_what_depends_on_one_experiment_has_the_same_spread_by_its_own_numbers_as_by_all(decay, decay_data):
+    problem = od.Problem(decay, od.Data.join({"one": decay_data, "two": decay_data}))
+    best = od.fit(problem).maximum()
+    u = best.like.unknowns
+    for e in range(2):
+        S = np.random.default_rng(e).normal(size=(5, len(u.own(e))))
+        for own, every in zip(best.info.of(u.own(e)).spread(S), best.info.spread(u.lift(e, S)), strict=True):
+            np.testing.assert_allclose(own, every, rtol=1e-10)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.uncertainty.bootstrap import refitted
 from odinfer.uncertainty.maximum import Maximum
@@ -18,7 +19,11 @@ from odinfer.uncertainty.maximum import Maximum
 Array = NDArray[np.float64]
 
 DRAWS = 199  # simulations
-_CHUNK = 50  # simulations side by side
+_CHUNK = 50  # simulations side by side, if there are not too many values in all of them
+_SIDE_BY_SIDE = 20_000_000
+# Values in all simulations that are fitted unasked, where data are compressed (trajectory/reading.py) and elsewhere;
+# and the fewest simulations that say anything.
+_UNASKED, _UNASKED_WHOLE, _FEWEST = 200_000_000, 10_000_000, 39
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,12 @@ class ModelTest:
         return self.p <= level
 
 
+def unasked(problem: Problem, draws: int) -> int:
+    """How many of so many simulations are worth their time where nobody asked for them; 0 if too few would be left."""
+    affordable = (_UNASKED if problem.plain else _UNASKED_WHOLE) // max(int(problem.count.sum()), 1)
+    return min(draws, affordable) if affordable >= min(draws, _FEWEST) else 0
+
+
 def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = silent) -> ModelTest:
     """Compare what the best trajectory leaves of the data with what those of data simulated from it leave.
 
@@ -53,9 +64,10 @@ def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = 
     like, refined, info = maximum.like, maximum.refined, maximum.info
     observed = signal_left(maximum).sum()
     null: list[Array] = []
-    for i in range(0, draws, _CHUNK):
+    size = int(np.clip(_SIDE_BY_SIDE // max(int(like.problem.count.sum()), 1), 1, _CHUNK))
+    for i in range(0, draws, size):
         say("testing the model as a whole", i / draws)
-        on, found = refitted(like, refined, info.sigma, min(_CHUNK, draws - i), (seed, i))
+        on, found = refitted(like, refined, info.sigma, min(size, draws - i), (seed, i))
         good = np.isfinite(found.value)
         x = on.states_at(found, like.t)
         null.append(on.like.signal(x, refined.sigma**2, found.phi)[good].sum(-1))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from odinfer.judgement.equation_test import FALSE_ALARMS, Judgement, judge, size, too_large
-from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model, signal_left
+from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model, signal_left, unasked
 from odinfer.matching.search import Minima, Search
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of, silent
@@ -90,6 +90,7 @@ def judged(
     else:
         learned = minima if search.gamma == "learn" else None
         equations = judge(problem, search, seed, level, draws, part_of(say, 0.0, 0.8), learned)
-    asked = suspicious or whole
-    found = judge_model(maximum, seed, draws, part_of(say, 0.8, 1.0)) if asked and maximum is not None else None
+    simulated = draws if whole else unasked(problem, draws) if suspicious else 0
+    tell = part_of(say, 0.8, 1.0)
+    found = judge_model(maximum, seed, simulated, tell) if simulated and maximum is not None else None
     return Case(tuple(equations), found)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from odinfer.errors import Status
-from odinfer.judgement.model_test import judge_model, signal_left
+from odinfer.judgement.model_test import judge_model, signal_left, unasked
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of
 from odinfer.result.assemble import assemble, stage
@@ -60,8 +60,9 @@ def without_smoother(method: Any, problem: Problem, seed: int, say: Progress, dr
     known = lucky(maximum.intervals)
     if known is not None:
         details["sigma_interval"] = {c: list(ends) for c, ends in maximum.noise_intervals().items()}
-    if whole or float(signal_left(maximum).max()) > SUSPICIOUS:
-        test = judge_model(maximum, seed, draws, part_of(say, 0.8, 1.0))
+    suspicious = float(signal_left(maximum).max()) > SUSPICIOUS
+    if simulated := draws if whole else unasked(problem, draws) if suspicious else 0:
+        test = judge_model(maximum, seed, simulated, part_of(say, 0.8, 1.0))
         details["model_test"] = {"p": test.p, "signal": test.signal, "draws": test.draws}
     fit = assemble(
         problem, method, seed, {"refined": made}, curves, status=status.value, converged=status.converged,

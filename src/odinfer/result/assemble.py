@@ -134,7 +134,7 @@ def assemble(
             e.t,
             e.y,
             curve,
-            gradients[i] if gradients else None,
+            gradients[i].thinned() if gradients else None,
             **({} if problem.plain else _seen(problem, i, result, theta, curve, workings)),
         )
         for i, (e, curve) in enumerate(zip(problem.data.experiments, curves, strict=True))

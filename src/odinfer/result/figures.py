@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED
-from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, add_axes, blank, label, short
+from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, add_axes, blank, label, short, visible
 from odinfer.style.text import number
 from odinfer.uncertainty.results import BAND
 
@@ -60,7 +60,8 @@ def states_figure(fit: Fit) -> Figure:
             ax.plot(r.t, r.centre, color=colour, lw=1.6, zorder=3)
             _dots(ax, r.seen_at, np.where(r.limit == 0, r.y, np.nan), colour)
             for side, marker in ((-1, "v"), (1, "^")):
-                if (beyond := r.limit == side).any():
+                beyond = np.flatnonzero(r.limit == side)
+                if len(beyond := beyond[visible(r.y[beyond])]):
                     ax.plot(r.seen_at[beyond], r.y[beyond], marker, color="white", mec=colour, mew=1.1, ms=5, zorder=4)
         label(ax.set_ylabel, short(panel.name))
     keys = {"data": "o", "prediction" if fit.noise else "estimated state": "-", "95 % band": "band"}
@@ -163,7 +164,7 @@ def residuals_figure(fit: Fit) -> Figure:
         sigma = 1.0 if fit.noise else fit.sigma.get(names[k], np.nan)
         every = np.concatenate([r[:, k] for r in residuals])
         every = every[np.isfinite(every)]
-        size = max([2.4 * sigma if np.isfinite(sigma) else 0.0, *np.abs(every) * 1.1])
+        size = max(2.4 * sigma if np.isfinite(sigma) else 0.0, 1.1 * np.abs(every).max(initial=0.0))
         ax.axhline(0.0, color=STYLE["faint"], lw=0.9, zorder=2)
         if np.isfinite(sigma):
             ax.hlines((-2 * sigma, 2 * sigma), *ax.get_xlim(), color=BAD, lw=1.0, ls=(0, (4, 2)), zorder=2)
@@ -307,7 +308,10 @@ def _verdict_colour(fit: Fit, name: str) -> str:
 
 
 def _dots(ax: Axes, t: Array, y: Array, colour: Any) -> None:
-    ax.plot(t, y, "o", color=colour, mec="white", mew=0.5, ms=np.clip(40 / np.sqrt(max(len(t), 1)), 1.8, 4.6), zorder=4)
+    size, some = np.clip(40 / np.sqrt(max(len(t), 1)), 1.8, 4.6), visible(y)
+    ax.plot(
+        t[some], y[some], "o", color=colour, mec="white", mew=0.5 if len(some) == len(t) else 0.0, ms=size, zorder=4
+    )
 
 
 def _span(*arrays: Array) -> tuple[float, float]:

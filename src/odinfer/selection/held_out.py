@@ -61,7 +61,7 @@ def _followed(problem: Problem, e: int, phi: Array, x0: Array) -> Array:
     """States (N, K) at the times of an experiment from its initial values (K,); NaN if the trajectory ends before."""
     t, unknown = problem.data.experiments[e].t, np.full(len(x0), np.nan)
     path = integrated(problem, e, problem.theta_of(e, phi), x0, unknown, tolerance=_TOLERANCE)
-    return np.full((len(t), len(x0)), np.nan) if path is None else path.at_mesh(t)
+    return np.full((len(t), len(x0)), np.nan) if path is None else path.states(t)
 
 
 def _worth(problem: Problem, x: Sequence[Array], phi: Array, sigma: dict[str, float]) -> float:

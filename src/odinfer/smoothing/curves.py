@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.smoothing.grids import thinned
 from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
@@ -52,3 +53,8 @@ class Gradients:
     f: Array
     gp: Array
     sd: Array
+
+    def thinned(self) -> Gradients:
+        """At no more times than are looked at."""
+        some = thinned(len(self.t))
+        return Gradients(self.t[some], self.f[some], self.gp[some], self.sd[some])

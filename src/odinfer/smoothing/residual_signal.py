@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ _RATIOS = 10.0 ** np.arange(-2.0, 4.1, 0.25)
 SUSPICIOUS = 1.0  # nats of evidence for a signal, which right models leave in about 2 % of all states
 # Lengthscales of a signal of which nothing is known, in spans of the data.
 _LENGTHSCALES = (0.05, 0.1, 0.2, 0.4)
+_BINS = 300  # a signal of these lengthscales hardly changes within one
 
 
 def signal(t: Sequence[Array], residuals: Sequence[Array], hyper: Hyperparameters) -> tuple[float, float]:
@@ -48,30 +50,67 @@ def evidence(t: Sequence[Array], residuals: Sequence[Array]) -> Array:
     from scipy.special import logsumexp
 
     span = max(float(times[-1] - times[0]) for times in t)
-    gains = [_gains(t, residuals, "rbf", (share * span,))[0] for share in _LENGTHSCALES if span > 0]
+    binned = [_binned(times, r) for times, r in zip(t, residuals, strict=True)]
+    gains = [_compared(binned, "rbf", (share * span,))[0] for share in _LENGTHSCALES if span > 0]
     if not gains:
         return np.zeros(len(residuals[0]))
     grid = np.concatenate(gains, 1)
     return np.asarray(logsumexp(grid, axis=1) - np.log(grid.shape[1]))
 
 
+class _Binned(NamedTuple):
+    """Residuals of one experiment as far as a signal that is constant within bins can tell them apart.
+
+    Of the n values in a bin only the mean holds any of the signal: √n times the mean is √n times the signal, and noise
+    with the variance of one value. The rest is noise alone, and counts by its sum of squares.
+
+    Attributes:
+        t, weight: a time and √n of every bin (b,).
+        values: √n times the means (B, b).
+        rest, more: sums of squares about the means (B,), of so many more values.
+    """
+
+    t: Array
+    weight: Array
+    values: Array
+    rest: Array
+    more: int
+
+
+def _binned(t: Array, r: Array, most: int = _BINS) -> _Binned:
+    """Residuals (B, n), missing in all of the B sets or in none, in bins of equal length unless there are few."""
+    seen = np.isfinite(r).all(0)
+    t, r = t[seen], r[:, seen]
+    if len(t) <= most:
+        return _Binned(t, np.ones(len(t)), r, np.zeros(len(r)), 0)
+    place = np.minimum(((t - t[0]) / (t[-1] - t[0]) * most).astype(int), most - 1)
+    begin = np.flatnonzero(np.diff(place, prepend=-1))
+    count = np.diff(np.append(begin, len(t)))
+    mean = np.add.reduceat(r, begin, axis=1) / count
+    rest = ((r - np.repeat(mean, count, 1)) ** 2).sum(1)
+    weight = np.sqrt(count)
+    return _Binned(np.add.reduceat(t, begin) / count, weight, weight * mean, rest, len(t) - len(count))
+
+
 def _gains(
     t: Sequence[Array], residuals: Sequence[Array], name: str, shape: tuple[float, ...]
 ) -> tuple[Array, Array, Array]:
-    """Nats gained and noise variances (B, R) by a signal at each ratio, and the variance without one (B,).
+    """As `_compared`, for residuals (B, n) as they are."""
+    return _compared([_binned(times, r, len(times)) for times, r in zip(t, residuals, strict=True)], name, shape)
 
-    Values are missing in all of the B sets or in none.
-    """
+
+def _compared(binned: Sequence[_Binned], name: str, shape: tuple[float, ...]) -> tuple[Array, Array, Array]:
+    """Nats gained and noise variances (B, R) by a signal at each ratio, and the variance without one (B,)."""
     eigenvalues, rotated = [], []
-    for times, r in zip(t, residuals, strict=True):
-        seen = np.isfinite(r).all(0)
-        C = kernel(name).gram(times[seen], times[seen], np.array(shape)).C
-        w, V = np.linalg.eigh(C)
+    for b in binned:
+        C = kernel(name).gram(b.t, b.t, np.array(shape)).C
+        w, V = np.linalg.eigh(C * np.outer(b.weight, b.weight))
         eigenvalues.append(np.maximum(w, 0.0))
-        rotated.append(r[:, seen] @ V)
+        rotated.append(b.values @ V)
     w, q = np.concatenate(eigenvalues), np.concatenate(rotated, 1) ** 2
+    rest, n = sum(b.rest for b in binned), q.shape[1] + sum(b.more for b in binned)
     total = 1.0 + _RATIOS[:, None] * w
-    variance = np.maximum(q @ (1.0 / total).T / q.shape[1], 1e-300)
-    white = np.maximum(q.mean(1), 1e-300)
-    gain = -0.5 * q.shape[1] * np.log(variance / white[:, None]) - 0.5 * np.log(total).sum(1)
+    variance = np.maximum((q @ (1.0 / total).T + np.reshape(rest, (-1, 1))) / n, 1e-300)
+    white = np.maximum((q.sum(1) + rest) / n, 1e-300)
+    gain = -0.5 * n * np.log(variance / white[:, None]) - 0.5 * np.log(total).sum(1)
     return gain, variance, white

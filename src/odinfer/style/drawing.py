@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from odinfer.style.text import number
 
@@ -28,6 +29,7 @@ STYLE: dict[str, Any] = {
     "small": 8,
 }
 WIDTH = 9.6  # inches
+_DRAWN = 4000  # points of a cloud: more cannot be told apart
 
 
 def png(figure: Figure, dpi: int = DPI) -> bytes:
@@ -71,6 +73,22 @@ def _tick(axis: Any, value: float, _: Any) -> str:
     value = 0.0 if abs(value) < 1e-9 * span else value  # which the locator's rounding errors hide
     digits = int(np.clip(np.ceil(np.log10(size / span)) + 3, 4, 12)) if span > 0 else 4
     return number(value, digits).replace("-", "\N{MINUS SIGN}")
+
+
+def visible(y: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Places of the values (N,) to draw: all, or of many that are there the extremes of each stretch, and some more.
+
+    So a cloud of any number of points keeps its outline.
+    """
+    seen = np.flatnonzero(np.isfinite(y))
+    if len(seen) <= _DRAWN:
+        return np.arange(len(y))
+    stretch = np.arange(len(seen)) * (_DRAWN // 4) // len(seen)
+    order = np.lexsort((y[seen], stretch))  # within each stretch from low to high
+    begin = np.searchsorted(stretch, np.arange(_DRAWN // 4))
+    ends = order[np.concatenate([begin, np.append(begin[1:], len(seen)) - 1])]
+    others = np.linspace(0, len(seen) - 1, _DRAWN // 2).round().astype(np.int64)
+    return np.asarray(seen[np.union1d(ends, others)])
 
 
 def label(put: Any, words: str, colour: str = "", loc: str = "center") -> None:

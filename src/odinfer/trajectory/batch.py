@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt
 from odinfer.trajectory.collocation import Condensed, condense
-from odinfer.trajectory.likelihood import Likelihood
+from odinfer.trajectory.likelihood import Likelihood, Seen
+from odinfer.trajectory.reading import Reading
 from odinfer.trajectory.refine import Refined
 
 Array = NDArray[np.float64]
@@ -23,6 +24,7 @@ Index = NDArray[np.int64]
 
 # At this violation of the collocation equations one more Newton correction, already known, leaves about its square.
 _FEASIBLE = 1e-4
+_ROOM = 10_000_000  # numbers in the derivatives of what is read of trajectories side by side
 
 
 def nodes(x0: Array, Z: Array) -> Array:
@@ -98,18 +100,20 @@ class Held(Protocol):
 
 @dataclass(frozen=True)
 class OnMeshes:
-    """What the trajectories of a batch share: the likelihood, and a mesh per experiment."""
+    """What the trajectories of a batch share: the likelihood, a mesh per experiment, and what the data read there."""
 
     like: Likelihood
     meshes: tuple[Array, ...]
+    seen: Seen
 
     @staticmethod
     def of(like: Likelihood, refined: Refined) -> OnMeshes:
         """On the meshes of a refined trajectory."""
-        return OnMeshes(like, tuple(p.mesh for p in refined.paths))
+        meshes = tuple(p.mesh for p in refined.paths)
+        return OnMeshes(like, meshes, like.on(meshes))
 
     def take(self, index: Index) -> OnMeshes:
-        return replace(self, like=self.like.take(index))
+        return replace(self, like=self.like.take(index), seen=self.seen.take(index))
 
     def start(self, refined: Refined, size: int) -> Batch:
         """`size` copies of a refined trajectory."""
@@ -124,16 +128,31 @@ class OnMeshes:
         return self.judged(copies(refined.phi), x0, Z, lins)
 
     def states_at(self, batch: Batch, times: Sequence[Array]) -> list[Array]:
-        """States (B, N, K) at points of the meshes, per experiment."""
-        return [nodes(x0, Z)[:, np.searchsorted(mesh, t)] for x0, Z, mesh, t in
-                zip(batch.x0, batch.Z, self.meshes, times, strict=True)]  # fmt: skip
+        """States (B, N, K) at times inside the meshes, per experiment."""
+        return self._read(batch, [Reading.of(mesh, t) for mesh, t in zip(self.meshes, times, strict=True)])
+
+    def _read(self, batch: Batch, readings: Sequence[Reading]) -> list[Array]:
+        found = []
+        for e, (reading, x0, Z) in enumerate(zip(readings, batch.x0, batch.Z, strict=True)):
+            at = nodes(x0, Z)
+            found.append(reading.read(at, self._begun(e, at, batch.phi), Z))
+        return found
+
+    def _begun(self, e: int, at: Array, phi: Array) -> Array:
+        """States at the beginning of the intervals (B, n, K), after any jump, from those at all points of a mesh."""
+        problem, begun = self.like.problem, at[:, :-1]
+        course = problem.course(e)
+        for n, (i, jump) in enumerate(course.jumps_on(self.meshes[e])):
+            begun = begun if n else begun.copy()
+            begun[:, i] = course.jumped(jump, begun[:, i], problem.theta_of(e, phi))[0]
+        return begun
 
     def judged(self, phi: Array, x0: tuple[Array, ...], Z: tuple[Array, ...], lins: tuple[Condensed, ...]) -> Batch:
         """A batch with its objective; infinite where the equations are not solved."""
         nothing = np.empty(0)
         found = Batch(phi, x0, Z, lins, nothing, nothing)
         with np.errstate(over="ignore", invalid="ignore"):
-            worth = self.like.judged(self.states_at(found, self.like.t), phi)
+            worth = self.seen.like.judged(self._read(found, self.seen.readings), phi)
         solved = np.max([lin.violation for lin in lins], 0) <= _FEASIBLE
         return replace(found, noise=worth.noise, value=np.where(solved, worth.value, np.inf))
 
@@ -176,9 +195,19 @@ class OnMeshes:
 
     def normal(self, batch: Batch) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""
-        at = [np.searchsorted(mesh, t) for mesh, t in zip(self.meshes, self.like.t, strict=True)]
-        S = [lin.nodes[:, rows][..., :-1] for lin, rows in zip(batch.lins, at, strict=True)]
-        return self.like.normal(self.states_at(batch, self.like.t), S, batch.noise, batch.phi)
+        size = self._pieces(batch)
+        if size < len(batch.phi):
+            places = [np.arange(i, min(i + size, len(batch.phi))) for i in range(0, len(batch.phi), size)]
+            H, g = zip(*(self.take(own).normal(batch.take(own)) for own in places), strict=True)
+            return np.concatenate(H), np.concatenate(g)
+        S = [reading.read(lin.nodes[..., :-1], lin.starts[..., :-1], lin.stages[..., :-1])
+             for reading, lin in zip(self.seen.readings, batch.lins, strict=True)]  # fmt: skip
+        return self.seen.like.normal(self._read(batch, self.seen.readings), S, batch.noise, batch.phi)
+
+    def _pieces(self, batch: Batch) -> int:
+        """How many trajectories can be held against the data at once."""
+        each = sum(y.shape[1] * lin.stages.shape[-1] for y, lin in zip(self.seen.like.y, batch.lins, strict=True))
+        return int(max(1, _ROOM // (each * len(self.like.scale))))
 
     def step(
         self, batch: Batch, H: Array, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None

@@ -23,6 +23,10 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 STAGES = 4
+MANY = 200  # observation times: if there are more, meshes do not have a point at each
+_FEWEST, _CLOSE, _ROUNDS = 40, 1e-3, 8  # intervals of such a mesh; how well it follows a curve, in its range; rounds
+_MOST = 2000
+_ROOM = 5_000_000  # numbers in the matrices of paths that are linearised at once
 
 
 def _radau(s: int) -> tuple[Array, Array, Array]:
@@ -41,10 +45,43 @@ _BASIS_SLOPE = np.stack([P.polyder(col) for col in _BASIS.T], -1)
 _PROBE = np.array([0.5 * C[0], 0.5 * (C[0] + C[1]), 0.5 * (C[1] + C[2]), 0.5 * (C[2] + C[3])])
 
 
-def _basis(at: Array, slope: bool = False) -> Array:
+def basis(at: Array, slope: bool = False) -> Array:
     """Values (..., s+1) of the Lagrange basis on {0} ∪ c (or its derivatives) at fractions of an interval."""
     coefficients = _BASIS_SLOPE if slope else _BASIS
     return np.asarray(at)[..., None] ** np.arange(len(coefficients)) @ coefficients
+
+
+def mesh_for(curve: Callable[[Array], Array], t: Array, corners: Array) -> Array:
+    """A mesh from the first to the last of many times t (N,) whose polynomials follow a curve, t (N,) ↦ x (N, K).
+
+    It has points at the corners, and about as many elsewhere as the curve needs, but no more than there are times.
+    """
+    mesh = np.union1d(np.linspace(t[0], t[-1], _FEWEST + 1), corners[(corners > t[0]) & (corners < t[-1])])
+    size = np.maximum(np.ptp(curve(t[:: max(1, len(t) // 1000)]), axis=0), 1e-300)
+    for _ in range(_ROUNDS):
+        h = np.diff(mesh)
+        inside = mesh[:-1, None] + h[:, None] * np.append(0.0, C)
+        between = mesh[:-1, None] + h[:, None] * _PROBE
+        x, right = (curve(at.ravel()).reshape(*at.shape, -1) for at in (inside, between))
+        error = np.abs((np.einsum("qa,nak->nqk", basis(_PROBE), x) - right) / size).max((1, 2))
+        full = np.diff(np.searchsorted(t, mesh)) > 2
+        parts = np.where(full, parts_for(error, _CLOSE), 1)
+        if (parts == 1).all():
+            break
+        mesh = split(mesh, parts)
+    return mesh
+
+
+def parts_for(error: Array, tolerance: float) -> Index:
+    """Into how many parts intervals (n,) must be divided for errors to be small enough."""
+    parts = np.ceil((np.maximum(error, 1e-300) / tolerance) ** (1.0 / (STAGES + 1)) * 1.1).astype(int)
+    return np.where(error <= tolerance, 1, np.clip(parts, 2, 8))
+
+
+def split(mesh: Array, parts: Index) -> Array:
+    """A mesh with each of its intervals divided into so many parts (n,)."""
+    inner = [np.linspace(a, b, k, endpoint=False) for a, b, k in zip(mesh[:-1], mesh[1:], parts, strict=True)]
+    return np.append(np.concatenate(inner), mesh[-1])
 
 
 class Condensed(NamedTuple):
@@ -84,6 +121,10 @@ def condense(
         The violation is infinite, and the rest of it not to be used, where a path cannot be linearised.
     """
     B, n, s, K = Z.shape
+    if (size := max(1, _ROOM // (n * (s * K) ** 2))) < B:
+        pieces = [condense(problem, experiment, mesh, x0[i : i + size], Z[i : i + size], phi[i : i + size], scale)
+                  for i in range(0, B, size)]  # fmt: skip
+        return Condensed(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     course, index = problem.course(experiment), problem.own_index(experiment)
     own_theta = problem.theta_of(experiment, phi)
     slope = problem.slope(phi)[:, problem.own_phi(experiment)]
@@ -185,10 +226,14 @@ class CollocationPath:
     def stage_times(self) -> Array:
         return self.mesh[:-1, None] + np.diff(self.mesh)[:, None] * C
 
+    @property
+    def begun(self) -> Array:
+        """States at the beginning of the intervals (n, K), after any jump."""
+        return self.nodes[:-1] if self.starts is None else self.starts
+
     def _interval_values(self) -> Array:
         """The values (n, s+1, K) at the beginning and at the stages of each interval."""
-        starts = self.nodes[:-1] if self.starts is None else self.starts
-        return np.concatenate([starts[:, None], self.Z], 1)
+        return np.concatenate([self.begun[:, None], self.Z], 1)
 
     def condense(self, phi: Array, scale: Array) -> Condensed:
         """Linearise the collocation equations and eliminate everything but the experiment's own numbers."""
@@ -241,16 +286,16 @@ class CollocationPath:
         """
         i, c = self._within(t, after)
         values = self._interval_values()[i]
-        x = np.einsum("na,nak->nk", _basis(c), values)
+        x = np.einsum("na,nak->nk", basis(c), values)
         if self.starts is not None and not after:
             x[t == self.mesh[0]] = self.x0
-        return x, np.einsum("na,nak->nk", _basis(c, slope=True), values) / np.diff(self.mesh)[i][:, None]
+        return x, np.einsum("na,nak->nk", basis(c, slope=True), values) / np.diff(self.mesh)[i][:, None]
 
     def sensitivity_at(self, lin: Condensed, t: Array) -> Array:
         """Sensitivities (N, K, W) to the experiment's own numbers at times inside the mesh, before any jump there."""
         i, c = self._within(t)
         maps = np.concatenate([lin.starts[:, None], lin.stages], 1)[i]
-        found = np.einsum("na,nakp->nkp", _basis(c), maps)
+        found = np.einsum("na,nakp->nkp", basis(c), maps)
         if self.starts is not None:
             found[t == self.mesh[0]] = lin.nodes[0]
         return np.asarray(found[..., :-1])
@@ -260,16 +305,17 @@ class CollocationPath:
         K = self.Z.shape[-1]
         h = np.diff(self.mesh)
         values = self._interval_values()
-        x = np.einsum("qa,nak->nqk", _basis(_PROBE), values)
-        slope = np.einsum("qa,nak->nqk", _basis(_PROBE, slope=True), values) / h[:, None, None]
+        x = np.einsum("qa,nak->nqk", basis(_PROBE), values)
+        slope = np.einsum("qa,nak->nqk", basis(_PROBE, slope=True), values) / h[:, None, None]
         t = (self.mesh[:-1, None] + h[:, None] * _PROBE).ravel()
         course, theta = self.problem.course(self.experiment), self.problem.theta_of(self.experiment, phi)
         f = course.linearise(t, x.reshape(-1, K), theta)[0].reshape(x.shape)
         return np.asarray(np.abs((slope - f) * h[:, None, None] / scale).max((1, 2)))
 
-    def at_mesh(self, t: Array) -> Array:
-        """States (N, K) at times that are points of the mesh."""
-        return np.asarray(self.nodes[np.searchsorted(self.mesh, t)])
+    def states(self, t: Array) -> Array:
+        """States (N, K) at times inside the mesh, before any jump; to the last digit at its points."""
+        node = np.minimum(np.searchsorted(self.mesh, t), len(self.mesh) - 1)
+        return np.asarray(self.nodes[node]) if (self.mesh[node] == t).all() else self.at(t)[0]
 
     def on_mesh(self, mesh: Array) -> CollocationPath:
         """The same curve on another mesh."""
@@ -277,16 +323,17 @@ class CollocationPath:
         starts = None if self.starts is None else self.at(mesh[:-1], after=True)[0]
         return replace(moved, x0=self.x0, starts=starts)
 
-    def refined(self, phi: Array, scale: Array, tolerance: float, most: int = 2000) -> CollocationPath | None:
-        """The path on a mesh split where the defect is too large, or None if it is small everywhere."""
+    def refined(self, phi: Array, scale: Array, tolerance: float, most: int = _MOST) -> CollocationPath | None:
+        """The path on a mesh split where the defect is too large, or None if it is small everywhere.
+
+        Args:
+            most: intervals, where there are not more observation times.
+        """
+        most = max(most, len(self.problem.course(self.experiment).times))
         defect = self.defects(phi, scale)
         if not np.isfinite(defect).all():
             return None
-        parts = np.ceil((np.maximum(defect, 1e-300) / tolerance) ** (1.0 / (STAGES + 1)) * 1.1).astype(int)
-        parts = np.where(defect <= tolerance, 1, np.clip(parts, 2, 8))
+        parts = parts_for(defect, tolerance)
         if (parts == 1).all() or parts.sum() > most:
             return None
-        mesh = [
-            np.linspace(a, b, k, endpoint=False) for a, b, k in zip(self.mesh[:-1], self.mesh[1:], parts, strict=True)
-        ]
-        return self.on_mesh(np.append(np.concatenate(mesh), self.mesh[-1]))
+        return self.on_mesh(split(self.mesh, parts))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from odinfer.problem.course import Course
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.collocation import C, CollocationPath
+from odinfer.trajectory.collocation import MANY, C, CollocationPath
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,8 @@ def integrated(
         theta: the model's parameters (P,) in this experiment.
         scale: of the states (K,), for the absolute accuracy; NaN where it is not known, then what they come to.
         budget: of the search that this is part of.
-        times: other ones to start at, to pass, and to end at.
+        times: other ones to start at, to pass, and to end at; they are points of the mesh, as the experiment's own are
+            where these are not many.
 
     Raises:
         Exhausted: the budget is spent.
@@ -76,6 +77,8 @@ def integrated(
     if len(t) == 1:
         t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
     stops = np.union1d(t[[0, -1]], course.between(t[0], t[-1]))
+    if times is None and len(t) > MANY:
+        t = t[[0, -1]]
     if not problem.plain:
         return _by_lsoda(problem, experiment, theta, x0, t, stops, budget)
     pieces, jumped, steps = [], {}, itertools.count(1)

@@ -20,6 +20,8 @@ from odinfer.observation import Observation, observation_of
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.smoothing.residual_signal import evidence
+from odinfer.trajectory.collocation import CollocationPath, Condensed
+from odinfer.trajectory.reading import Reading
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -56,6 +58,7 @@ class Likelihood:
     y: tuple[Array, ...] = ()
     unknowns: Unknowns = field(init=False)
     observation: Observation = field(init=False)
+    _last: list[Seen] = field(init=False, default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         if not self.y:
@@ -76,6 +79,18 @@ class Likelihood:
     def take(self, index: Index) -> Likelihood:
         """Of the trajectories at `index`."""
         return self if all(len(v) == 1 for v in self.y) else self.observing([v[index] for v in self.y])
+
+    def on(self, meshes: Sequence[Array]) -> Seen:
+        """The same, as paths on these meshes meet it; kept for those that were asked for last."""
+        for last in self._last:
+            if all(a is b for a, b in zip(last.meshes, meshes, strict=True)):
+                return last
+        like, readings = self, [Reading.of(mesh, t) for mesh, t in zip(meshes, self.t, strict=True)]
+        if self.problem.plain and any(r.node is None for r in readings):
+            pairs = [r.compressed(y) for r, y in zip(readings, self.y, strict=True)]
+            like, readings = self.observing([y for _, y in pairs]), [r for r, _ in pairs]
+        self._last[:] = [Seen(like, tuple(readings), tuple(meshes))]
+        return self._last[0]
 
     def judged(self, x: Sequence[Array], phi: Array) -> Judged:
         """What states x (B, N, K) per experiment and φ (B, F) are worth."""
@@ -173,3 +188,30 @@ class Likelihood:
         move, still = found[:, :P, 0] / d, found[:, :P, 1] / d
         fall = -0.5 * (g * still).sum(1)  # of a Gauss–Newton step that keeps the held quantity where it is
         return np.clip(at + move, low, high) - at, np.maximum(fall, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A likelihood and what its data read off paths on given meshes.
+
+    Attributes:
+        like: against readings instead of states at the observation times, where that is the same and less to do.
+        readings, meshes: per experiment.
+    """
+
+    like: Likelihood
+    readings: tuple[Reading, ...]
+    meshes: tuple[Array, ...]
+
+    def take(self, index: Index) -> Seen:
+        """Of the trajectories at `index`."""
+        return Seen(self.like.take(index), self.readings, self.meshes)
+
+    def states(self, paths: Sequence[CollocationPath]) -> list[Array]:
+        """What is read (1, N, K) of each experiment's path."""
+        return [r.read(p.nodes[None], p.begun[None], p.Z[None]) for r, p in zip(self.readings, paths, strict=True)]
+
+    def maps(self, lins: Sequence[Condensed]) -> list[Array]:
+        """How it depends (1, N, K, W+1) on the experiment's own numbers and 1."""
+        return [r.read(c.nodes[None], c.starts[None], c.stages[None])
+                for r, c in zip(self.readings, lins, strict=True)]  # fmt: skip

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from odinfer.matching.levenberg import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
-from odinfer.trajectory.collocation import CollocationPath, Condensed
+from odinfer.trajectory.collocation import MANY, CollocationPath, Condensed, mesh_for, split
 from odinfer.trajectory.integrate import Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
@@ -59,8 +59,8 @@ class Refined:
     converged: bool
 
     def states(self, t: Sequence[Array]) -> list[Array]:
-        """States (1, N, K) of every experiment at times (N,) that are points of its mesh."""
-        return [p.at_mesh(times)[None] for p, times in zip(self.paths, t, strict=True)]
+        """States (1, N, K) of every experiment at times (N,) inside its mesh."""
+        return [p.states(times)[None] for p, times in zip(self.paths, t, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,13 @@ def paths_through(
             seen = t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
             x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
         spline = CubicHermiteSpline(t, x, slope)
-        mesh = np.append(np.linspace(seen[:-1], seen[1:], parts, endpoint=False, axis=1).ravel(), seen[-1])
-        mesh = np.union1d(mesh, problem.course(e).between(mesh[0], mesh[-1]))
+        corners = problem.course(e).between(seen[0], seen[-1])
+        if len(seen) > MANY:
+            mesh = mesh_for(spline, seen, corners)
+            mesh = split(mesh, np.full(len(mesh) - 1, parts))
+        else:
+            mesh = np.append(np.linspace(seen[:-1], seen[1:], parts, endpoint=False, axis=1).ravel(), seen[-1])
+            mesh = np.union1d(mesh, corners)
         paths.append(CollocationPath.through(problem, e, mesh, spline))
     return tuple(paths)
 
@@ -250,19 +255,18 @@ def _moved(
 
 
 def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Judged:
-    return like.judged([p.at_mesh(t)[None] for p, t in zip(paths, like.t, strict=True)], phi[None])
+    seen = like.on([p.mesh for p in paths])
+    return seen.like.judged(seen.states(paths), phi[None])
 
 
 def _normal(
     like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array, noise: Array
 ) -> tuple[Array, Array]:
     """Gauss–Newton Hessian (P, P) and gradient (P,), about the paths with their Newton correction."""
-    x, S = [], []
-    for path, lin, t in zip(paths, lins, like.t, strict=True):
-        maps = lin.nodes[np.searchsorted(path.mesh, t)]
-        x.append((path.at_mesh(t) + maps[..., -1])[None])
-        S.append(maps[None, ..., :-1])
-    H, g = like.normal(x, S, noise, phi[None])
+    seen = like.on([p.mesh for p in paths])
+    maps = seen.maps(lins)
+    x = [own + m[..., -1] for own, m in zip(seen.states(paths), maps, strict=True)]
+    H, g = seen.like.normal(x, [m[..., :-1] for m in maps], noise, phi[None])
     return H[0], g[0]
 
 
@@ -352,16 +356,13 @@ def _bent(like: Likelihood, point: _Point, at: Array, H: Array, move: Array, dam
     ahead = _restored(like, paths, point.phi + h * like.unknowns.phi(move))
     if ahead is None:
         return move
-    bend, S = [], []
-    for e, (here, there, lin, t) in enumerate(zip(point.paths, ahead.paths, point.condensed, like.t, strict=True)):
-        maps = lin.nodes[np.searchsorted(here.mesh, t)][..., :-1]
-        straight = maps @ move[like.unknowns.own(e)]
-        bend.append((2.0 / h) * ((there.at_mesh(t) - here.at_mesh(t)) / h - straight))
-        S.append(maps[None])
-    phi = point.phi[None]
-    x = [p.at_mesh(t)[None] for p, t in zip(point.paths, like.t, strict=True)]
+    seen, phi = like.on([p.mesh for p in point.paths]), point.phi[None]
+    x, S = seen.states(point.paths), [m[..., :-1] for m in seen.maps(point.condensed)]
+    bend = []
+    for e, (here, there, maps) in enumerate(zip(x, seen.states(ahead.paths), S, strict=True)):
+        bend.append((2.0 / h) * ((there - here) / h - maps @ move[like.unknowns.own(e)]))
     curved, plain = (
-        like.normal([own + shift * b for own, b in zip(x, bend, strict=True)], S, point.noise, phi)[1][0]
+        seen.like.normal([own + shift * b for own, b in zip(x, bend, strict=True)], S, point.noise, phi)[1][0]
         for shift in (1.0, 0.0)
     )
     second = 0.5 * _step(like, at, H, curved - plain, damping)

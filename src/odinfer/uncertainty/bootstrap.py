@@ -12,6 +12,7 @@ from odinfer.checks import whole
 from odinfer.errors import InputError
 from odinfer.parallel.executor import spread
 from odinfer.progress import Progress, silent
+from odinfer.smoothing.grids import thinned
 from odinfer.trajectory.batch import Batch, OnMeshes
 from odinfer.trajectory.extension import extended
 from odinfer.trajectory.likelihood import Likelihood
@@ -42,7 +43,7 @@ def bootstrap(
     """
     n, seed = whole("n", n, 10), whole("seed", seed)
     problem, like, refined, info = maximum.problem, maximum.like, maximum.refined, maximum.info
-    times = [e.t for e in problem.data.experiments]
+    times = [e.t[thinned(len(e.t))] for e in problem.data.experiments]
     if until is not None:
         times = [np.append(t, np.linspace(t[-1], until, 11)[1:]) if until > t[-1] else t for t in times]
         longer = extended(like, refined, times)

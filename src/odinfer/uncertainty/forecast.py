@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.trajectory.collocation import MANY
 from odinfer.trajectory.extension import extended
 from odinfer.trajectory.refine import Refined
 from odinfer.uncertainty.intervals import state_ends
@@ -31,13 +32,14 @@ def forecast(
         observed: bands for new observations of the columns, noise included.
     """
     like, refined, columns = maximum.like, maximum.refined, columns or observed
-    longer = extended(like, refined, [t if i == e else np.empty(0) for i in range(len(refined.paths))])
+    after = np.flatnonzero(t > refined.paths[e].mesh[-1])
+    some = after[np.unique(np.linspace(0, len(after) - 1, _EXACT_TIMES).round().astype(int))] if len(after) else after
+    passed = t if len(t) <= MANY else t[some]
+    longer = extended(like, refined, [passed if i == e else np.empty(0) for i in range(len(refined.paths))])
     if longer is None:
         nothing = np.full((len(t), len(like.problem.columns) if columns else len(like.scale)), np.nan)
         return nothing, nothing, nothing
     x, sd = columns_at(maximum, longer, e, t) if columns else (longer.paths[e].at(t)[0], maximum.band_sd(longer, e, t))
-    after = np.flatnonzero(t > refined.paths[e].mesh[-1])
-    some = after[np.unique(np.linspace(0, len(after) - 1, _EXACT_TIMES).round().astype(int))] if len(after) else after
     low, high = (x + side * quantile(np.inf, level) * sd for side in (-1.0, 1.0))
     if len(some):
         node = np.searchsorted(longer.paths[e].mesh, t[some])
@@ -63,4 +65,4 @@ def columns_at(maximum: Maximum, refined: Refined, e: int, t: Array) -> tuple[Ar
     like, path = maximum.like, refined.paths[e]
     S = path.sensitivity_at(refined.condensed[e], t)
     h, by = like.observation.linearised(e, path.at(t)[0][None], S[None], refined.phi[None], t)
-    return h[0], maximum.widened(like.unknowns.lift(e, by[0]))
+    return h[0], maximum.widened(e, by[0])

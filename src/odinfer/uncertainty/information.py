@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,15 @@ class Information(Corrected):
 
     accuracy: Array
 
+    def of(self, places: NDArray[np.int64]) -> Information:
+        """About the unknowns at these places alone: all that quantities need that depend on no other."""
+        if len(places) == len(self.covariance):
+            return self
+        both = np.ix_(places, places)
+        parts = self.parts[:, both[0], both[1]]
+        return replace(self, covariance=self.covariance[both], plain=self.plain[both], parts=parts,
+                       flat=self.flat[places])  # fmt: skip
+
     def spread(self, a: Array) -> tuple[Array, Array]:
         """Standard deviation and degrees of freedom (...) of quantities with gradients a (..., P) by the unknowns."""
         variance, plain = (np.einsum("...p,pq,...q->...", a, m, a) for m in (self.covariance, self.plain))
@@ -50,9 +59,9 @@ def information(like: Likelihood, refined: Refined) -> Information:
     u, observation, phi = like.unknowns, like.observation, refined.phi[None]
     variance = refined.sigma**2
     M = np.zeros((len(variance), u.size, u.size))
-    for e, (x, path, lin) in enumerate(zip(refined.states(like.t), refined.paths, refined.condensed, strict=True)):
-        S = lin.nodes[np.searchsorted(path.mesh, like.t[e])][None, ..., :-1]
-        J = observation.rows(e, x, S, like.y[e], variance[None], phi)[1][0]
+    seen = like.on([p.mesh for p in refined.paths])
+    for e, (x, maps) in enumerate(zip(seen.states(refined.paths), seen.maps(refined.condensed), strict=True)):
+        J = observation.rows(e, x, maps[..., :-1], seen.like.y[e], variance[None], phi)[1][0]
         own = u.own(e)
         for m, v in enumerate(variance):
             J_m = J[:, observation.owners == m].reshape(-1, J.shape[-1])

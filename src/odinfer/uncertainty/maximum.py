@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.smoothing.curves import Curve
-from odinfer.smoothing.grids import dense_times
+from odinfer.smoothing.grids import dense_times, finer_grid
 from odinfer.smoothing.units import Units
+from odinfer.trajectory.collocation import MANY
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, paths_through, refine, scale_of, shoot
 from odinfer.uncertainty.information import Information, information
@@ -22,6 +23,7 @@ from odinfer.uncertainty.small_sample import CONFIDENCE, quantile, sd_interval
 
 Array = NDArray[np.float64]
 
+_PARTS = 4  # of an interval of a mesh, between which cubic polynomials follow a trajectory as closely as it is computed
 _JUMP = 1e-9  # of the time span: how much later than the state before a jump the one after it stands in a curve
 
 
@@ -121,7 +123,7 @@ class Maximum:
         found = []
         for e, path in enumerate(self.refined.paths):
             course = self.problem.course(e)
-            t = dense_times(course.times)
+            t = dense_times(course.times) if len(course.times) <= MANY else finer_grid(path.mesh, _PARTS)[0]
             jumps = np.array([j.time for j in course.jumps if t[0] <= j.time < t[-1]])
             after = np.unique(jumps) + _JUMP * (t[-1] - t[0])
             t = np.unique(np.concatenate([t, jumps, after]))
@@ -135,11 +137,15 @@ class Maximum:
             refined: this maximum's trajectory, or the same carried on beyond the data.
         """
         S = refined.paths[e].sensitivity_at(refined.condensed[e], t)
-        return np.hypot(self.widened(self.like.unknowns.lift(e, S)), self.info.accuracy)
+        return np.hypot(self.widened(e, S), self.info.accuracy)
 
-    def widened(self, a: Array) -> Array:
-        """Standard deviations (...) of quantities with gradients a (..., P), so that normal bands are Student's."""
-        sd, freedom = self.info.spread(a)
+    def widened(self, e: int, a: Array) -> Array:
+        """Standard deviations (...) of quantities with gradients a (..., W), so that normal bands are Student's.
+
+        Args:
+            a: by the own numbers of experiment e.
+        """
+        sd, freedom = self.info.of(self.like.unknowns.own(e)).spread(a)
         return np.asarray(sd * quantile(freedom, CONFIDENCE) / quantile(np.inf, CONFIDENCE))
 
     def noise_intervals(self, level: float = CONFIDENCE) -> dict[str, tuple[float, float]]:

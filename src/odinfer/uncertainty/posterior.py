@@ -152,17 +152,21 @@ def _posed(maximum: Maximum, refined: Refined) -> _Posed:
     margin = np.where(inside, 1e-6 * np.where(inside, u.high - u.low, 1.0), 1e-9)
     v = u.join([p.x0 for p in refined.paths], refined.phi, np.log(info.sigma[unknown]))
     v = np.clip(np.nan_to_num(v, neginf=_NOTHING), u.low + margin, u.high - margin)
-    S = [p.sensitivity_at(lin, p.mesh) for p, lin in zip(refined.paths, refined.condensed, strict=True)]
+    # Observation times are nodes of the integrator, whether or not they are points of the mesh.
+    meshes = [np.union1d(p.mesh, e.t) for p, e in zip(refined.paths, problem.data.experiments, strict=True)]
+    every = list(zip(refined.paths, refined.condensed, meshes, strict=True))
+    S = [p.sensitivity_at(lin, mesh) for p, lin, mesh in every]
     sds = [np.maximum(info.spread(maximum.like.unknowns.lift(e, s))[0], info.accuracy) for e, s in enumerate(S)]
     log_known = np.log(np.nan_to_num(problem.known_sigma[~unknown], nan=1.0))
     told, parts = Told.of(problem, form, u.layout), 1
-    while parts * max(len(p.mesh) for p in refined.paths) <= _MOST_STEPS or parts == 1:
-        paths, nodes = zip(*(path_of(problem, e, p.mesh, parts) for e, p in enumerate(refined.paths)), strict=True)
+    while parts * max(map(len, meshes)) <= _MOST_STEPS or parts == 1:
+        paths, nodes = zip(*(path_of(problem, e, mesh, parts) for e, mesh in enumerate(meshes)), strict=True)
         facts = Facts(parameters, paths, u.low, u.high, log_known)
-        found = _Posed(told, u, facts, v, nodes)
+        shown = (at[np.searchsorted(mesh, p.mesh)] for at, (p, _, mesh) in zip(nodes, every, strict=True))
+        found = _Posed(told, u, facts, v, tuple(shown))
         worst = 0.0
-        for x, sd, path, at in zip(found.programs[1](facts, v[None]), sds, refined.paths, nodes, strict=True):
-            error = np.abs(np.asarray(x)[0][at] - path.nodes) / sd
+        for x, sd, (path, _, mesh), at in zip(found.programs[1](facts, v[None]), sds, every, nodes, strict=True):
+            error = np.abs(np.asarray(x)[0][at] - path.states(mesh)) / sd
             worst = max(worst, float(np.max(np.nan_to_num(error, nan=np.inf))))
         if worst <= _ACCURATE:
             return found

@@ -113,7 +113,7 @@ class Bootstrap:
     Attributes:
         names, log: the estimated parameters, and those on a log scale.
         draws: estimates of every refit (n, F), on each parameter's own scale.
-        t: times (N,) per experiment: of the observations, and beyond if asked for.
+        t: times (N,) per experiment: of the observations, or of 2,000 of them, and beyond if asked for.
         x: states of every refit there, one (n, N, K) array per experiment.
         failed: how many refits found no trajectory, and are left out.
     """
