@@ -18,11 +18,23 @@ from odinfer.command.flags import (
     check_uncertainty,
     read_candidates,
     read_method,
+    read_opening,
     read_problem,
     read_times,
     read_values,
 )
-from odinfer.command.terminal import DONE, INTERRUPTED, begin, noticed, progress, say, show, show_drawn, staged
+from odinfer.command.terminal import (
+    DONE,
+    INTERRUPTED,
+    begin,
+    noticed,
+    progress,
+    say,
+    show,
+    show_drawn,
+    staged,
+    until_interrupted,
+)
 from odinfer.errors import InputError, listed
 from odinfer.files import safe_name
 from odinfer.methods import METHODS
@@ -324,6 +336,37 @@ def example(
     return DONE
 
 
+@app.command(epilog="Examples:\n\n  odinfer studio\n\n  odinfer studio model.ode data.csv --no-open")
+def studio(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE.ode] [DATA]", help="What to begin with; an example if none.")
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="N", help="Of the address; any that is free if not given.")] = 0,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="To be reached from other machines.")] = "127.0.0.1",
+    no_open: Annotated[bool, typer.Option("--no-open", metavar="", help="Print the address only.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Everything in the browser: drop data, type equations, move sliders, fit, compare, download."""
+    from odinfer.command.example import FOLDER, names
+    from odinfer.studio.guard import is_loopback
+    from odinfer.studio.server import Example, serve
+
+    examples = {
+        name: Example(title, (FOLDER / f"{name}.ode").read_text("utf-8"), (FOLDER / f"{name}.csv").read_bytes())
+        for name, title in names().items()
+    }
+    opening = read_opening(files or [])
+
+    def listening(address: str) -> None:
+        if not is_loopback(host):
+            say(f"warning: whoever reaches {host} and has the link can use the studio; the connection can be read")
+        show(address)
+
+    with until_interrupted():
+        serve(examples, opening, listening, host, port, not no_open)
+    return DONE
+
+
 def main() -> None:
     """Run the command: the one place where exceptions become one line and an exit code."""
     begin()
@@ -371,13 +414,6 @@ def _with_uncertainty(result: Fit, kind: str, seed: int, tell: Progress | None, 
     if result.uncertainty is None:
         notes.append(f"no {kind}: {result.without_intervals}")
         return result
-    if kind == "profile":
-        names = result.uncertainty.names
-        for i, name in enumerate(names):
-            if tell:
-                tell(f"profile of {name}", i / len(names))
-            result = result.including(result.profile(name))
-        return result
-    if kind == "bootstrap":
-        return result.including(result.bootstrap(seed=seed, progress=tell))
-    return result.including(result.sample(seed=seed, progress=tell))
+    from odinfer.result.uncertain import with_uncertainty
+
+    return with_uncertainty(result, kind, seed, tell)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from odinfer.problem.model import Model
     from odinfer.problem.problem import Problem
     from odinfer.problem.tables.table import Table
+    from odinfer.studio.server import Opening
 
 
 # What an option may ask for at most: more would fill the memory before it fails.
@@ -107,6 +108,23 @@ def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "log": {name.strip(): "log" for text in flags["log"] or () for name in text.split(",")},
         "prior": dict(_prior(text) for text in flags["prior"] or ()),
     }
+
+
+def read_opening(files: Sequence[Path]) -> Opening:
+    """What the studio begins with: a model, data, or both in this order."""
+    from odinfer.problem.model import read_text
+    from odinfer.studio.server import Opening
+
+    rest = list(files)
+    model = rest.pop(0) if rest and rest[0].suffix.lower() == ".ode" else None
+    if len(rest) > 1:
+        raise InputError("studio takes a model file (.ode), a data file, or both in this order")
+    text = read_text(model) if model else None
+    try:
+        data = rest[0].read_bytes() if rest else None
+    except OSError as error:
+        raise InputError(f"{rest[0]}: {error.strerror}") from None
+    return Opening(plain(model.stem) if model else "", text, plain(rest[0].name) if rest else "", data)
 
 
 def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:
