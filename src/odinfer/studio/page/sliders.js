@@ -51,11 +51,20 @@ const valueAt = (row, [low, high], share) => (row.log ? low * (high / low) ** sh
 export class Sliders {
   /** on: moved(key list, value), bounded(name, low, high), fixed(name, value or null); value(key) is the present one. */
   constructor(parent, on) {
-    Object.assign(this, { parent, on, ranges: {} });
+    Object.assign(this, { parent, on, ranges: {}, typing: null, waiting: null });
+    // What somebody is typing is not drawn over.
+    parent.addEventListener("input", ({ target }) => { if (target.type !== "range") this.typing = target; });
+    parent.addEventListener("change", () => { this.typing = null; }, true);
+    parent.addEventListener("focusout", () => {
+      this.typing = null;
+      if (this.waiting) this.draw(...this.waiting);
+    });
   }
 
   /** rows with `keys` to set; values by key; estimates: key → {value, low, high}. */
   draw(rows, values, estimates) {
+    this.waiting = this.typing?.isConnected ? [rows, values, estimates] : null;
+    if (this.waiting) return;
     const focus = document.activeElement?.dataset?.focus;
     this.parent.replaceChildren(...rows.map((row) => this.row(row, values, estimates)));
     if (focus) this.parent.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus();
