@@ -63,11 +63,12 @@ def test_examples_are_plain_data(name):
 
 def test_columns_are_said_to_be_what_they_are(tmp_path: Path):
     path = tmp_path / "d.csv"
-    rows = "".join(f"{i},a,{i},{i * i},\n" for i in range(6))
-    path.write_text(f"Days,subject,weight [kg],y,amt\n{rows}")
+    rows = "".join(f"{i},a,{i},{i * i},0.1,\n" for i in range(6))
+    path.write_text(f"Days,subject,weight [kg],y,y_sd,amt\n{rows}")
     found = table(Source(path, NOTHING))
     assert {c["name"]: c["role"] for c in found["columns"]} == {
-        "Days": "time", "subject": "experiment", "weight [kg]": None, "y": None, "amt": "amt",
+        "Days": "time", "subject": "experiment", "weight [kg]": None, "y": None, "y_sd": "errors of y",
+        "amt": "amt",
     }  # fmt: skip
     said = understand("w' = r*w", "m", Source(path, choice_of({"names": {"weight [kg]": "w"}})))
     assert said["observed"] == ["w"]
@@ -82,11 +83,12 @@ def test_what_the_data_lack_is_said_and_the_model_is_drawn_nevertheless(tmp_path
     path.write_text("time,z\n" + "".join(f"{i},{i}\n" for i in range(6)))
     found = understand("x' = -k*x", "m", Source(path, NOTHING))
     assert "no column 'x'" in found["data_error"]
+    assert found["data_error"].endswith("choose one under Columns")
     assert str(tmp_path) not in found["data_error"]
     assert found["states"] == ["x"]
     path.write_text("a,b\n1,2\n3,4\n")
     desk._raw.cache_clear()
-    assert "time" in table(Source(path, NOTHING))["error"]
+    assert "choose it under Columns" in table(Source(path, NOTHING))["error"]
 
 
 def test_optional_terms_are_candidates_of_which_the_longest_is_drawn():

@@ -26,6 +26,7 @@ from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
 from odinfer.problem.tables.pose import DOSING, ROLES, observable, posed
 from odinfer.problem.tables.read import read_table
+from odinfer.problem.tables.roles import sd_columns
 from odinfer.problem.tables.table import Table
 from odinfer.studio.javascript import module
 from odinfer.studio.scripts import Choice
@@ -58,7 +59,7 @@ def table(source: Source) -> Plain:
         try:
             data = _chosen(source).data()
         except InputError as error:
-            found["error"] = str(error)
+            found["error"] = _on_the_page(str(error))
         else:
             found["experiments"] = [_observed(e, data.states) for e in data.experiments[:_MOST_EXPERIMENTS]]
     return found
@@ -86,6 +87,9 @@ def _columns(whole: Table, choice: Choice) -> list[Plain]:
         named = {column: what for column, what in named.items() if what != "time" or column == choice.time}
     named |= {column: what for what, column in role.dosing.items()}
     names = list(whole.columns)
+    if not role.observable:
+        series = [name for name in names if name not in named]
+        named |= {column: f"errors of {name}" for name, column in sd_columns(series, series).items()}
     if role.observable:
         names = [n for n in names if n in named] + [n for n in dict.fromkeys(whole.columns[role.observable]) if n]
     return [
@@ -140,7 +144,7 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
                 model = posing.model
             except InputError as error:
                 placed = _placed(text, str(error))
-                answer |= {"error": placed} if placed["line"] else {"data_error": str(error)}
+                answer |= {"error": placed} if placed["line"] else {"data_error": _on_the_page(str(error))}
         return answer | {"candidates": len(models), **_described(model, posing)}
 
 
@@ -252,6 +256,12 @@ def _piece(content: str, message: str) -> tuple[int, int]:
                 return i, i + len(spelled)
     stripped = content.partition("#")[0].rstrip()
     return len(stripped) - len(stripped.lstrip()), max(len(stripped), 1)
+
+
+def _on_the_page(message: str) -> str:
+    """What to do about a column, where there are no flags but a list to choose from."""
+    message = re.sub(r"to take another: --map '[^']*' \(in Python columns=\)", "choose one under Columns", message)
+    return re.sub(r"by --\w+ \S+( \(in Python [^)]*\))?", "under Columns", message)
 
 
 @contextmanager

@@ -52,14 +52,15 @@ def _joined(*words: str) -> str:
     return " ".join(shlex.quote(word) for word in ("odinfer", *words))
 
 
-def fit_script(problem: Problem, data: str, choice: Choice, kind: str | None) -> str:
-    """The same in Python."""
+def fit_script(problem: Problem, data: str, choice: Choice, kinds: Sequence[str]) -> str:
+    """The same in Python, with intervals of several kinds."""
     lines = ["import odinfer as od", "", *_read(problem, data, choice)]
     lines += [f"model = {_model(problem)}", "fit = od.fit(model, data, seed=0)"]
-    if kind == "profile":
-        lines += ["for name in fit.uncertainty.names:", "    fit = fit.including(fit.profile(name))"]
-    elif kind:
-        lines += [f"fit = fit.including(fit.{kind}(seed=0))"]
+    for kind in kinds:
+        if kind == "profile":
+            lines += ["for name in fit.uncertainty.names:", "    fit = fit.including(fit.profile(name))"]
+        else:
+            lines += [f"fit = fit.including(fit.{kind}(seed=0))"]
     return "\n".join([*lines, "print(fit)", 'fit.save("fit.json")', ""])
 
 

@@ -104,7 +104,8 @@ def _fit(order: Order, tell: Tell) -> list[str]:
     tell({"answer": answer(found) | {"notes": notes, "command": command}})
     tell({"progress": "writing the report", "share": 1.0})
     names = [path.name for path in report.write_outputs(found, order.folder)]
-    script = fit_script(found.problem, order.name, order.source.choice, kind)
+    kinds = [kind for kind in found.intervals_by_kind() if kind != "likelihood"]
+    script = fit_script(found.problem, order.name, order.source.choice, kinds)
     return names + _also(order, command, "fit.py", script)
 
 

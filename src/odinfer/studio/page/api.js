@@ -5,9 +5,17 @@ let session = sessionStorage.getItem(KEY);
 
 export class Refused extends Error {}
 
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw new Refused("The studio does not answer any longer; start it again in the terminal, and open its new link.");
+  }
+}
+
 async function send(method, path, body, headers = {}) {
   const raw = body instanceof Blob;
-  const response = await fetch(path, {
+  const response = await reach(path, {
     method,
     headers: { "X-Session": session ?? "", ...(body && !raw ? { "Content-Type": "application/json" } : {}), ...headers },
     body: body === undefined || raw ? body : JSON.stringify(body),
@@ -80,7 +88,8 @@ export function keep(page, now = false) {
   if (text === last || !session) return;
   const write = () => {
     last = text;
-    fetch("/api/page", { method: "PUT", keepalive: now && text.length < 60000, headers: { "X-Session": session }, body: text });
+    fetch("/api/page", { method: "PUT", keepalive: now && text.length < 60000, headers: { "X-Session": session }, body: text })
+      .catch(() => { last = ""; });  // whatever is asked for next says that nobody answers
   };
   if (now) write(); else waiting = setTimeout(write, 300);
 }

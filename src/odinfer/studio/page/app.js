@@ -162,7 +162,8 @@ async function understand() {
   if (number !== asked || m !== model()) return;  // typed on meanwhile
   $("model-error").textContent = found.error ? `${found.error.line ? `Line ${found.error.line}: ` : ""}${found.error.message}` : found.data_error ?? "";
   $("model-notes").replaceChildren(...found.notes.map((text) => element("li", "", text)));
-  $("fit").disabled = Boolean(found.error || found.data_error || !dataName);
+  $("fit").disabled = Boolean(found.error || found.data_error || !dataName || found.candidates > 1);
+  $("fit").title = found.candidates > 1 ? "The optional terms make several models: press Compare all" : "";
   editor.mark(found.error, found.states);
   if (found.module) {
     u = found;
@@ -259,14 +260,16 @@ function drawCharts() {
     charts = new Map(names.map((name) => [name, new Chart($("charts"), { title: name, note: hidden(name) ? "hidden" : "", height })]));
     signature = key;
   }
-  const fits = shownFits(), several = every.length > 1;
+  const fits = shownFits(), several = every.length > 1, comparing = page.showing === "compare";
+  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+  $("slider-key").hidden = comparing;
   const chosen = every.map((e, i) => ({ ...e, i })).filter((e) => !page.experiment || e.name === page.experiment);
   names.forEach((name, c) => {
     const tint = (i) => colour(several ? i : c);
     const points = [], lines = [], bands = [];
     for (const e of chosen) {
       const d = e.columns[name];
-      if (d) points.push({ ...d, colour: tint(e.i) });
+      if (d) points.push({ ...d, colour: comparing && !several ? ink : tint(e.i) });
       for (const { fit, colour: own } of fits) {
         const found = fit.experiments[e.name], curve = found?.columns[name];
         if (!curve) continue;
@@ -276,9 +279,8 @@ function drawCharts() {
       }
     }
     const solid = range([...points.map((p) => p.y), ...bands.flatMap((b) => [b.low, b.high]), ...lines.map((l) => l.y)], 0.08);
-    const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
     const followed = [];
-    for (const curve of page.showing === "compare" ? [] : curves) {
+    for (const curve of comparing ? [] : curves) {
       const e = u?.experiments[curve.course], m = u?.columns.indexOf(name) ?? -1;
       if (!e || m < 0 || !curve.y[m] || !chosen.some((own) => own.name === e.name)) continue;
       const own = chosen.length > 1 ? tint(curve.course) : ink;
@@ -384,7 +386,7 @@ function drawColumns() {
     const natural = c.name === time ? "time" : c.role && c.role !== "time" ? c.role : u?.assignable.includes(c.name) ? c.name : UNUSED;
     const options = new Map([["time", "the time"], ["experiment", "experiment"]]);
     for (const n of u?.assignable ?? []) options.set(n, u.inputs.includes(n) ? `${n} (input)` : u.parameters.some((p) => p.name === n) ? `${n} (input)` : n);
-    for (const n of [c.role, given]) if (n && !options.has(n)) options.set(n, n);
+    for (const n of [c.role, given]) if (n && !options.has(n)) options.set(n, u?.dosing.includes(n) ? `doses: ${n}` : n);
     options.set(UNUSED, "not used");
     for (const [value, label] of options) choose.add(new Option(label, value));
     choose.value = given ?? natural;
@@ -533,8 +535,10 @@ $("file").addEventListener("change", () => { if ($("file").files[0]) take($("fil
 $("other-data").addEventListener("click", () => $("file").click());
 $("home").addEventListener("click", guarded(async (event) => {
   event.preventDefault();
-  document.body.dataset.view = document.body.dataset.view === "welcome" && page.models.length ? "workspace" : "welcome";
+  document.body.dataset.view = "welcome";
+  $("back").hidden = !page.models.length;
 }));
+$("back").addEventListener("click", () => { document.body.dataset.view = "workspace"; drawCharts(); });
 
 let inside = 0;
 addEventListener("dragenter", (event) => { event.preventDefault(); if (++inside) $("dropping").hidden = false; });

@@ -149,9 +149,10 @@ export function showComparison(parent, answer) {
     const verdicts = answer.verdicts[row.name] ?? {};
     const wrong = Object.keys(verdicts).filter((s) => verdicts[s] === "contradicts");
     const verdict = wrong.length ? `contradicts: ${wrong.join(", ")}` : Object.values(verdicts).includes("not judged") ? "as a whole" : "consistent";
-    return [label, shown(row.bic, 5), shown(row.weight, 3), shown(row.aicc, 5), shown(row.loglik, 5), String(row.parameters), shown(row.p, 2), verdict];
+    return [label, verdict, shown(row.bic, 4), shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.p, 2)];
   });
-  tableOf(section(parent, "Models, the best first"), ["model", "BIC", "weight", "AICc", "log-likelihood", "unknowns", "p", "equations"], rows, judged);
+  const header = ["model", "equations", "BIC", "weight", "AICc", "log-likelihood", "unknowns", "p"];
+  tableOf(section(parent, "Models, the best first"), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
   const list = section(parent, "In words").appendChild(element("ul"));
   for (const text of [...answer.sentences, ...answer.notes]) list.append(element("li", "", text));
   const parameters = [...new Set(Object.values(answer.fits).flatMap((f) => Object.keys(f.theta)))];
