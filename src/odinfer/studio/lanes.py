@@ -109,6 +109,7 @@ class Lane:
                     case _:
                         raise RuntimeError(content)
         except (EOFError, OSError) as error:
+            self.kill()  # it may still be about to end, and look alive to the next call
             raise Ended(str(error) or type(error).__name__) from None
 
 
