@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo paper test test-fast test-slow lint bench clean
+.PHONY: demo studio paper test test-browser test-fast test-slow lint bench clean
 
 # The environment is complete when its stamp is newer than what defines it.
 .venv/.installed: pyproject.toml constraints.txt
@@ -16,8 +16,25 @@ demo: .venv/.installed
 	$(BIN)/odinfer example lotka_volterra demo
 	$(BIN)/odinfer fit demo/lotka_volterra.ode demo/lotka_volterra.csv -o demo --truth demo/truth.json
 
+# Opens an example in the browser; ends with Ctrl-C.
+studio: .venv/.installed
+	$(BIN)/odinfer example lotka_volterra demo
+	$(BIN)/odinfer studio demo/lotka_volterra.ode demo/lotka_volterra.csv
+
 test: lint
 	$(BIN)/python -m pytest -n 2
+	@echo "The tests of the studio in a real browser were left out; make test-browser installs Chromium and runs them."
+
+# Chromium from the system, Playwright from the registry, and axe-core, which is for this only and not in the package.
+test-browser: .venv/.browser
+	command -v chromium || (apt-get update && apt-get install -y chromium) || sudo apt-get install -y chromium
+	$(BIN)/python -m pytest -m browser -p no:xdist tests/studio
+
+.venv/.browser: .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+	cd .venv && npm pack --silent axe-core@4.14.0 && tar xzf axe-core-4.14.0.tgz package/axe.min.js || \
+	  echo "axe-core could not be had; its test will be skipped"
+	touch $@
 
 test-slow: .venv/.installed
 	$(BIN)/python -m pytest -m slow -n 2

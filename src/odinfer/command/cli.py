@@ -19,11 +19,23 @@ from odinfer.command.flags import (
     check_uncertainty,
     read_candidates,
     read_method,
+    read_opening,
     read_problem,
     read_times,
     read_values,
 )
-from odinfer.command.terminal import DONE, INTERRUPTED, begin, noticed, progress, say, show, show_drawn, staged
+from odinfer.command.terminal import (
+    DONE,
+    INTERRUPTED,
+    begin,
+    noticed,
+    progress,
+    say,
+    show,
+    show_drawn,
+    staged,
+    until_interrupted,
+)
 from odinfer.errors import InputError, listed
 from odinfer.files import safe_name
 from odinfer.methods import METHODS
@@ -340,6 +352,37 @@ def example(
     ode, data, answer = examples.write(name, folder or Path(name), force)
     show(f"Wrote {ode}, {data} and {answer}. Next:")
     show(f"  odinfer check {ode} {data}\n  odinfer fit {ode} {data} --truth {answer}")
+    return DONE
+
+
+@app.command(epilog="Examples:\n\n  odinfer studio\n\n  odinfer studio model.ode data.csv --no-open")
+def studio(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE.ode] [DATA]", help="What to begin with; an example if none.")
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="N", help="Of the address; any that is free if not given.")] = 0,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="To be reached from other machines.")] = "127.0.0.1",
+    no_open: Annotated[bool, typer.Option("--no-open", metavar="", help="Print the address only.")] = False,
+    debug: Debug = False,
+) -> int:
+    """Everything in the browser: drop data, type equations, move sliders, fit, compare, download."""
+    from odinfer.command.example import FOLDER, names
+    from odinfer.studio.guard import is_loopback
+    from odinfer.studio.server import Example, serve
+
+    examples = {
+        name: Example(title, (FOLDER / f"{name}.ode").read_text("utf-8"), (FOLDER / f"{name}.csv").read_bytes())
+        for name, title in names().items()
+    }
+    opening = read_opening(files or [])
+
+    def listening(address: str) -> None:
+        if not is_loopback(host):
+            say(f"warning: whoever reaches {host} and has the link can use the studio; the connection can be read")
+        show(address)
+
+    with until_interrupted():
+        serve(examples, opening, listening, host, port, not no_open)
     return DONE
 
 

@@ -11,19 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odinfer.checks import measured, number, whole
-from odinfer.errors import InputError, listed, nearest
-from odinfer.style.text import few, plain
+from odinfer.errors import InputError, nearest
+from odinfer.style.text import plain
 
 if TYPE_CHECKING:
     from odinfer.methods import Method
     from odinfer.problem.model import Model
     from odinfer.problem.problem import Problem
     from odinfer.problem.tables.table import Table
+    from odinfer.studio.server import Opening
 
-
-# Names with a meaning in the data, if not in the model.
-DOSING = ("dose", "amt", "cmt", "rate", "ii", "addl", "evid", "mdv")
-ROLES = ("time", "experiment", "observable", "value", *DOSING)
 
 # What an option may ask for at most: more would fill the memory before it fails.
 LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
@@ -32,6 +29,7 @@ LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
 def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
     """Read the files, each once, and apply the flags that `fit` and `check` share."""
     from odinfer.problem.model import Model, read_text
+    from odinfer.problem.tables.pose import observable, posed
 
     text = read_text(model)
 
@@ -39,19 +37,21 @@ def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[
         return Model.from_text(text, plain(model.stem), inputs)
 
     system = parsed()
-    table = _read_table(data, {*system.parameters, *system.inputs, *_observable(system)}, flags)
-    return _posed(system, parsed, table, _known(flags), flags, notes)
+    table = _read_table(data, {*system.parameters, *system.inputs, *observable(system)}, flags)
+    rest = _known(flags), flags["replicates"], flags["positive"]
+    return posed(system, parsed, table, notes, flags["input"] or (), *rest)
 
 
 def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
     """A Problem per candidate; a flag about a name applies to those candidates that have it."""
     from odinfer.problem.language.optional_terms import candidates
     from odinfer.problem.model import read_text
+    from odinfer.problem.tables.pose import observable, posed
 
     known, found = _known(flags), []
     texts = [(path, read_text(path)) for path in models]
     families = [(path, text, candidates(text, plain(path.stem))) for path, text in texts]
-    everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.inputs, *_observable(m))}
+    everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.inputs, *observable(m))}
     for flag, values in (*known.items(), ("input", flags["input"] or ())):
         for name in values:
             if name not in everything:
@@ -59,14 +59,14 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
     table = _read_table(data, everything, flags)
     for path, text, family in families:
         for i, model in enumerate(family):
-            own = {*model.parameters, *_observable(model)}
+            own = {*model.parameters, *observable(model)}
             mine = {flag: {n: v for n, v in values.items() if n in own} for flag, values in known.items()}
             inputs = [n for n in flags["input"] or () if n in (*model.parameters, *model.inputs)]
 
             def again(given: Sequence[str], path: Path = path, text: str = text, i: int = i) -> Model:
                 return candidates(text, plain(path.stem), given)[i]
 
-            found.append(_posed(model, again, table, mine, {**flags, "input": inputs}, notes))
+            found.append(posed(model, again, table, notes, inputs, mine, flags["replicates"], flags["positive"]))
         if len(family) > 1:
             notes.append(f"the optional terms of '{path.name}' make {len(family)} candidates")
     return found
@@ -74,6 +74,7 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
 
 def _read_table(data: Path, known: Collection[str], flags: Mapping[str, Any]) -> Table:
     """The data file, with the time that was chosen and columns under the names that they have in the models."""
+    from odinfer.problem.tables.pose import ROLES
     from odinfer.problem.tables.read import read_table
 
     names = _assigned("--map", "COLUMN=NAME", flags["map"], str.rpartition)
@@ -109,63 +110,21 @@ def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _posed(
-    system: Model,
-    again: Callable[[Sequence[str]], Model],
-    data: Table,
-    known: Mapping[str, Mapping[str, Any]],
-    flags: Mapping[str, Any],
-    notes: list[str],
-) -> Problem:
-    """The problem of one model; `again` reads it with further names as inputs."""
-    from odinfer.problem.problem import Problem
+def read_opening(files: Sequence[Path]) -> Opening:
+    """What the studio begins with: a model, data, or both in this order."""
+    from odinfer.problem.model import read_text
+    from odinfer.studio.server import Opening
 
-    inputs = list(flags["input"] or ())
-    for name in inputs:
-        if name not in (*system.parameters, *system.inputs):
-            raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
-    said = {*inputs, *(name for flag, values in known.items() if flag != "sigma" for name in values)}
-    said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
-    names = _observable(system)
-    used = (*names, *system.inputs, *(name for name in system.parameters if name in DOSING))
-    for name in sorted({*system.parameters} & data.series(used) - said):
-        inputs.append(name)
-        notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
-    system = again(inputs) if inputs else system
-    notes += _hidden(system, names, data)
-    observed = data.data(names, system.inputs, flags["replicates"], optional=names)
-    notes += data.remarks((*names, *system.inputs))
-    k = known
-    return Problem(
-        system, observed, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["log"], flags["positive"]
-    )
-
-
-def _observable(system: Model) -> tuple[str, ...]:
-    """What columns of the data may be: states, columns with a distribution, definitions."""
-    said = system.said
-    return tuple(dict.fromkeys((*system.states, *(c.name for c in said.columns), *said.definitions)))
-
-
-def _hidden(system: Model, names: Sequence[str], data: Table) -> list[str]:
-    """Which states have no column, in a sentence.
-
-    Raises:
-        InputError: a column that is nothing to the model has the name of such a state, but for a slip.
-    """
-    columns = data.series((*names, *system.inputs))
-    unused = sorted(columns - {*names, *system.inputs})
-    missing = [name for name in system.states if name not in columns]
-    for name in missing:
-        if "did you mean" in (near := nearest(name, unused)):
-            remedy = f"rename it, by --map COLUMN={name[:40]} if you like; leave that column out if '{name}' is hidden"
-            raise InputError(f"{data.name}: there is no column '{name}'{near} {remedy}")
-    if (
-        not missing or system.said.columns or columns.isdisjoint(names)
-    ):  # said so, or all are missing: refused elsewhere
-        return []
-    which = listed([f"'{name}'" for name in few(missing)])
-    return [f"{which} {'has' if len(missing) == 1 else 'have'} no column in the data: hidden"]
+    rest = list(files)
+    model = rest.pop(0) if rest and rest[0].suffix.lower() == ".ode" else None
+    if len(rest) > 1:
+        raise InputError("studio takes a model file (.ode), a data file, or both in this order")
+    text = read_text(model) if model else None
+    try:
+        data = rest[0].read_bytes() if rest else None
+    except OSError as error:
+        raise InputError(f"{rest[0]}: {error.strerror}") from None
+    return Opening(plain(model.stem) if model else "", text, plain(rest[0].name) if rest else "", data)
 
 
 def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:

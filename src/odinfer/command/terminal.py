@@ -161,6 +161,18 @@ def handling(interrupt: Any = None) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def until_interrupted() -> Iterator[None]:
+    """What runs inside ends by a signal, in its own way: it is where the command is to end."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with handling(), contextlib.suppress(KeyboardInterrupt):
+        _handle(stop)
+        yield
+
+
 def _handle(handler: Any) -> None:
     for number in _ENDINGS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and shells ask for in the background

@@ -118,13 +118,13 @@ class _Lane:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        with _inherited():
-            self._executor: Executor = ProcessPoolExecutor(1, get_context("spawn"), _begin_worker)
+        with inherited():
+            self._executor: Executor = ProcessPoolExecutor(1, get_context("spawn"), begin_worker)
             self._pid = self._executor.submit(os.getpid)  # starts the process
 
 
 @contextlib.contextmanager
-def _inherited() -> Iterator[None]:
+def inherited() -> Iterator[None]:
     """What a process started inside inherits: single-threaded algebra, and no interest in Ctrl-C, which is ours."""
     before = {name: os.environ.get(name) for name in (*_SINGLE_THREADED, "XLA_FLAGS", "PYTHONWARNINGS")}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -148,7 +148,7 @@ def _single_threaded() -> None:
     os.environ["XLA_FLAGS"] = flags if _XLA in flags else f"{flags} {_XLA}".strip()
 
 
-def _begin_worker() -> None:
+def begin_worker() -> None:
     """A worker whose parent was killed would wait for tasks for ever."""
     from multiprocessing import parent_process
     from multiprocessing.connection import wait as wait_for

@@ -53,7 +53,7 @@ def headline(comparison: Comparison) -> str:
     return f"{ranking}, and none of its equations contradicts the data."
 
 
-def _good(comparison: Comparison) -> bool:
+def good(comparison: Comparison) -> bool:
     """Whether nothing speaks against the preferred candidate."""
     best = comparison.candidates[comparison.best]
     accused = any(j.contradicts for j in best.judgements) or best.whole.contradicts(comparison.level)
@@ -174,7 +174,7 @@ def html(comparison: Comparison) -> str:
     return page(
         "comparison.html",
         headline=headline(comparison),
-        good=_good(comparison),
+        good=good(comparison),
         sentences=[sentence(name, c, comparison.level) for name, c in comparison.candidates.items()],
         failures=[line for name, c in comparison.candidates.items() for line in failures(name, c)],
         header=["model", *table.columns],

@@ -21,6 +21,7 @@ from odinfer.problem.tables.roles import Roles, column, long_columns, roles, sd_
 from odinfer.problem.tables.series import Names, checked_names, no_sd, short, warn
 
 _LARGE, _SPARSE = 10_000_000, 50  # a long table may not become so large and so many times larger when made wide
+UNUSED = "-"  # the new name of a column that is to be left out
 Cells = Sequence[str]
 Rows = Sequence[int] | np.ndarray
 
@@ -53,9 +54,13 @@ class Table:
     ) -> Table:
         """With chosen columns of the time and of standard deviations, and with other names, old → new.
 
-        Names are those of columns or, in a long table, of observables; standard deviations go by the new ones.
+        Names are those of columns or, in a long table, of observables; standard deviations go by the new ones. What is
+        named "-" is left out.
         """
         names, sd = names or {}, sd or {}
+        if dropped := {old for old, new in names.items() if new == UNUSED}:
+            rest = {old: new for old, new in names.items() if new != UNUSED}
+            return self._without(dropped).choosing(time, rest, sd)
         with self._named():
             chosen = None if time is None else column(time, self.columns, "time")
             observable, _ = long_columns(self.columns)
@@ -80,6 +85,17 @@ class Table:
             time=names.get(chosen, chosen) if chosen else None,
             sd={name: names.get(of, of) for name, of in sd.items()},
         )
+
+    def _without(self, dropped: set[str]) -> Table:
+        """Without some columns and, in a long table, observables."""
+        with self._named():
+            observable, _ = long_columns(self.columns)
+            kinds = self.columns[observable] if observable else [""] * len(self.rows)
+            for name in dropped - {*kinds}:
+                column(name, self.columns, "columns")
+        kept = [i for i, kind in enumerate(kinds) if not kind or kind not in dropped]
+        columns = {name: [cells[i] for i in kept] for name, cells in self.columns.items() if name not in dropped}
+        return replace(self, rows=[self.rows[i] for i in kept], columns=columns)
 
     def roles(self, taken: Collection[str] = ()) -> Roles:
         """The columns with a role, of those that are not `taken` as series."""

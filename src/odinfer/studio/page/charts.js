@@ -1,0 +1,201 @@
+// Charts: uPlot has the axes, zoom and cursor; points, curves and bands are drawn here, each with times of its own.
+import uPlot from "./uplot/uPlot.esm.js";
+import { element } from "./editor.js";
+
+const LIGHT = ["#2456b3", "#c2571a", "#1d7a4f", "#8b3fa8", "#b3263a", "#1a7f96", "#7a6a12", "#5b4bd6", "#a04a78", "#4d5b6b"];
+const DARK = ["#7fa8f0", "#f0a066", "#6fcf97", "#cf9af0", "#ff8f96", "#66c9dd", "#d9c860", "#a89cff", "#f097c4", "#aab6c6"];
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+export const colour = (i) => (dark.matches ? DARK : LIGHT)[i % LIGHT.length];
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const every = new Set();
+dark.addEventListener("change", () => { for (const chart of every) chart.rebuild(); });
+
+/** A few significant digits. */
+export function shown(value, digits = 4) {
+  if (typeof value !== "number" || !Number.isFinite(value)) return value === null || value === undefined ? "–" : String(value);
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(digits - 1).replace("e+", "e").replace(/\.?0+e/, "e").replace("-", "−");
+  const text = size >= 10 ** digits ? value.toFixed(0) : value.toPrecision(digits);
+  return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace(/^-/, "−");
+}
+
+export class Chart {
+  /** height: of the plot in CSS pixels; zero: a line at y = 0. */
+  constructor(parent, { title, note = "", height = 230, zero = false, x = "time" }) {
+    Object.assign(this, { height, zero, xLabel: x, layers: { points: [], lines: [], bands: [] }, x: [0, 1], y: [0, 1] });
+    this.card = parent.appendChild(element("div", "chart"));
+    const head = this.card.appendChild(element("header"));
+    const name = head.appendChild(element("h3", "", title));
+    if (note) name.append(" ", element("small", "", note));
+    this.readout = head.appendChild(element("span", "readout"));
+    this.plot = this.card.appendChild(element("div", "plot"));
+    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("aria-label", title);
+    this.read = () => "";
+    this.observer = new ResizeObserver(() => this.resize());
+    this.observer.observe(this.card);
+    every.add(this);
+  }
+
+  describe(words) { this.plot.setAttribute("aria-label", words); }
+
+  remove() {
+    this.observer.disconnect();
+    every.delete(this);
+    this.u?.destroy();
+    this.card.remove();
+  }
+
+  rebuild() {
+    this.u?.destroy();
+    this.u = null;
+    this.resize();
+  }
+
+  resize() {
+    const width = Math.floor(this.plot.clientWidth);
+    if (width < 40) return;
+    if (!this.u) this.u = new uPlot(this.options(width), this.data(), this.plot);
+    else if (this.u.width !== width) this.u.setSize({ width, height: this.height });
+  }
+
+  data() { return [[this.x[0], this.x[1]], [this.y[0], this.y[1]]]; }
+
+  options(width) {
+    const ink = css("--muted"), grid = { stroke: css("--line"), width: 1 };
+    const font = "12px system-ui, sans-serif";
+    const axis = { stroke: ink, grid, ticks: { ...grid, size: 4 }, font, labelFont: font };
+    return {
+      width, height: this.height,
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false }, points: { show: false }, y: false },
+      scales: { x: { time: false, range: (u, low, high) => [low, high] }, y: { range: () => this.y } },
+      series: [{}, { paths: () => null, points: { show: false } }],
+      axes: [
+        { ...axis, size: 34, space: 60, values: (u, values) => values.map((v) => shown(v, 6)) },
+        { ...axis, size: 52, space: 36, values: (u, values) => values.map((v) => shown(v, 6)) },
+      ],
+      hooks: { draw: [(u) => this.draw(u)], setCursor: [(u) => this.cursor(u)] },
+    };
+  }
+
+  /** x and y: ranges; layers: what to draw. */
+  set(layers, x, y) {
+    Object.assign(this.layers, layers);
+    const same = this.x[0] === x[0] && this.x[1] === x[1] && this.y[0] === y[0] && this.y[1] === y[1];
+    this.x = x;
+    this.y = y;
+    if (!this.u) return this.resize();
+    if (same) this.u.redraw(false); else this.u.setData(this.data());
+  }
+
+  cursor(u) {
+    const { left } = u.cursor;
+    this.readout.textContent = left === null || left === undefined || left < 0 ? "" : this.read(u.posToVal(left, "x"));
+  }
+
+  draw(u) {
+    const { ctx } = u, ratio = devicePixelRatio || 1;
+    const X = (v) => u.valToPos(v, "x", true), Y = (v) => u.valToPos(v, "y", true);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    ctx.clip();
+    ctx.lineJoin = "round";
+    if (this.zero) {
+      ctx.strokeStyle = css("--muted");
+      ctx.lineWidth = ratio;
+      ctx.beginPath();
+      ctx.moveTo(u.bbox.left, Y(0));
+      ctx.lineTo(u.bbox.left + u.bbox.width, Y(0));
+      ctx.stroke();
+    }
+    for (const { t, low, high, colour, alpha = 0.18 } of this.layers.bands) {
+      ctx.globalAlpha = alpha;
+      ctx.fillStyle = colour;
+      let from = 0;
+      for (let i = 0; i <= t.length; i++) {
+        if (i < t.length && low[i] !== null && high[i] !== null) continue;
+        if (i > from) {
+          ctx.beginPath();
+          for (let j = from; j < i; j++) ctx.lineTo(X(t[j]), Y(high[j]));
+          for (let j = i - 1; j >= from; j--) ctx.lineTo(X(t[j]), Y(low[j]));
+          ctx.fill();
+        }
+        from = i + 1;
+      }
+      ctx.globalAlpha = 1;
+    }
+    for (const { t, y, colour, dash = [], width = 2, alpha = 1 } of this.layers.lines) {
+      ctx.globalAlpha = alpha;
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = width * ratio;
+      ctx.setLineDash(dash.map((d) => d * ratio));
+      ctx.beginPath();
+      let pen = false;
+      for (let i = 0; i < t.length; i++) {
+        if (y[i] === null || !Number.isFinite(y[i])) { pen = false; continue; }
+        const at = Math.max(-1e5, Math.min(1e5, Y(y[i])));
+        if (pen) ctx.lineTo(X(t[i]), at); else ctx.moveTo(X(t[i]), at);
+        pen = true;
+      }
+      ctx.stroke();
+      ctx.setLineDash([]);
+      ctx.globalAlpha = 1;
+    }
+    for (const { t, y, limit, colour, alpha = 0.9 } of this.layers.points) {
+      ctx.globalAlpha = alpha;
+      ctx.fillStyle = ctx.strokeStyle = colour;
+      ctx.lineWidth = 1.5 * ratio;
+      const radius = (t.length > 300 ? 1.6 : 3.1) * ratio;
+      for (let i = 0; i < t.length; i++) {
+        if (y[i] === null) continue;
+        const x = X(t[i]), at = Y(y[i]);
+        ctx.beginPath();
+        if (limit?.[i]) {  // beyond a limit of detection: an arrow to where it lies
+          const down = -limit[i] * 9 * ratio;
+          ctx.moveTo(x - 4 * ratio, at); ctx.lineTo(x + 4 * ratio, at);
+          ctx.moveTo(x, at); ctx.lineTo(x, at + down);
+          ctx.moveTo(x - 3 * ratio, at + down * 0.6); ctx.lineTo(x, at + down); ctx.lineTo(x + 3 * ratio, at + down * 0.6);
+          ctx.stroke();
+        } else {
+          ctx.arc(x, at, radius, 0, 2 * Math.PI);
+          ctx.fill();
+        }
+      }
+      ctx.globalAlpha = 1;
+    }
+    ctx.restore();
+  }
+}
+
+/** The least and the largest of some numbers with room around them. */
+export function range(values, room = 0.06) {
+  let low = Infinity, high = -Infinity;
+  for (const list of values) {
+    for (const v of list) {
+      if (v === null || !Number.isFinite(v)) continue;
+      if (v < low) low = v;
+      if (v > high) high = v;
+    }
+  }
+  if (low > high) return [0, 1];
+  const span = high - low || Math.abs(high) || 1;
+  return [low - room * span, high + room * span];
+}
+
+/** Where in sorted times a time lies: the value there, between its neighbours. */
+export function at(t, y, time) {
+  if (!t.length || time < t[0] || time > t[t.length - 1]) return null;
+  let low = 0, high = t.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (t[middle] <= time) low = middle; else high = middle;
+  }
+  if (y[low] === null || y[high] === null) return null;
+  const share = t[high] === t[low] ? 0 : (time - t[low]) / (t[high] - t[low]);
+  return y[low] + share * (y[high] - y[low]);
+}

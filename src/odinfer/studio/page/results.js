@@ -1,0 +1,181 @@
+// What a fit or a comparison has found, in tables and small charts.
+import { Chart, colour, range, shown } from "./charts.js";
+import { element } from "./editor.js";
+
+const KINDS = { likelihood: "likelihood", profile: "profile", bootstrap: "bootstrap", sample: "posterior" };
+export const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const FILES = {
+  "report.html": "Report", "comparison.html": "Report", "fit.json": "Everything as numbers", "comparison.json": "Everything as numbers",
+  "states.csv": "States with bands", "comparison.csv": "Table of models", "gamma.csv": "Mismatch of equations", "fit.nc": "netCDF, for Python and R",
+  "plot.png": "Picture", "command.txt": "The same by command", "fit.py": "The same in Python", "compare.py": "The same in Python",
+};
+let charts = [];
+
+function section(parent, title) {
+  const box = parent.appendChild(element("div"));
+  box.append(element("h3", "", title));
+  return box;
+}
+
+function tableOf(parent, header, rows, tone = () => "") {
+  const wrap = parent.appendChild(element("div", "table-wrap"));
+  wrap.tabIndex = 0;
+  wrap.setAttribute("role", "region");
+  wrap.setAttribute("aria-label", "Table, can be scrolled");
+  const table = wrap.appendChild(element("table", "numbers"));
+  const head = table.createTHead().insertRow();
+  for (const title of header) head.append(element("th", "", title));
+  const body = table.createTBody();
+  for (const row of rows) {
+    const line = body.insertRow();
+    row.forEach((cell) => {
+      const td = line.insertCell();
+      if (cell instanceof Node) td.append(cell); else td.textContent = cell;
+      td.className = tone(cell);
+    });
+  }
+  return wrap;
+}
+
+const judged = (cell) => (/^contradicts/.test(cell) ? "bad" : cell === "consistent" ? "good" : "");
+
+/** The interval to show first: what was asked for last counts most. */
+export function bestIntervals(answer) {
+  for (const kind of ["sample", "bootstrap", "profile", "likelihood"]) if (answer.intervals[kind]) return answer.intervals[kind];
+  return {};
+}
+
+export function clear(parent) {
+  for (const chart of charts) chart.remove();
+  charts = [];
+  parent.replaceChildren();
+  parent.hidden = true;
+}
+
+export function showFit(parent, answer) {
+  clear(parent);
+  parent.hidden = false;
+  const estimates = section(parent, "Estimates");
+  const kinds = Object.keys(answer.intervals);
+  const header = ["parameter", "estimate", ...kinds.map((kind) => `95 %, ${KINDS[kind] ?? kind}`)];
+  const rows = Object.entries(answer.theta).map(([name, value]) => [
+    answer.fixed.includes(name) ? `${name} (fixed)` : name, shown(value, 5),
+    ...kinds.map((kind) => { const pair = answer.intervals[kind][name]; return pair ? `${shown(pair[0])} to ${shown(pair[1])}` : "–"; }),
+  ]);
+  const experiments = Object.entries(answer.experiments);
+  for (const [name, e] of experiments.slice(0, 12)) {
+    for (const [state, value] of Object.entries(e.initial)) {
+      const c = e.columns[state], label = `${state}(${shown(e.t[0])})${experiments.length > 1 ? `, ${name}` : ""}`;
+      if (`${state}(0)` in answer.theta || `${state}(0)[${name}]` in answer.theta || answer.given.includes(state) || rows.length > 60) continue;
+      const band = c && c.low[0] !== null && c.high[0] - c.low[0] > 1e-9 * Math.abs(value) ? `${shown(c.low[0])} to ${shown(c.high[0])}` : "–";
+      rows.push([label, shown(value, 5), ...kinds.map((_, i) => (i === 0 ? band : ""))]);
+    }
+  }
+  tableOf(estimates, header, rows);
+  tableOf(section(parent, "Equations and noise"), answer.states.header, answer.states.rows, judged);
+  residuals(section(parent, "Residuals: data minus fit"), answer);
+  if (answer.profiles.length) profiles(section(parent, "Profiles: how fast the likelihood falls"), answer);
+  for (const [kind, draws] of Object.entries(answer.draws)) {
+    histograms(section(parent, kind === "sample" ? "Posterior draws" : "Refits of the bootstrap"), draws, answer);
+  }
+  const words = [...answer.notes ?? [], ...answer.facts];
+  const more = section(parent, "Notes");
+  const list = more.appendChild(element("ul"));
+  for (const text of answer.warnings) list.append(element("li", "warning", text));
+  for (const text of words) list.append(element("li", "", text));
+  command(parent, answer.command);
+}
+
+function command(parent, text) {
+  const box = section(parent, "The same on the command line");
+  const line = box.appendChild(element("code", "command", text));
+  line.tabIndex = 0;
+}
+
+function residuals(parent, answer) {
+  const grid = parent.appendChild(element("div", "small-charts"));
+  const experiments = Object.values(answer.experiments);
+  const columns = [...new Set(experiments.flatMap((e) => Object.keys(e.residuals)))].slice(0, 24);
+  columns.forEach((name, c) => {
+    const points = experiments.map((e, i) => ({ t: e.times, y: e.residuals[name] ?? [], colour: colour(experiments.length > 1 ? i : c) }));
+    const reach = Math.max(...range(points.map((p) => p.y)).map(Math.abs)) || 1;
+    const chart = new Chart(grid, { title: name, height: 130, zero: true });
+    chart.set({ points }, range(points.map((p) => p.t), 0.03), [-reach, reach]);
+    chart.describe(`Residuals of ${name}, within ±${shown(reach, 2)}`);
+    charts.push(chart);
+  });
+}
+
+function profiles(parent, answer) {
+  const grid = parent.appendChild(element("div", "small-charts"));
+  for (const p of answer.profiles.slice(0, 36)) {
+    const chart = new Chart(grid, { title: p.name, height: 140, note: `${shown(p.interval[0])} to ${shown(p.interval[1])}` });
+    const [low, high] = p.interval.map((v) => (typeof v === "number" ? v : null));
+    const lines = [{ t: p.values, y: p.likelihoods, colour: colour(0) }];
+    for (const end of [low, high]) if (end !== null) lines.push({ t: [end, end], y: [-1e3, 0], colour: colour(1), dash: [4, 4], width: 1.2 });
+    chart.set({ lines, points: [{ t: [p.estimate], y: [0], colour: colour(1) }] }, range([p.values], 0.02), [-4, 0.25]);
+    chart.describe(`Profile of ${p.name}: 95 % interval ${shown(p.interval[0])} to ${shown(p.interval[1])}`);
+    charts.push(chart);
+  }
+}
+
+function histograms(parent, draws, answer) {
+  const grid = parent.appendChild(element("div", "small-charts"));
+  for (const [name, values] of Object.entries(draws).slice(0, 36)) {
+    const numbers = values.filter((v) => v !== null).sort((a, b) => a - b);
+    if (numbers.length < 2) continue;
+    const [low, high] = range([numbers], 0.01), bins = 24, count = new Array(bins).fill(0);
+    for (const v of numbers) count[Math.min(bins - 1, Math.floor(((v - low) / (high - low)) * bins))] += 1;
+    const t = [], y = [];
+    count.forEach((n, i) => { for (const edge of [i, i + 1]) { t.push(low + ((high - low) * edge) / bins); y.push(n); } });
+    const chart = new Chart(grid, { title: name, height: 130 });
+    const estimate = answer.theta[name], top = Math.max(...count);
+    const lines = [{ t, y, colour: colour(0), width: 1.2 }, { t: [estimate, estimate], y: [0, top], colour: colour(1), dash: [4, 4], width: 1.4 }];
+    chart.set({ bands: [{ t, low: y.map(() => 0), high: y, colour: colour(0), alpha: 0.3 }], lines }, [low, high], [0, 1.08 * top]);
+    chart.describe(`${name}: ${numbers.length} draws, median ${shown(numbers[numbers.length >> 1])}`);
+    charts.push(chart);
+  }
+}
+
+export function showComparison(parent, answer) {
+  clear(parent);
+  parent.hidden = false;
+  const names = Object.keys(answer.fits);
+  const rows = answer.rows.map((row) => {
+    const i = names.indexOf(row.name), label = element("span");
+    const swatch = label.appendChild(element("span", "swatch"));
+    swatch.style.background = colour(i);
+    label.append(`${LETTERS[i] ?? i + 1}  ${row.name}`);
+    const verdicts = answer.verdicts[row.name] ?? {};
+    const wrong = Object.keys(verdicts).filter((s) => verdicts[s] === "contradicts");
+    const verdict = wrong.length ? `contradicts: ${wrong.join(", ")}` : Object.values(verdicts).includes("not judged") ? "as a whole" : "consistent";
+    return [label, verdict, shown(row.bic, 4), shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.p, 2)];
+  });
+  const header = ["model", "equations", "BIC", "weight", "AICc", "log-likelihood", "unknowns", "p"];
+  tableOf(section(parent, "Models, the best first"), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
+  const list = section(parent, "In words").appendChild(element("ul"));
+  for (const text of [...answer.sentences, ...answer.notes]) list.append(element("li", "", text));
+  const parameters = [...new Set(Object.values(answer.fits).flatMap((f) => Object.keys(f.theta)))];
+  tableOf(section(parent, "Estimates"), ["parameter", ...names.map((_, i) => LETTERS[i] ?? String(i + 1))],
+    parameters.map((p) => [p, ...names.map((n) => (p in answer.fits[n].theta ? shown(answer.fits[n].theta[p], 4) : "–"))]));
+  command(parent, answer.command);
+}
+
+/** Buttons for the files of a job. */
+export function files(parent, job, get) {
+  parent.replaceChildren();
+  if (!job.files) {
+    parent.append(element("p", "", "The report is being written …"));
+    return;
+  }
+  const order = ["report.html", "comparison.html", "fit.json", "comparison.json", "states.csv", "comparison.csv"];
+  const names = [...job.files].sort((a, b) => (order.indexOf(a) + 1 || 99) - (order.indexOf(b) + 1 || 99));
+  for (const name of job.files.length ? [...names, "everything.zip"] : []) {
+    const label = FILES[name] ?? (name.endsWith(".ode") ? "Model" : name === "everything.zip" ? "Everything" : name.endsWith(".png") ? "Picture" : "Data");
+    const button = parent.appendChild(element("button", "", label));
+    button.type = "button";
+    button.append(element("span", "", name));
+    button.addEventListener("click", () => get(name));
+  }
+  if (!job.files.length) parent.append(element("p", "", "Writing was cancelled; fit again to have files."));
+}

@@ -1,0 +1,28 @@
+// The worker that follows the sliders: it has the model as a module, and the last wish wins.
+import { trajectory } from "./solver.js";
+
+let module = null, model = null;
+
+self.onmessage = async ({ data }) => {
+  if (data.load) {
+    try {
+      module = await import(data.load.url);
+      model = data.load;
+      self.postMessage({ loaded: data.load.url });
+    } catch (error) {
+      self.postMessage({ error: String(error) });
+    }
+    return;
+  }
+  if (!module || data.url !== model.url) return self.postMessage({ seq: data.seq, curves: [] });
+  const begun = performance.now();
+  const curves = data.values.map(({ course, p, free }) => {
+    const own = model.courses[course];
+    try {
+      return { course, ...trajectory(module, own, model.given, Float64Array.from(p), Float64Array.from(free)) };
+    } catch (error) {
+      return { course, t: [], x: [], y: [], ended: own.start };
+    }
+  });
+  self.postMessage({ seq: data.seq, curves, ms: performance.now() - begun });
+};

@@ -1,0 +1,103 @@
+"""What is said to somebody who types: the place of an error, what the columns are, what a trajectory needs."""
+
+import json
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from odinfer.command.example import FOLDER, names
+from odinfer.errors import InputError
+from odinfer.studio import desk
+from odinfer.studio.desk import Source, choice_of, table, understand
+
+NOTHING = choice_of({})
+
+
+def error(text: str):
+    return understand(text, "m", None)["error"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "marked"),
+    [
+        ("x' = -k*x\ny' = 3 x", 2, "3 x"),
+        ("x' = -k*(x", 1, "-k*(x"),
+        ("x' = sinn(x)", 1, "sinn(x)"),
+        ("x' = x^2 + foo.bar", 1, "foo.bar"),
+        ("x' = 1/0*x", 1, "1/0"),
+        ("x' = a*x\n# fine\n  wrong line", 3, "wrong line"),
+        ("x' = a*x\nx' = 2*x", 2, "x"),
+        ("x' = a*x\nb > 3", 2, "b"),
+        ("x' = a*x; 1 < a < 0", 1, "a"),
+        ("x' = x^2*bar(x)", 1, "bar(x)"),
+    ],
+)
+def test_an_error_is_marked_where_it_is(text, line, marked):
+    found = error(text)
+    assert found["line"] == line
+    content = text.split("\n")[line - 1]
+    assert content[found["start"] : found["end"]] == marked
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_understood_or_marked(text):
+    found = understand(text, "m", None)
+    json.dumps(found, allow_nan=False)
+    if found["error"] and found["error"]["line"]:
+        e = found["error"]
+        assert 0 <= e["start"] <= e["end"]
+        assert not e["message"].startswith("line ")
+
+
+@pytest.mark.parametrize("name", names())
+def test_examples_are_plain_data(name):
+    source = Source(FOLDER / f"{name}.csv", NOTHING)
+    text = (FOLDER / f"{name}.ode").read_text()
+    found = understand(text, name, source)
+    json.dumps(found, allow_nan=False)
+    assert found["error"] is found["data_error"] is None
+    json.dumps(table(source), allow_nan=False)
+
+
+def test_columns_are_said_to_be_what_they_are(tmp_path: Path):
+    path = tmp_path / "d.csv"
+    rows = "".join(f"{i},a,{i},{i * i},0.1,\n" for i in range(6))
+    path.write_text(f"Days,subject,weight [kg],y,y_sd,amt\n{rows}")
+    found = table(Source(path, NOTHING))
+    assert {c["name"]: c["role"] for c in found["columns"]} == {
+        "Days": "time", "subject": "experiment", "weight [kg]": None, "y": None, "y_sd": "errors of y",
+        "amt": "amt",
+    }  # fmt: skip
+    said = understand("w' = r*w", "m", Source(path, choice_of({"names": {"weight [kg]": "w"}})))
+    assert said["observed"] == ["w"]
+    assert said["experiments"][0]["first"] == {"w": 0.0}
+    other = table(Source(path, choice_of({"time": "y"})))
+    assert {c["name"]: c["role"] for c in other["columns"]}["y"] == "time"
+    assert {c["name"]: c["role"] for c in other["columns"]}["Days"] is None
+
+
+def test_what_the_data_lack_is_said_and_the_model_is_drawn_nevertheless(tmp_path: Path):
+    path = tmp_path / "d.csv"
+    path.write_text("time,z\n" + "".join(f"{i},{i}\n" for i in range(6)))
+    found = understand("x' = -k*x", "m", Source(path, NOTHING))
+    assert "no column 'x'" in found["data_error"]
+    assert found["data_error"].endswith("choose one under Columns")
+    assert str(tmp_path) not in found["data_error"]
+    assert found["states"] == ["x"]
+    path.write_text("a,b\n1,2\n3,4\n")
+    desk._raw.cache_clear()
+    assert "choose it under Columns" in table(Source(path, NOTHING))["error"]
+
+
+def test_optional_terms_are_candidates_of_which_the_longest_is_drawn():
+    found = understand("x' = -k*x [+ c]", "m", None)
+    assert found["candidates"] == 2
+    assert [p["name"] for p in found["parameters"]] == ["k", "c"]
+
+
+@pytest.mark.parametrize("given", [{"time": 3}, {"names": {"a": 1}}, {"names": {"a": "x" * 2000}}])
+def test_choices_are_texts(given):
+    with pytest.raises(InputError):
+        choice_of(given)
