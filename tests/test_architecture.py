@@ -16,8 +16,8 @@ ROOT = "__init__"
 
 # A module may import, when it is loaded or later, only from its own folder and those before it.
 FOLDERS = (
-    "", "parallel", "style", "noise", "problem", "observation", "smoothing", "matching", "trajectory", "systems",
-    "sampling", "uncertainty", "judgement", "result", "methods", "selection", "bench", "command", ROOT,
+    "", "parallel", "style", "noise", "problem", "observation", "exchange", "smoothing", "matching", "trajectory",
+    "systems", "sampling", "uncertainty", "judgement", "result", "methods", "selection", "bench", "command", ROOT,
 )  # fmt: skip
 MOST_ENTRIES = 13  # in a folder; a longer list is no longer read
 
@@ -212,8 +212,8 @@ PUBLIC: dict[str, set[str]] = {
     "Agm": METHOD | {"quick", "search", "begin"},
     "Rkg": METHOD | {"quick"},
     "Vgm": METHOD | {"quick"},
-    "candidates": set(), "compare": set(), "fit": set(), "load": set(), "read_csv": set(), "simulate": set(),
-    "systems": set(),
+    "candidates": set(), "compare": set(), "fit": set(), "load": set(), "loglik": set(), "read_csv": set(),
+    "read_petab": set(), "read_sbml": set(), "simulate": set(), "systems": set(),
 }  # fmt: skip
 
 

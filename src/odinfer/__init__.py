@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from odinfer import systems as systems
     from odinfer.errors import InputError as InputError
     from odinfer.errors import InputWarning as InputWarning
+    from odinfer.exchange.petab import read_petab as read_petab
+    from odinfer.exchange.sbml import read_sbml as read_sbml
     from odinfer.methods import fit as fit
     from odinfer.methods.agm import Agm as Agm
     from odinfer.methods.fgpgm import Fgpgm as Fgpgm
@@ -31,12 +33,15 @@ if TYPE_CHECKING:
     from odinfer.result.store.load import load as load
     from odinfer.selection.compare import Comparison as Comparison
     from odinfer.selection.compare import compare as compare
+    from odinfer.trajectory.loglik import loglik as loglik
     from odinfer.trajectory.simulate import simulate as simulate
     from odinfer.version import __version__ as __version__
 
 # Where the public names live; classes of methods are found by the names of their files.
 _HOMES = {
     "errors": ("InputError", "InputWarning"),
+    "exchange.petab": ("read_petab",),
+    "exchange.sbml": ("read_sbml",),
     "methods": ("fit",),
     "problem.tables.read": ("read_csv",),
     "problem.data": ("Data", "Experiment"),
@@ -48,6 +53,7 @@ _HOMES = {
     "result.fit": ("Fit",),
     "result.store.load": ("load",),
     "selection.compare": ("Comparison", "compare"),
+    "trajectory.loglik": ("loglik",),
     "trajectory.simulate": ("simulate",),
     "version": ("__version__",),
 }
