@@ -188,7 +188,8 @@ PUBLIC: dict[str, set[str]] = {
     "Fit": {
         "states", "states_of", "observables", "observables_of", "predict", "forecast", "derivative", "residuals",
         "interval", "intervals_by_kind", "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws",
-        "maximum", "test", "including", "summary", "plot", "to_xarray", "save",
+        "maximum", "test", "including", "summary", "plot", "to_petab", "to_xarray",
+        "save",
     },
     "InputError": set(),
     "InputWarning": set(),

@@ -8,6 +8,7 @@ from command.commands import odinfer
 from exchange.small_files import AT_3, TABLES, event, petab, sbml
 from odinfer.command.converted import to_own
 from odinfer.errors import InputError
+from odinfer.exchange.petab import nominal
 
 pytest.importorskip("libsbml")
 ROWS = "".join(f"obs_A\tlow\t{t}\t{v}\t\t0.1\n" for t, v in ((0.5, 1.52), (3, 0.43), (4, 0.3), (5, 0.1)))
@@ -43,12 +44,26 @@ def test_an_sbml_model_takes_data_of_its_species(tmp_path):
     assert "turn = blood*k*A" in (tmp_path / "own" / "drug.ode").read_text()
 
 
+def test_a_model_and_data_become_petab_that_can_be_read(tmp_path):
+    (tmp_path / "decay.ode").write_text("x' = -k*x\nx(0) = a\nx ~ normal(x, 0.1)\n")
+    (tmp_path / "data.csv").write_text("time,x\n0,2.01\n1,1.2\n2,0.75\n3,0.44\n5,0.17\n")
+    run = odinfer(
+        "convert", "decay.ode", "data.csv", "--petab", "out", "--set", "k=0:5", "--start", "k=0.4", cwd=tmp_path
+    )
+    assert run.code == 0, run.stderr
+    checked = odinfer("check", "out/problem.yaml", cwd=tmp_path)
+    assert checked.code == 0, checked.stderr
+    assert "0 to 5" in checked.stdout
+    assert nominal(tmp_path / "out" / "problem.yaml")["k"] == 0.4
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (("fit", "drug.yaml", "data.csv"), "a PEtab problem, which has its own data"),
         (("fit", "drug.yaml", "--map", "a=b"), "--map is about a data file"),
         (("fit", "drug.xml"), "needs a data file beside it"),
+        (("convert", "drug.xml"), "where to?"),
         (("convert", "data.csv", "own"), "neither a PEtab problem"),
         (("check", "drug.yaml"), "the event 'e' is triggered by more than time"),
     ],

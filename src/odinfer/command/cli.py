@@ -311,18 +311,41 @@ def simulate(
 
 @app.command(
     epilog="Examples:\n\n  odinfer convert problem.yaml folder     (PEtab, to .ode and CSV)\n\n"
-    "  odinfer convert model.xml folder     (SBML, to .ode)"
+    "  odinfer convert model.xml folder     (SBML, to .ode)\n\n"
+    "  odinfer convert model.ode data.csv --petab folder     (to PEtab)"
 )
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="A PEtab problem.yaml, or a model in SBML.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write.")],
+    ctx: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="FILE", help="A PEtab problem.yaml or a model, in SBML or our own.")],
+    data: Annotated[Path | None, typer.Argument(metavar="DIR|DATA", help="Where to; or, to PEtab, the data.")] = None,
+    petab: Annotated[Path | None, _option("--petab", "DIR", "Write MODEL and DATA there as PEtab.", OUT)] = None,
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    time: Time = None,
+    map: Map = None,
+    sd: Sd = None,
+    replicates: Replicates = "keep",
     debug: Debug = False,
 ) -> int:
-    """Write a PEtab problem or an SBML model as readable files: NAME.ode, NAME.csv and published.json."""
-    from odinfer.command.converted import to_own
+    """Write a PEtab problem or an SBML model as NAME.ode, NAME.csv and published.json, or any problem as PEtab."""
+    from odinfer.command.converted import to_own, to_petab
 
-    with noticed(), staged(folder) as stage:
-        names = to_own(source, stage)
+    folder = petab or data
+    if folder is None:
+        raise InputError(
+            f"where to? odinfer convert {model.name} folder, or odinfer convert model.ode data.csv --petab folder"
+        )
+    with noticed() as notes, staged(folder) as stage:
+        if petab is None:
+            names = to_own(model, stage)
+        else:
+            names = to_petab(read_problem(model, data, ctx.params, notes), stage)
     show(f"Wrote {listed([str(folder / name) for name in names])}.")
     return DONE
 

@@ -1,13 +1,17 @@
-"""Files of others as files of our own: `odinfer convert`."""
+"""Files of others as files of our own, and the other way round: `odinfer convert`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from odinfer.command.flags import PETAB, SBML
 from odinfer.errors import InputError
 from odinfer.files import safe_name
+
+if TYPE_CHECKING:
+    from odinfer.problem.problem import Problem
 
 
 def to_own(source: Path, folder: Path) -> list[str]:
@@ -35,3 +39,10 @@ def to_own(source: Path, folder: Path) -> list[str]:
         files.append(folder / "published.json")
         files[-1].write_text(json.dumps(values, indent=2) + "\n", "utf-8")
     return [path.name for path in files]
+
+
+def to_petab(problem: Problem, folder: Path) -> list[str]:
+    """Write a problem to a folder as PEtab; the names of the files."""
+    from odinfer.exchange.write_petab import write_petab
+
+    return [path.name for path in write_petab(problem, folder)]

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 _RELATIVE, _ABSOLUTE = 1e-10, 1e-12  # accuracy, the second of the largest value that a state has had
 _ROUGH = 1e-6  # of a first look, which tells how large states become
 _MOST_STEPS = 100_000  # between two times
+_FIRST = 1e-3  # of the time: what states that start at zero reach in it at their first pace is their size at first
 _LEAST = 1e-9  # of the largest state: what counts as the size of smaller ones
 
 
@@ -104,7 +105,10 @@ def solution(course: Course, theta: Array, x0: Array, t: Array) -> Array | None:
             inside = (t > a) & (t <= b)
             times = np.unique(np.concatenate([[a], t[inside], [b]]))
             # Tolerances of single states go by the sizes that they reach, which only a solution tells.
-            rough = _solved(course, theta, x, times, _ROUGH, _ROUGH * np.maximum(size, np.abs(x)).max())
+            largest = (
+                np.maximum(size, np.abs(x)).max() or _FIRST * (b - a) * np.abs(_slope(course, theta, x, a, b)).max()
+            )
+            rough = _solved(course, theta, x, times, _ROUGH, _ROUGH * largest)
             if rough is None:
                 return None
             size = np.maximum(size, np.abs(rough).max(0))
@@ -139,6 +143,11 @@ def _solved(course: Course, theta: Array, x: Array, times: Array, rtol: float, a
         return other.y.T if other.success and np.isfinite(other.y).all() else None
     except (ArithmeticError, ValueError):
         return None
+
+
+def _slope(course: Course, theta: Array, x: Array, a: float, b: float) -> Array:
+    """The derivatives (K,) of states x at the beginning of an interval."""
+    return np.asarray(course.evaluate(course.inside(a, b, np.array([a])), x[None], theta[None])[0])
 
 
 def _jacobian(course: Course, theta: Array, a: float, b: float) -> Callable[[Array, float], Array]:
