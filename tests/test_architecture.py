@@ -16,8 +16,9 @@ ROOT = "__init__"
 
 # A module may import, when it is loaded or later, only from its own folder and those before it.
 FOLDERS = (
-    "", "parallel", "style", "noise", "problem", "observation", "smoothing", "matching", "trajectory", "systems",
-    "sampling", "uncertainty", "judgement", "result", "methods", "each", "selection", "bench", "studio", "command", ROOT,
+    "", "parallel", "style", "noise", "problem", "observation", "exchange", "smoothing", "matching", "trajectory",
+    "systems", "sampling", "uncertainty", "judgement", "result", "methods", "each", "selection", "bench", "studio",
+    "command", ROOT,
 )  # fmt: skip
 MOST_ENTRIES = 13  # in a folder; a longer list is no longer read
 
@@ -188,7 +189,8 @@ PUBLIC: dict[str, set[str]] = {
     "Fit": {
         "states", "states_of", "observables", "observables_of", "predict", "forecast", "derivative", "residuals",
         "interval", "intervals_by_kind", "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws",
-        "maximum", "test", "including", "summary", "plot", "to_xarray", "save",
+        "maximum", "test", "including", "summary", "plot", "to_petab", "to_xarray",
+        "save",
     },
     "Fits": {
         "failed", "contradicted", "unlike", "estimates", "table", "summary", "save", "get", "items", "keys", "values",
@@ -215,8 +217,8 @@ PUBLIC: dict[str, set[str]] = {
     "Agm": METHOD | {"quick", "search", "begin"},
     "Rkg": METHOD | {"quick"},
     "Vgm": METHOD | {"quick"},
-    "candidates": set(), "compare": set(), "fit": set(), "fit_each": set(), "load": set(), "read_csv": set(),
-    "simulate": set(), "systems": set(),
+    "candidates": set(), "compare": set(), "fit": set(), "fit_each": set(), "load": set(), "loglik": set(),
+    "read_csv": set(), "read_petab": set(), "read_sbml": set(), "simulate": set(), "systems": set(),
 }  # fmt: skip
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from odinfer.each.fits import Fits as Fits
     from odinfer.errors import InputError as InputError
     from odinfer.errors import InputWarning as InputWarning
+    from odinfer.exchange.petab import read_petab as read_petab
+    from odinfer.exchange.sbml import read_sbml as read_sbml
     from odinfer.methods import fit as fit
     from odinfer.methods.agm import Agm as Agm
     from odinfer.methods.fgpgm import Fgpgm as Fgpgm
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from odinfer.result.store.load import load as load
     from odinfer.selection.compare import Comparison as Comparison
     from odinfer.selection.compare import compare as compare
+    from odinfer.trajectory.loglik import loglik as loglik
     from odinfer.trajectory.simulate import simulate as simulate
     from odinfer.version import __version__ as __version__
 
@@ -41,6 +44,8 @@ _HOMES = {
     "each.entry": ("fit_each",),
     "each.fits": ("Fits",),
     "errors": ("InputError", "InputWarning"),
+    "exchange.petab": ("read_petab",),
+    "exchange.sbml": ("read_sbml",),
     "methods": ("fit",),
     "problem.tables.read": ("read_csv",),
     "problem.data": ("Data", "Experiment"),
@@ -52,6 +57,7 @@ _HOMES = {
     "result.fit": ("Fit",),
     "result.store.load": ("load",),
     "selection.compare": ("Comparison", "compare"),
+    "trajectory.loglik": ("loglik",),
     "trajectory.simulate": ("simulate",),
     "version": ("__version__",),
 }

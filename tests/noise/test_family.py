@@ -20,6 +20,7 @@ SCIPY = {
     "lognormal": lambda m, s: stats.lognorm(s, scale=m),
     "student": lambda m, s, df: stats.t(df, m, s),
     "laplace": lambda m, b: stats.laplace(m, b),
+    "loglaplace": lambda m, b: stats.loglaplace(1 / b, scale=m),
     "poisson": lambda m: stats.poisson(m),
     "negbinomial": lambda m, k: stats.nbinom(k, k / (k + m)),
     "binomial": lambda m, n: stats.binom(n, m / n),
@@ -30,19 +31,21 @@ ARGUMENTS = {
     "lognormal": st.tuples(SIZES, st.floats(0.05, 2)),
     "student": st.tuples(st.floats(-50, 50), SIZES, st.floats(0.5, 200)),
     "laplace": st.tuples(st.floats(-50, 50), SIZES),
+    "loglaplace": st.tuples(SIZES, st.floats(0.05, 2)),
     "poisson": st.tuples(SIZES),
     "negbinomial": st.tuples(SIZES, st.floats(0.1, 1e3)),
     "binomial": st.tuples(st.floats(0.01, 0.99), st.integers(1, 60)).map(lambda a: (a[0] * a[1], float(a[1]))),
 }
 TYPICAL = {
     "normal": (1.5, 0.7), "lognormal": (2.0, 0.4), "student": (1.5, 0.7, 5.0), "laplace": (1.5, 0.7),
-    "poisson": (4.2,), "negbinomial": (4.2, 1.7), "binomial": (4.2, 12.0),
+    "loglaplace": (2.0, 0.2), "poisson": (4.2,), "negbinomial": (4.2, 1.7), "binomial": (4.2, 12.0),
 }  # fmt: skip
 BAD = {
     "normal": [(np.nan, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, np.nan), (np.inf, 1.0)],
     "lognormal": [(0.0, 1.0), (-1.0, 1.0), (1.0, 0.0), (np.nan, 1.0), (1.0, np.nan)],
     "student": [(0.0, 0.0, 4.0), (0.0, 1.0, 0.0), (0.0, 1.0, -1.0), (0.0, 1.0, np.nan), (np.nan, 1.0, 4.0)],
     "laplace": [(0.0, 0.0), (0.0, -1.0), (np.nan, 1.0)],
+    "loglaplace": [(0.0, 1.0), (-1.0, 1.0), (1.0, 0.0), (np.nan, 1.0)],
     "poisson": [(-1.0,), (np.nan,), (np.inf,), (-np.inf,)],
     "negbinomial": [(-1.0, 1.0), (1.0, 0.0), (1.0, -2.0), (np.nan, 1.0), (1.0, np.nan)],
     "binomial": [(-1.0, 5.0), (6.0, 5.0), (1.0, 2.5), (np.nan, 5.0), (1.0, np.nan)],

@@ -10,7 +10,7 @@ from odinfer.noise.residuals import quantile_residuals
 MANY = 4000
 ARGUMENTS = {
     "normal": (1.5, 0.7), "lognormal": (2.0, 0.4), "student": (1.5, 0.7, 3.0), "laplace": (1.5, 0.7),
-    "poisson": (2.2,), "negbinomial": (4.2, 1.7), "binomial": (4.2, 12.0),
+    "loglaplace": (2.0, 0.2), "poisson": (2.2,), "negbinomial": (4.2, 1.7), "binomial": (4.2, 12.0),
 }  # fmt: skip
 
 

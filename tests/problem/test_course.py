@@ -92,3 +92,19 @@ def test_the_quick_field_is_the_field(text):
         np.testing.assert_allclose(quick(np.array([x]), t), expected, rtol=1e-14)
     with pytest.raises((ArithmeticError, ValueError)):
         quick(np.array([np.inf]), 2.0)
+
+
+def test_what_happens_before_a_time_is_seen_at_that_time_and_nothing_else_is_changed():
+    own = course("x' = -k*x; x(-100) = 3; before 2: x = 7")
+    assert own.start == -100.0
+    (jump,) = own.jumps
+    assert 0 < 2.0 - jump.time < 1e-9
+    found = od.simulate(own.model, {"k": 0.0}, {}, T)
+    np.testing.assert_allclose(found[:, 0], [3, 7, 7, 7, 7, 7])
+    with pytest.raises(od.InputError, match="lies before experiment '1' starts"):
+        course("x' = -k*x; x(0) = 3; before 0: x = 7")
+
+
+def test_inputs_that_are_constant_are_numbers_to_the_compiled_field():
+    own = course("x' = -k*x*u; input u", inputs={"u": np.full(6, 3.0)})
+    assert own.quick(np.array([0.5]), 1.0, 2.0)(np.array([2.0]), 1.5) == (-3.0,)

@@ -117,3 +117,18 @@ def test_a_known_sigma_of_a_column_that_says_its_own_is_refused():
     model = od.Model.from_text(DECAY + "; x ~ poisson(x)")
     with pytest.raises(od.InputError, match="sigma: the distribution of 'x' says how it scatters"):
         od.Problem(model, od.Data(T, T[:, None], ["x"]), sigma={"x": 1.0})
+
+
+def test_a_hidden_state_without_influence_is_refused_only_if_its_beginning_is_free():
+    text = DECAY + "\nz' = x"
+    with pytest.raises(od.InputError, match="state 'z' is hidden and has no influence"):
+        od.Problem(od.Model.from_text(text), data("x"))
+    assert od.Problem(od.Model.from_text(text + "\nz(0) = 0"), data("x")).hidden == ("z",)
+
+
+def test_what_an_input_chooses_has_an_influence():
+    model = od.Model.from_text("x' = -rate*x\nrate = piecewise(a, u == 3, b)\ninput u")
+    parts = {str(u): od.Data(T, 9.0 - T, ["x"], inputs={"u": np.full(len(T), u)}) for u in (3.0, 4.0)}
+    assert od.Problem(model, od.Data.join(parts)).free == ("a", "b")
+    with pytest.raises(od.InputError, match="parameter 'a' has no influence"):
+        od.Problem(model, parts["4.0"])

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 import odinfer as od
 from odinfer._jax import jax
-from odinfer.problem.prior import FAMILIES, FLAT, GAMMA, Prior, log_density, lognormal, normal, uniform
+from odinfer.problem.prior import FAMILIES, FLAT, GAMMA, Prior, log_density, lognormal, near, normal, uniform
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 
@@ -39,7 +39,7 @@ def test_densities_integrate_to_one():
 
 
 @FEW
-@given(kind=st.sampled_from([normal, lognormal]), a=st.floats(0.1, 10), b=st.floats(0.2, 3), v=st.floats(0.1, 10))
+@given(kind=st.sampled_from([normal, lognormal, near]), a=st.floats(0.1, 10), b=st.floats(0.2, 3), v=st.floats(0.1, 10))
 def test_derivatives_equal_finite_differences(kind, a, b, v):
     d = kind(a, b).derivatives
     h = 1e-5 * v
@@ -184,3 +184,11 @@ def test_a_prior_acts_the_same_on_both_scales(decay, decay_data):
     plain = slow_fit(decay, decay_data, prior)
     log = slow_fit(decay, decay_data, prior, scale={"k": "log"})
     assert log["refined"].theta["k"] == pytest.approx(plain["refined"].theta["k"], rel=1e-4)
+
+
+def test_near_has_its_maximum_at_its_value_and_the_distribution_of_a_lognormal():
+    term = FAMILIES["near"].term(2.0, 0.4)
+    assert term.derivatives(2.0)[:2] == (0.0, 0.0)
+    assert lognormal(2.0, 0.4).derivatives(2.0)[1] > 0
+    assert FAMILIES["near"].kind == FAMILIES["lognormal"].kind
+    assert od.Model.from_text("x' = -k*x\nk ~ near(2, 0.4)").bounds["k"] == (0.0, np.inf)

@@ -17,6 +17,7 @@ from odinfer.command.each import fit_all
 from odinfer.command.flags import (
     LIMITS,
     check_uncertainty,
+    model_text,
     read_candidates,
     read_method,
     read_opening,
@@ -62,8 +63,12 @@ def _option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any)
     return typer.Option(*flag.split(), metavar=metavar, help=help, rich_help_panel=panel, show_default=False, **more)
 
 
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Equations: a text file such as model.ode.")]
-DataFile = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Excel file: a column time and one per state.")]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Equations: model.ode, SBML, or a whole PEtab problem.yaml.")
+]
+DataFile = Annotated[
+    Path | None, typer.Argument(metavar="DATA", help="A CSV or Excel file: a column time and one per state.")
+]
 Bounds = Annotated[list[str] | None, _option("--set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")]
 Fixed = Annotated[list[str] | None, _option("--fixed", "NAME=VALUE", "A parameter that is not estimated.")]
 Start = Annotated[list[str] | None, _option("--start", "NAME=VALUE", "Where the search for a parameter starts.")]
@@ -95,13 +100,14 @@ def _version(
 @app.command(
     epilog="Examples:\n\n  odinfer fit model.ode data.csv\n\n"
     "  odinfer fit model.ode data.csv --set a=0:10 --log k --prior 'b~normal(2,0.5)' -o results\n\n"
+    "  odinfer fit problem.yaml     (PEtab)\n\n"
     "  odinfer fit model.ode many.csv --each --workers 8     (stop it any time: the same command goes on)\n\n"
     "Exit codes: 0 done, 1 did not converge, 2 bad input, 130 interrupted."
 )
 def fit(
     ctx: typer.Context,
     model: ModelFile,
-    data: DataFile,
+    data: DataFile = None,
     bounds: Bounds = None,
     fixed: Fixed = None,
     start: Start = None,
@@ -199,7 +205,7 @@ def fit(
 def check(
     ctx: typer.Context,
     model: ModelFile,
-    data: DataFile,
+    data: DataFile = None,
     bounds: Bounds = None,
     fixed: Fixed = None,
     start: Start = None,
@@ -311,7 +317,7 @@ def simulate(
 
     sd = read_noise(noise)
     with noticed():
-        system = Model.from_file(model)
+        system = Model.from_text(model_text(model), model.stem)
         values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
         initial, t, series = read_values("--x0", x0, system.states) if x0 else {}, read_times(times), {}
         if inputs:
@@ -332,6 +338,47 @@ def simulate(
     if not finite:
         say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
     return DONE if finite else NOT_CONVERGED
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer convert problem.yaml folder     (PEtab, to .ode and CSV)\n\n"
+    "  odinfer convert model.xml folder     (SBML, to .ode)\n\n"
+    "  odinfer convert model.ode data.csv --petab folder     (to PEtab)"
+)
+def convert(
+    ctx: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="FILE", help="A PEtab problem.yaml or a model, in SBML or our own.")],
+    data: Annotated[Path | None, typer.Argument(metavar="DIR|DATA", help="Where to; or, to PEtab, the data.")] = None,
+    petab: Annotated[Path | None, _option("--petab", "DIR", "Write MODEL and DATA there as PEtab.", OUT)] = None,
+    bounds: Bounds = None,
+    fixed: Fixed = None,
+    start: Start = None,
+    log: Log = None,
+    prior: Prior = None,
+    sigma: Sigma = None,
+    positive: Positive = False,
+    input: Input = None,
+    time: Time = None,
+    map: Map = None,
+    sd: Sd = None,
+    replicates: Replicates = "keep",
+    debug: Debug = False,
+) -> int:
+    """Write a PEtab problem or an SBML model as NAME.ode, NAME.csv and published.json, or any problem as PEtab."""
+    from odinfer.command.converted import to_own, to_petab
+
+    folder = petab or data
+    if folder is None:
+        raise InputError(
+            f"where to? odinfer convert {model.name} folder, or odinfer convert model.ode data.csv --petab folder"
+        )
+    with noticed() as notes, staged(folder) as stage:
+        if petab is None:
+            names = to_own(model, stage)
+        else:
+            names = to_petab(read_problem(model, data, ctx.params, notes), stage)
+    show(f"Wrote {listed([str(folder / name) for name in names])}.")
+    return DONE
 
 
 @app.command(epilog="Examples:\n\n  odinfer example\n\n  odinfer example sir try-sir")

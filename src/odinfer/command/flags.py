@@ -24,14 +24,30 @@ if TYPE_CHECKING:
 
 # What an option may ask for at most: more would fill the memory before it fails.
 LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
+PETAB, SBML = (".yaml", ".yml"), (".xml", ".sbml")  # how the names of such files end
 
 
-def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[str]) -> Problem:
+def model_text(path: Path) -> str:
+    """The equations in a file, also in one of SBML."""
+    if path.suffix.lower() in SBML:
+        from odinfer.exchange.sbml import read_sbml
+
+        return str(read_sbml(path).text)
+    from odinfer.problem.model import read_text
+
+    return read_text(path)
+
+
+def read_problem(model: Path, data: Path | None, flags: Mapping[str, Any], notes: list[str]) -> Problem:
     """Read the files, each once, and apply the flags that `fit` and `check` share."""
-    from odinfer.problem.model import Model, read_text
+    from odinfer.problem.model import Model
     from odinfer.problem.tables.pose import observable, posed
 
-    text = read_text(model)
+    if model.suffix.lower() in PETAB:
+        return _of_petab(model, data, flags)
+    if data is None:
+        raise InputError(f"'{model}' needs a data file beside it: odinfer fit {model.name} data.csv")
+    text = model_text(model)
 
     def parsed(inputs: Sequence[str] = ()) -> Model:
         return Model.from_text(text, plain(model.stem), inputs)
@@ -42,14 +58,29 @@ def read_problem(model: Path, data: Path, flags: Mapping[str, Any], notes: list[
     return posed(system, parsed, table, notes, flags["input"] or (), *rest)
 
 
+def _of_petab(path: Path, data: Path | None, flags: Mapping[str, Any]) -> Problem:
+    """The problem in a PEtab file, with what the flags say about its parameters."""
+    from odinfer.exchange.petab import read_petab
+    from odinfer.problem.problem import Problem
+
+    if data is not None:
+        raise InputError(f"'{path}' is a PEtab problem, which has its own data; leave '{data}' out")
+    for flag in ("input", "time", "map", "sd"):
+        if flags[flag]:
+            raise InputError(f"--{flag} is about a data file; a PEtab problem says this in its tables")
+    found, k = read_petab(path), _known(flags)
+    return Problem(
+        found.model, found.data, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["log"], flags["positive"]
+    )
+
+
 def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
     """A Problem per candidate; a flag about a name applies to those candidates that have it."""
     from odinfer.problem.language.optional_terms import candidates
-    from odinfer.problem.model import read_text
     from odinfer.problem.tables.pose import observable, posed
 
     known, found = _known(flags), []
-    texts = [(path, read_text(path)) for path in models]
+    texts = [(path, model_text(path)) for path in models]
     families = [(path, text, candidates(text, plain(path.stem))) for path, text in texts]
     everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.inputs, *observable(m))}
     for flag, values in (*known.items(), ("input", flags["input"] or ())):

@@ -18,6 +18,7 @@ _FAMILIES = {
     "lognormal": "log-normal about {}",
     "student": "Student's t about {}",
     "laplace": "Laplace about {}",
+    "loglaplace": "log-Laplace about {}",
     "poisson": "Poisson with mean {}",
     "negbinomial": "negative binomial with mean {}",
     "binomial": "binomial with mean {}",
@@ -59,7 +60,8 @@ def _hidden(p: Problem, said: Statements) -> Iterator[str]:
 
 def _initial(p: Problem, said: Statements) -> Iterator[str]:
     model = p.model
-    when = "time 0" if model.said.begins == "zero" else "the first time"
+    begins = model.said.begins
+    when = "the first time" if begins in ("first", "t0") else f"time {0 if begins == 'zero' else float(begins):g}"
     free = [model.states[k] for k in model.free_initial]
     given = [f"{name} = {source.piece(0, None).strip()}" for name, source in said.given["initial"].items()]
     names = [initial_name(s) for s in model.states if initial_name(s) in model.parameters]
@@ -80,7 +82,7 @@ def _events(p: Problem, said: Statements) -> Iterator[str]:
     for event in said.events:
         times = listed(few([f"{t:g}" for t in event.times]))
         changes = ", ".join(f"{name} = {source.piece(0, None).strip()}" for name, source in event.changes)
-        yield f"At {times}: {changes}."
+        yield f"{'Before' if event.before else 'At'} {times}: {changes}."
 
 
 def _doses(p: Problem, said: Statements) -> Iterator[str]:

@@ -8,6 +8,7 @@ states. Imports nothing but `errors`, and JAX where it is asked for.
 from odinfer.noise.binomial import Binomial
 from odinfer.noise.family import Array, Family, Rows
 from odinfer.noise.laplace import Laplace
+from odinfer.noise.loglaplace import Loglaplace
 from odinfer.noise.lognormal import Lognormal
 from odinfer.noise.negbinomial import NegBinomial
 from odinfer.noise.normal import Normal
@@ -20,6 +21,7 @@ FAMILIES: dict[str, Family] = {
     "lognormal": Lognormal(),
     "student": Student(),
     "laplace": Laplace(),
+    "loglaplace": Loglaplace(),
     "poisson": Poisson(),
     "negbinomial": NegBinomial(),
     "binomial": Binomial(),

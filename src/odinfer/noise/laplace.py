@@ -33,5 +33,6 @@ class Laplace(LocationScale):
     @np.errstate(all="ignore")
     def rows(self, y: Array, a: Sequence[Array]) -> Rows:
         m, b = self.clipped(a)
-        z = (y - m) / b
-        return uncorrelated([-np.sign(z) / b, (1 - abs(z)) / b], [1 / b, 1 / b])
+        z = (self.transformed(y) - self.transformed(m)) / b
+        by_m = self.slope(m) / b
+        return uncorrelated([-np.sign(z) * by_m, (1 - abs(z)) / b], [by_m, 1 / b])

@@ -12,9 +12,8 @@ from odinfer.noise.family import Array, positive
 from odinfer.noise.normal import Normal
 
 
-@dataclass(frozen=True)
-class Lognormal(Normal):
-    arguments: ClassVar[tuple[str, ...]] = ("median", "sd")
+class OnLogs:
+    """What makes a family of the logarithm of another family: of positive values, with the median first."""
 
     def refuses(self, y: Array) -> str | None:
         return None if np.all((y > 0) | np.isnan(y)) else "must be positive"
@@ -31,3 +30,8 @@ class Lognormal(Normal):
 
     def clipped(self, a: Sequence[Array]) -> list[Array]:
         return [positive(value) for value in a]
+
+
+@dataclass(frozen=True)
+class Lognormal(OnLogs, Normal):
+    arguments: ClassVar[tuple[str, ...]] = ("median", "sd")

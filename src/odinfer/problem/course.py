@@ -1,7 +1,8 @@
 """One experiment as a trajectory meets it: when it starts and from where, what drives it, and where it jumps.
 
 Times at which something jumps or bends are `corners`: meshes have points there, and steps end there. Where a state
-jumps at a time, an observation at that time is taken before the jump.
+jumps at a time, an observation at that time is taken before the jump; what jumps `before` a time does so a little
+earlier, too little for any solution to change.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _BEND = 1e-3  # of an input's range: a point that lies closer to the line between its neighbours is no corner
+_AHEAD = 1e-10  # of the time span: how much earlier is what happens before a time
 _INSIDE = 1e-9  # of an interval: how far from its ends the field is asked for where it jumps there
 
 
@@ -85,15 +87,16 @@ class Course:
         first, where = float(experiment.t[0]), f"experiment '{experiment.name}'"
         said = model.said
         start = min([first, *(d.time for d in experiment.doses)])
-        if said.begins == "zero":
-            if start < 0:
+        if said.begins not in ("first", "t0"):
+            given = 0.0 if said.begins == "zero" else float(said.begins)
+            if start < given:
                 raise InputError(
-                    f"{where} starts at {start:g}, but initial values are given at time 0; write x(t0) = ... for those "
-                    "at its first time"
+                    f"{where} starts at {start:g}, but initial values are given at time {given:g}; write x(t0) = ... "
+                    "for those at its first time"
                 )
-            start = 0.0
+            start = given
         for event in said.events:
-            if event.times[0] < start:
+            if event.times[0] < start or (event.before and event.times[0] == start):
                 raise InputError(
                     f"line {event.line}: the event at {event.times[0]:g} lies before {where} starts, at {start:g}; "
                     "give initial values at time 0 (such as x(0) = 0) or leave it out"
@@ -162,7 +165,8 @@ class Course:
             ArithmeticError, ValueError: from that function, where it is not finite.
         """
         evaluator, aside = self.model.derivatives, _INSIDE * (end - begin) if self.abrupt else 0.0
-        if not isinstance(evaluator, TextField) or self.model.inputs or self.infusions:
+        held = all(len(np.unique(self.experiment.u[name][1])) == 1 for name in self.model.inputs)
+        if not isinstance(evaluator, TextField) or not held or self.infusions:
 
             def field(x: Array, t: float) -> Array:
                 at = np.array([min(max(t, begin + aside), end - aside)])
@@ -172,10 +176,10 @@ class Course:
                 return f
 
             return field
-        at_one, numbers = evaluator.at_one, theta.tolist()
+        at_one, numbers, u = evaluator.at_one, theta.tolist(), self.inputs_at(np.array([begin]))[0].tolist()
 
         def plain(x: Array, t: float) -> tuple[float, ...]:
-            f = at_one(min(max(t, begin + aside), end - aside), x.tolist(), numbers, ())
+            f = at_one(min(max(t, begin + aside), end - aside), x.tolist(), numbers, u)
             if not math.isfinite(sum(f)):
                 raise ArithmeticError("not finite")
             return f
@@ -235,7 +239,8 @@ def _jumps(model: Model, experiment: Experiment) -> tuple[tuple[Jump, ...], tupl
     for event in model.said.events:
         states = np.array([model.states.index(name) for name, _ in event.changes], dtype=np.int64)
         program = model.program(tuple(i for _, i in event.changes))
-        jumps += [Jump(time, states, program, nothing) for time in event.times]
+        ahead = _ahead(experiment) if event.before else 0.0
+        jumps += [Jump(time - ahead, states, program, nothing) for time in event.times]
     for dose in experiment.doses:
         k = _compartment(model, dose, experiment.name)
         if dose.rate > 0:
@@ -243,6 +248,11 @@ def _jumps(model: Model, experiment: Experiment) -> tuple[tuple[Jump, ...], tupl
         else:
             jumps.append(Jump(dose.time, np.empty(0, np.int64), None, dose.amount * np.eye(len(nothing))[k]))
     return tuple(sorted(jumps, key=lambda jump: jump.time)), tuple(infusions)
+
+
+def _ahead(experiment: Experiment) -> float:
+    """How much earlier than a time is what happens before it."""
+    return _AHEAD * (float(np.ptp(experiment.t)) or 1.0) + 1e-13 * float(np.abs(experiment.t).max())
 
 
 def _compartment(model: Model, dose: Dose, experiment: str) -> int:

@@ -23,6 +23,7 @@ Mask = NDArray[np.bool_]
 
 _ONE = re.compile(r"[^;#\r\n]*")  # statement
 _PROBES = 50  # random points at which dependences are looked for
+_MOST_MET = 500  # values of inputs with which they are looked for
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,9 @@ def check_observed(problem: Problem) -> None:
                     "the value out"
                 )
     states, parameters = _influential(problem)
+    given = problem.model.said.initial
     for name, seen in zip(problem.model.states, states, strict=True):
-        if not seen:
+        if not seen and name not in given:
             raise InputError(
                 f"state '{name}' is hidden and has no influence on anything observed "
                 f"({', '.join(problem.columns)}); leave its equation out, or check the names in what is observed"
@@ -199,9 +201,17 @@ def _influential(problem: Problem) -> tuple[Mask, Mask]:
     # Over all times and many sizes, since parts of an expression may matter beyond some of them only.
     span = [course.times[[0, -1]] for course in map(problem.course, range(len(problem.data.experiments)))]
     t = rng.uniform(np.min(span), np.max(span), _PROBES)
+    seen = np.concatenate([e.t for e in problem.data.experiments])
+    t[::2] = rng.uniform(seen.min(), seen.max(), len(t[::2]))
     points = [10.0 ** rng.uniform(-3.0, 3.0, (_PROBES, n)) for n in (K, P, U)]
     for p in points:
         p[: _PROBES // 5] = rng.uniform(0.5, 2.0, p[: _PROBES // 5].shape)
+    if U:  # inputs as they are, too: what a condition of theirs chooses is met nowhere else
+        courses = map(problem.course, range(len(problem.data.experiments)))
+        met = np.unique(np.concatenate([c.inputs_at(np.union1d(c.times, c.corners)) for c in courses]), axis=0)
+        met = met[:: 1 + len(met) // _MOST_MET]
+        t, points = np.tile(t, 1 + len(met)), [np.tile(p, (1 + len(met), 1)) for p in points]
+        points[2][_PROBES:] = np.repeat(met, _PROBES, 0)
 
     def depends(jacobian: NDArray[np.float64]) -> Mask:
         return np.asarray((jacobian != 0).any(0))  # what is not a number may be anything

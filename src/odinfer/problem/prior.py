@@ -92,6 +92,10 @@ FAMILIES = {
         lognormal, LOGNORMAL, "median > 0, sd of the log > 0",
         lambda a, b: (_no_sd(b), (f"the median of a lognormal must be positive, not {a:g}", a <= 0)),
     ),
+    "near": Family(  # whose distribution is the lognormal one, and whose maximum is on the log scale
+        near, LOGNORMAL, "value > 0, sd of the log > 0",
+        lambda a, b: (_no_sd(b), (f"the value that a parameter is near must be positive, not {a:g}", a <= 0)),
+    ),
     "uniform": Family(
         uniform, FLAT, "low, high > low", lambda a, b: ((f"uniform needs low < high, not {a:g}, {b:g}", not a < b),)
     ),

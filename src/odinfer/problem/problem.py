@@ -56,8 +56,8 @@ class Problem:
             (`observe`). States without a column are hidden.
         bounds: name of a parameter or state → (low, high), None where open.
         fixed: parameter → value that is not estimated.
-        prior: parameter → ("normal", mean, sd), ("lognormal", median, sd of log), ("uniform", low, high), or a
-            function value ↦ −log p; or one function {parameter: value} ↦ −log p for all.
+        prior: parameter → ("normal", mean, sd), ("lognormal", median, sd of log), ("near", value, sd of log),
+            ("uniform", low, high), or a function value ↦ −log p; or one function {parameter: value} ↦ −log p for all.
         sigma: column of the data → known noise standard deviation; the others are estimated.
         start: parameter → start value.
         scale: parameter → "log" or "linear" (default).
@@ -103,16 +103,16 @@ class Problem:
         for c in self.observed:
             if c.name in self.sigma and not c.profiled:
                 raise InputError(f"sigma: the distribution of '{c.name}' says how it scatters; give it there")
+        for e in self.data.experiments:
+            for name in m.inputs:
+                if name not in e.u:
+                    raise InputError(f"input '{name}' has no values in experiment '{e.name}'; add a column '{name}'")
         if self.plain:
             check_counts(self.data)
         if all(len(self.course(i).times) < 2 for i in range(len(self.data.experiments))):
             raise InputError("every experiment has one time only, so nothing is seen to change; add later times")
         if not self.plain or m.said.definitions:
             check_observed(self)
-        for e in self.data.experiments:
-            for name in m.inputs:
-                if name not in e.u:
-                    raise InputError(f"input '{name}' has no values in experiment '{e.name}'; add a column '{name}'")
         self._check_scales()
         self._check_values()
 

@@ -387,6 +387,35 @@ class Fit:
 
         write(self, Path(path))
 
+    def to_petab(self, folder: str | Path, problem: Problem | None = None) -> Path:
+        """Write what was fitted as a PEtab problem whose nominal values are the estimates: the path of problem.yaml.
+
+        Noise is the most likely one, which is a little less than `sigma`.
+
+        Args:
+            folder: made if need be.
+            problem: what was fitted, if this fit comes from a file.
+
+        Raises:
+            InputError: something of the problem cannot be said in PEtab, which is named.
+        """
+        from odinfer.exchange.write_petab import write_petab
+        from odinfer.files import staged
+
+        posed = self._problem(problem, "PEtab")
+        best = None if self.uncertainty is None else self.maximum(posed).refined
+        noise = self.sigma if best is None else dict(zip(posed.columns, map(float, best.sigma), strict=True))
+        values = {f"sigma {column}": sd for column, sd in noise.items()}
+        several = len(posed.data.experiments) > 1
+        for e, (name, own) in enumerate(self.experiments.items()):
+            begin = own.curve.x[0] if best is None else best.paths[e].x0
+            for state, value in zip(posed.model.states, begin, strict=True):
+                values[f"{state}(0)" + f"[{name}]" * several] = float(value)
+        values |= self.theta
+        with staged(folder) as stage:
+            write_petab(posed, stage, values)
+        return Path(folder) / "problem.yaml"
+
     def _problem(self, given: Problem | None, what: str = "this") -> Problem:
         problem = self.problem if given is None else given
         if problem is None:

@@ -126,7 +126,7 @@ BAD = [
     ("time ~ normal(x, 1)", "'time' is known"),
     ("input u; u ~ normal(u*x, 1)", "'u' is known, as an input or the time"),
     ("x ~ normal(x)\nx ~ normal(x)", "line 4: 'x' already has 'distribution' on line 3"),
-    ("a ~ poisson(3)", "'poisson' is no known prior of the parameter 'a'; choose from: normal, lognormal, uniform"),
+    ("a ~ poisson(3)", "'poisson' is no known prior of the parameter 'a'; choose from: normal, lognormal, near"),
     ("a ~ normal(x, 3)", "'x' is not a number; 'a' is a parameter, so this is its prior"),
     ("a ~ normal(mean = 1, sd = 3)", "write normal(mean, sd > 0)"),
     ("a ~ normal()", "is no prior; write normal(mean, sd > 0)"),

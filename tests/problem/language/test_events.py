@@ -62,3 +62,9 @@ def test_at_a_break_both_sides_are_equal(a, b, c, d):
         scale = max(abs(a * time), abs(b), abs(c * time), abs(c * d))
         assert np.isclose(a * time + b, c * (time - d), rtol=0, atol=1e-9 * scale)
     assert len(breaks(program.code)) == (a != c)
+
+
+def test_what_is_observed_at_the_time_of_an_event_comes_first_unless_it_is_before_that_time():
+    at, before = parse(BASE + "at 3: x = 1\nbefore 4, 5: y += x").events
+    assert (at.before, before.before, before.times) == (False, True, (4.0, 5.0))
+    assert parse("before' = -k*before\nbefore > 0").states == ("before",)

@@ -97,3 +97,10 @@ BAD = [
 @pytest.mark.parametrize(("text", "expected"), BAD, ids=range(len(BAD)))
 def test_bad_initial_values_give_one_clear_line(text, expected):
     assert expected in message(SIR + text)
+
+
+@pytest.mark.parametrize("time", ["-100", "-1e2", "\u2212100", "- 100.0"])
+def test_initial_values_may_be_given_at_a_time_before_zero(time):
+    e = parse(SIR + f"S({time}) = N - I({time}); I({time}) = 1")
+    assert (float(e.begins), list(e.initial)) == (-100.0, ["S", "I"])
+    assert "mixes x(0) with the other spelling" in message(SIR + f"S({time}) = 3; I(0) = 1")

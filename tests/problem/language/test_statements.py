@@ -78,7 +78,7 @@ def test_events_have_times_and_changes(text, times, changes):
 
 
 BAD = [
-    ("x(5) = 3", "'x(5)' can be given at no other time than x(0)"),
+    ("x(5) = 3", "'x(5)' can be given at time 0, x(0), before it, x(-100)"),
     ("x(0) = 1\nx(0) = 2", "line 2: 'x(0)' already has 'initial' on line 1"),
     ("x(0) = 1; fixed x(0) = 2", "already has 'initial'"),
     ("x(t0) = 1\ny(0) = 2", "line 2: mixes x(0) with the other spelling on line 1; write x(0) (time 0)"),

@@ -33,6 +33,7 @@ def test_no_number_whose_square_is_none_is_a_standard_deviation():
 
 def test_times_of_replicates_are_one():
     assert distinct_times(np.array([0, 1, 1 + 2e-10, 2])).tolist() == [0, 1, 2]
+    assert distinct_times(np.empty(0)).tolist() == []
 
 
 def test_inputs_may_be_none_but_not_states():

@@ -61,7 +61,7 @@ def _range(said: Mapping[str, Any], start: str) -> tuple[float, float]:
     family, *numbers = said.get("prior", ("none",))
     if family == "uniform":
         low, high = max(low, numbers[0]), min(high, numbers[1])
-    positive = said.get("scale") == "log" or family == "lognormal"
+    positive = said.get("scale") == "log" or family in ("lognormal", "near")
     if low >= high or (positive and (-math.inf < low < 0 or high <= 0)):
         wanted = "positive upper and no negative lower" if positive else "lower bound below the upper"
         raise InputError(f"{start} cannot lie between {low:g} and {high:g}; give it a {wanted} bound")

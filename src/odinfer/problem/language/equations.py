@@ -15,7 +15,8 @@ stands on one line, `;` separates several:
     cases ~ poisson(rho*uptake)         # what is no parameter: a column of the data and its distribution
     x(0) = N - y(0)                     # an initial value, at time 0; x(t0): at the first time
     local k                             # one value per experiment; `shared x(0)` is the opposite
-    at 0, 12: gut = gut + dose          # an event; several changes are separated by commas
+    at 0, 12: gut = gut + dose          # an event, after what is observed then; several changes: by commas
+    before 24: gut = 0                  # an event that an observation at 24 sees
 """
 
 import ast
@@ -70,7 +71,7 @@ class Equations:
     columns: tuple[Column, ...] = ()  # of the data, where their distributions are given
     definitions: dict[str, int] = field(default_factory=dict)  # name → instruction
     initial: dict[str, int] = field(default_factory=dict)  # state → instruction of its initial value
-    begins: str = "first"  # where initial values hold: "zero", "t0", or "first" where nothing is said about them
+    begins: str = "first"  # where initial values hold: "zero", "t0", a number; "first" where nothing is said of them
     local: tuple[str, ...] = ()  # the parameters with one value per experiment
     events: tuple[Event, ...] = ()
     steps: tuple[str, ...] = ()  # the inputs that are constant between their values

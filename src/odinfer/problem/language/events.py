@@ -19,6 +19,7 @@ class Event:
     times: tuple[float, ...]
     changes: tuple[tuple[str, int], ...]  # a state and the instruction of its new value
     line: int
+    before: bool = False  # what is observed at these times, which otherwise comes first
 
 
 def into_states(events: Sequence[Doses], states: Collection[str], spare: bool) -> list[Doses]:
@@ -37,7 +38,8 @@ def into_states(events: Sequence[Doses], states: Collection[str], spare: bool) -
 
 def event(given: Doses, program: Program) -> Event:
     """The instructions of an event."""
-    return Event(given.times, tuple((name, program.whole(source)) for name, source in given.changes), given.line)
+    changes = tuple((name, program.whole(source)) for name, source in given.changes)
+    return Event(given.times, changes, given.line, given.before)
 
 
 def breaks(code: Sequence[tuple[str, tuple[Any, ...]]]) -> tuple[float, ...]:

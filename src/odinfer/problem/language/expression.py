@@ -94,12 +94,12 @@ class Source(NamedTuple):
         return [name for _, name in sorted(found, key=lambda pair: pair[0])]
 
     def beginnings(self) -> set[str]:
-        """How the times of initial values are spelled in it: "0", "t0"."""
+        """How the times of initial values are spelled in it: "0", "t0", "-100.0"."""
         return {found[1] for node in ast.walk(self.tree) if (found := initial_value(node))}
 
 
 def initial_value(node: ast.AST) -> tuple[str, str] | None:
-    """The name and the time, "0" or "t0", of an expression such as x(0) or x(t0)."""
+    """The name and the time, "0", "t0" or a negative number, of an expression such as x(0), x(t0) or x(-100)."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=[time], keywords=[]) if name not in RESERVED:
             match time:
@@ -107,6 +107,8 @@ def initial_value(node: ast.AST) -> tuple[str, str] | None:
                     return name, "t0"
                 case ast.Constant(value=int() | float() as value) if value == 0 and not isinstance(value, bool):
                     return name, "0"
+                case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if value > 0:
+                    return name, repr(-float(value))
     return None
 
 

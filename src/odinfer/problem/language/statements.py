@@ -38,9 +38,10 @@ _ASSIGNMENT = re.compile(r"([^=<>!:~]*)=(?!=)(.*)", re.DOTALL)
 _FIRST_ORDER = re.compile(rf"(.+)[{PRIMES}]|d(.+)/\s*dt")
 _SECOND_ORDER = re.compile(rf"(.+)(?:[{PRIMES}]{{2}}|[\"\u2033])|d\^?[2\u00b2](.+)/\s*dt\^?[2\u00b2]")
 _NAME = re.compile(rf"([^\W\d]\w*)\s*+([{PRIMES}]?)\s*+(?:\(([^()]*)\))?")
-_EVENT = re.compile(rf"at\s++(?![=<>~{PRIMES}])([^:]*)(:?)(.*)", re.DOTALL)
+_EVENT = re.compile(rf"(at|before)\s++(?![=<>~{PRIMES}])([^:]*)(:?)(.*)", re.DOTALL)
 _CHANGE = re.compile(r"([^=]*)=(?!=)(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
+_EARLIER = r"[-\u2212]\s*(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"  # a time before 0
 _ZERO = re.compile(r"\(\s*+t\s*+=\s*+(0|t0)\s*+\)")
 
 
@@ -59,6 +60,7 @@ class Doses(NamedTuple):
     line: int
     times: tuple[float, ...]
     changes: tuple[tuple[str, Source], ...]
+    before: bool = False  # what is observed at these times
 
 
 @dataclass
@@ -91,8 +93,9 @@ class Statements:
 
     @property
     def begins(self) -> str:
-        """Where initial values hold, if there are any."""
-        return "t0" if "t0" in self.beginnings else "zero"
+        """Where initial values hold, if there are any: "zero", "t0" or the number of an earlier time."""
+        first = next(iter(self.beginnings), "0")
+        return "zero" if first == "0" else first
 
 
 def _remedy(kind: str, rival: str, name: str) -> str:
@@ -163,11 +166,13 @@ def _name(text: str, line: int, second_order: Collection[str]) -> tuple[str, str
     inside = match[3].strip()
     if inside == "t0" or re.fullmatch(r"0+(?:\.0*)?", inside):
         return initial_name(name), "t0" if inside == "t0" else "0"
+    if re.fullmatch(_EARLIER, inside):
+        return initial_name(name), repr(float(inside.replace("\u2212", "-").replace(" ", "")))
     if inside == "t":
         raise InputError(f"line {line}: write {SHORT.repr(text)} without (t); states depend on time as they stand")
     if inside.isidentifier():
         return f"{name}({checked_name(inside, f'line {line}')})", ""
-    problem = f"can be given at no other time than {name}(0), at time 0, or {name}(t0), at the first time"
+    problem = f"can be given at time 0, {name}(0), before it, {name}(-100), or at the first time, {name}(t0)"
     raise InputError(f"line {line}: {SHORT.repr(text)} {problem}; write one of these")
 
 
@@ -248,12 +253,12 @@ def _assignment(left: str, right: str, line: int, second_order: Collection[str])
 
 
 def _event(text: str, match: re.Match[str], line: int, second_order: Collection[str]) -> Doses:
-    """Such as `at 0, 12: gut = gut + dose, y = 0`; also `at t = 12: gut += dose`."""
-    example = "write at 0, 12: gut = gut + dose"
-    if not match[2]:
+    """Such as `at 0, 12: gut = gut + dose, y = 0`; also `at t = 12: gut += dose`, and `before 12: …`."""
+    example = f"write {match[1]} 0, 12: gut = gut + dose"
+    if not match[3]:
         raise InputError(f"line {line}: {SHORT.repr(text)} lacks a colon after its times; {example}")
     times: set[float] = set()
-    for piece in _split(re.sub(r"^t\s*={1,2}", "", match[1])):
+    for piece in _split(re.sub(r"^t\s*={1,2}", "", match[2])):
         try:
             time = constant(piece, line)
         except InputError:
@@ -263,7 +268,7 @@ def _event(text: str, match: re.Match[str], line: int, second_order: Collection[
             raise InputError(f"line {line}: the event is twice at {time:g}; keep one, with both changes in it")
         times.add(time)
     changes: dict[str, Source] = {}
-    for piece in _split(match[3]):
+    for piece in _split(match[4]):
         if not (change := _CHANGE.fullmatch(piece.strip())):
             raise InputError(f"line {line}: {SHORT.repr(piece.strip())} changes no state; {example}")
         left, right = change.groups()
@@ -275,4 +280,4 @@ def _event(text: str, match: re.Match[str], line: int, second_order: Collection[
         if name in changes:
             raise InputError(f"line {line}: the event changes '{name}' twice; keep one of the two")
         changes[name] = read(f"{left} {sign} ({right.strip()})" if sign else right, line, second_order)
-    return Doses(line, tuple(sorted(times)), tuple(changes.items()))
+    return Doses(line, tuple(sorted(times)), tuple(changes.items()), match[1] == "before")

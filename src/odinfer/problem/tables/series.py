@@ -186,7 +186,7 @@ def _step_aside(t: np.ndarray) -> tuple[float, float]:
 
 def distinct_times(t: np.ndarray) -> np.ndarray:
     """The times of an experiment, those of replicates once."""
-    return np.asarray(t[np.append(True, np.diff(t) > 2 * _step_aside(t)[0])])
+    return np.asarray(t[np.append(True, np.diff(t) > 2 * _step_aside(t)[0])]) if len(t) else t
 
 
 def rows_of(

@@ -1,0 +1,334 @@
+"""The tables of a PEtab problem, version 1 or 2: what is estimated, observed, measured, and under which conditions.
+
+An experiment is a list of periods, of which each sets some quantities of the model from its time on; the first may
+begin at −∞: then the system settles in it.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from odinfer.errors import InputError, listed, nearest
+
+Row = Mapping[str, str]
+
+_MOST_BYTES = 200_000_000
+_MISSING = ("", "nan", "NaN", "NA", "None")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A row of the table of parameters; bounds and value are on the linear scale."""
+
+    name: str
+    log: bool
+    low: float
+    high: float
+    nominal: float | None
+    estimated: bool
+    prior: tuple[str, tuple[float, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Observable:
+    """A row of the table of observables.
+
+    Attributes:
+        family: of the noise, in our language.
+        factor: by which the noise formula is to be multiplied: ln 10 where it is of a decadic logarithm.
+        placeholders: names in the formulas that stand for the values of a measurement, of either kind.
+    """
+
+    name: str
+    formula: str
+    noise: str
+    family: str
+    factor: float
+    placeholders: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A row of the table of measurements, with what stands for the placeholders of either kind."""
+
+    observable: str
+    experiment: str
+    time: float
+    value: float
+    given: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Period:
+    """From when on which quantities have which values; None: that of the model at first, later what it has become."""
+
+    time: float
+    values: dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A whole problem as its tables have it."""
+
+    name: str
+    model: Path
+    parameters: dict[str, Parameter]
+    observables: dict[str, Observable]
+    experiments: dict[str, tuple[Period, ...]]
+    measurements: tuple[Measurement, ...]
+    entities: dict[str, str] = field(default_factory=dict)  # names that stand for identifiers of the model
+
+
+def read_study(path: str | Path) -> Study:
+    """Read all files that a PEtab problem names.
+
+    Raises:
+        InputError: naming the file, the row and what is wrong or cannot be used.
+    """
+    path = Path(path)
+    top = _yaml(path)
+    version = str(top.get("format_version", "")).split(".")[0]
+    if version not in ("1", "2"):
+        raise InputError(f"{path.name}: format_version must be 1 or 2, not {top.get('format_version')!r}")
+    parts = top.get("problems") or [top]
+    if len(parts) != 1:
+        raise InputError(f"{path.name}: {len(parts)} problems in one file cannot be read; give each its own")
+    part = {**{k: v for k, v in top.items() if k != "problems"}, **parts[0]}
+    files = {kind: _files(path, part, kind) for kind in ("parameter", "condition", "experiment", "measurement",
+                                                         "observable", "mapping")}  # fmt: skip
+    conditions, periods = _rows(files["condition"]), _rows(files["experiment"])
+    parameters = {p.name: p for p in map(_parameter, _rows(files["parameter"]))}
+    observables = {o.name: o for o in map(_observable, _rows(files["observable"]))}
+    long = bool(conditions) and "targetId" in conditions[0]
+    measured = _rows(files["measurement"])
+    experiments = (
+        _of_version_2(conditions, periods, measured) if long or periods else _of_version_1(conditions, measured)
+    )
+    measurements = tuple(_measurement(row, observables, experiments) for row in measured)
+    entities = {row["petabEntityId"]: row["modelEntityId"] for row in _rows(files["mapping"])
+                if row.get("modelEntityId")}  # fmt: skip
+    return Study(path.stem, _model(path, part), parameters, observables, experiments, measurements, entities)
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        import yaml
+    except ImportError:
+        raise InputError("PEtab needs PyYAML: pip install 'odinfer[petab]'") from None
+    try:
+        found = yaml.safe_load(_text(path))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path.name} is no YAML file: {' '.join(str(error).split())[:150]}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path.name} is no PEtab problem: a YAML file that begins with format_version")
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path.name} is larger than 200 MB")
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name} is no text in UTF-8") from None
+
+
+def _files(path: Path, part: Mapping[str, Any], kind: str) -> list[Path]:
+    found: list[Path] = []
+    for key in (f"{kind}_file", f"{kind}_files"):
+        names = part.get(key) or []
+        found += [path.parent / str(name) for name in ([names] if isinstance(names, str) else names)]
+    return found
+
+
+def _model(path: Path, part: Mapping[str, Any]) -> Path:
+    files = [path.parent / str(name) for name in part.get("sbml_files") or ()]
+    for name, model in (part.get("model_files") or {}).items():
+        if str(model.get("language", "sbml")).lower() != "sbml":
+            raise InputError(f"{path.name}: the model '{name}' is in {model['language']}; only SBML can be read")
+        files.append(path.parent / str(model["location"]))
+    if len(files) != 1:
+        raise InputError(f"{path.name}: names {len(files)} models; one can be read")
+    return files[0]
+
+
+def _rows(files: Sequence[Path]) -> list[Row]:
+    """The rows of tables, with where they stand as column ''."""
+    found: list[Row] = []
+    for path in files:
+        lines = [line for line in _text(path).splitlines() if line.strip() and not line.startswith("#")]
+        table = list(csv.reader(lines, delimiter="\t"))
+        for i, cells in enumerate(table[1:], 2):
+            head = [name.strip() for name in table[0]]
+            own = [*(cell.strip() for cell in cells), *[""] * (len(head) - len(cells))]
+            found.append({"": f"{path.name}: line {i}", **dict(zip(head, own, strict=False))})
+    return found
+
+
+def _cell(row: Row, name: str) -> str:
+    if name not in row:
+        raise InputError(f"{row['']}: the table has no column '{name}'{nearest(name, [n for n in row if n])}")
+    return row[name]
+
+
+def _number(row: Row, name: str) -> float:
+    text = _cell(row, name)
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{row['']}: {name} is {text[:40]!r}, which is no number") from None
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number, not a name or a formula."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parameter(row: Row) -> Parameter:
+    scale = row.get("parameterScale") or "lin"
+    if scale not in ("lin", "log", "log10"):
+        raise InputError(f"{row['']}: unknown parameterScale {scale!r}; lin, log or log10")
+    estimated = _cell(row, "estimate").lower() in ("1", "1.0", "true")
+    low, high = (_number(row, name) if row.get(name) not in (None, *_MISSING) else end for name, end in
+                 (("lowerBound", -math.inf), ("upperBound", math.inf)))  # fmt: skip
+    nominal = _number(row, "nominalValue") if row.get("nominalValue") not in (None, *_MISSING) else None
+    if not estimated and nominal is None:
+        raise InputError(f"{row['']}: '{row['parameterId']}' is neither estimated nor has a nominal value")
+    return Parameter(_cell(row, "parameterId"), scale != "lin", low, high, nominal, estimated, _prior(row, scale))
+
+
+def _prior(row: Row, scale: str) -> tuple[str, tuple[float, ...]] | None:
+    """The prior in our language, as far as there is one."""
+    kind = row.get("objectivePriorType") or row.get("priorDistribution") or ""
+    if kind in _MISSING:
+        return None
+    text = row.get("objectivePriorParameters") or row.get("priorParameters") or ""
+    try:
+        a, b = (float(part) for part in text.split(";"))
+    except ValueError:
+        raise InputError(f"{row['']}: the prior {kind!r} has the parameters {text!r}, not two numbers") from None
+    unit = {"lin": 0.0, "log": 1.0, "log10": math.log(10.0)}[scale]
+    match kind:
+        case "uniform" | "normal":
+            return kind, (a, b)
+        case "parameterScaleUniform":
+            return "uniform", (math.exp(unit * a), math.exp(unit * b)) if unit else (a, b)
+        case "parameterScaleNormal" if not unit:
+            return "normal", (a, b)
+        case "parameterScaleNormal":
+            return "near", (math.exp(unit * a), unit * b)
+        case "logNormal" | "log-normal":
+            return "lognormal", (math.exp(a), b)
+    raise InputError(f"{row['']}: the prior {kind!r} of '{row['parameterId']}' cannot be used; a normal one can")
+
+
+def _observable(row: Row) -> Observable:
+    name, scale = _cell(row, "observableId"), row.get("observableTransformation") or "lin"
+    noise = row.get("noiseDistribution") or "normal"
+    if noise.startswith("log-"):
+        noise, scale = noise.removeprefix("log-"), "log"
+    if noise not in ("normal", "laplace") or scale not in ("lin", "log", "log10"):
+        raise InputError(f"{row['']}: the noise {noise!r} on the scale {scale!r} of '{name}' is not known")
+    words = tuple(
+        tuple(w.strip() for w in row[key].split(";") if w.strip()) if row.get(key) else tuple(
+            f"{old}{i}_{name}" for i in range(1, 51) if f"{old}{i}_{name}" in _cell(row, "observableFormula") + " "
+            + row.get("noiseFormula", "")
+        )
+        for key, old in (("observablePlaceholders", "observableParameter"), ("noisePlaceholders", "noiseParameter"))
+    )  # fmt: skip
+    noise_formula = row.get("noiseFormula") or "1"
+    family = noise if scale == "lin" else f"log{noise}"
+    factor = math.log(10.0) if scale == "log10" else 1.0
+    return Observable(name, _cell(row, "observableFormula"), noise_formula, family, factor, (words[0], words[1]))
+
+
+def _measurement(
+    row: Row, observables: Mapping[str, Observable], experiments: Mapping[str, tuple[Period, ...]]
+) -> Measurement:
+    name = _cell(row, "observableId")
+    if name not in observables:
+        raise InputError(f"{row['']}: there is no observable '{name}'{nearest(name, observables)}")
+    own = observables[name]
+    given = tuple(
+        tuple(text.strip() for text in (row.get(key) or "").split(";") if text.strip() not in _MISSING)
+        for key in ("observableParameters", "noiseParameters")
+    )
+    for kind, names, values in zip(("observable", "noise"), own.placeholders, given, strict=True):
+        if len(names) != len(values):
+            raise InputError(f"{row['']}: '{name}' has {len(names)} {kind} parameters, but {len(values)} are given")
+    time = _number(row, "time")
+    if math.isnan(time) or time == -math.inf:
+        raise InputError(f"{row['']}: the time is {time}")
+    if row.get("measurementType"):
+        raise InputError(f"{row['']}: measurements of the type {row['measurementType']!r} cannot be used")
+    experiment = _experiment_of(row)
+    return Measurement(name, experiment, time, _number(row, "measurement"), (given[0], given[1]))
+
+
+def _experiment_of(row: Row) -> str:
+    """The name of a measurement's experiment: of its conditions in version 1."""
+    if "simulationConditionId" not in row:
+        return row.get("experimentId") or "1"
+    before = row.get("preequilibrationConditionId") or ""
+    return row["simulationConditionId"] if before in _MISSING else f"{before} {row['simulationConditionId']}"
+
+
+def _of_version_1(conditions: Sequence[Row], measured: Sequence[Row]) -> dict[str, tuple[Period, ...]]:
+    named = {_cell(row, "conditionId"): row for row in conditions}
+    found: dict[str, tuple[Period, ...]] = {}
+    for row in measured:
+        _cell(row, "simulationConditionId")
+        before = row.get("preequilibrationConditionId") or ""
+        times = ([] if before in _MISSING else [(-math.inf, before)]) + [(0.0, row["simulationConditionId"])]
+        periods = []
+        for time, condition in times:
+            if condition not in named:
+                raise InputError(f"{row['']}: there is no condition '{condition}'{nearest(condition, named)}")
+            own = {k: v for k, v in named[condition].items() if k not in ("", "conditionId", "conditionName")}
+            periods.append(Period(time, {k: None if v in _MISSING else v for k, v in own.items()}))
+        found[_experiment_of(row)] = tuple(periods)
+    return found
+
+
+def _of_version_2(
+    conditions: Sequence[Row], periods: Sequence[Row], measured: Sequence[Row]
+) -> dict[str, tuple[Period, ...]]:
+    sets: dict[str, dict[str, str | None]] = {}
+    for row in conditions:
+        sets.setdefault(_cell(row, "conditionId"), {})[_cell(row, "targetId")] = _cell(row, "targetValue")
+    found: dict[str, list[Period]] = {"1": [Period(0.0, {})]}
+    for row in periods:
+        condition, time = row.get("conditionId") or "", _number(row, "time")
+        if condition and condition not in sets:
+            raise InputError(f"{row['']}: there is no condition '{condition}'{nearest(condition, sets)}")
+        own = found.setdefault(_cell(row, "experimentId"), [])
+        values = dict(sets.get(condition, {}))
+        if own and own[-1].time == time:
+            own[-1] = Period(time, {**own[-1].values, **values})
+        else:
+            own.append(Period(time, values))
+    for name, own in found.items():
+        own.sort(key=lambda period: period.time)
+        if own[0].time not in (0.0, -math.inf):
+            raise InputError(f"the experiment '{name}' starts at {own[0].time:g}; it can at 0 or -inf")
+    used = {_experiment_of(row) for row in measured}
+    if missing := sorted(used - {*found}):
+        raise InputError(f"measurements name the experiments {listed(missing)}, which are not in the table")
+    return {name: tuple(own) for name, own in found.items() if name in used}
+
+
+def by_experiment(study: Study) -> Iterator[tuple[str, list[Measurement]]]:
+    """The measurements of every experiment."""
+    for name in study.experiments:
+        yield name, [m for m in study.measurements if m.experiment == name]
