@@ -368,7 +368,7 @@ class Fit:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Data and estimated states with bands as a matplotlib figure; written to `path` if given."""
-        from odinfer.result.figures import states_figure
+        from odinfer.result.figures.states import states_figure
 
         figure = states_figure(self)
         if path is not None:
