@@ -120,6 +120,11 @@ class Fit:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from odinfer.result.notebook import notebook
+
+        return notebook(self)
+
     def __getstate__(self) -> dict[str, Any]:
         # A model may hold functions that cannot go to another process.
         return {**self.__dict__, "problem": None, "workings": Workings()}

@@ -83,6 +83,11 @@ class Comparison:
     candidates: dict[str, Candidate]
     level: float = FALSE_ALARMS
 
+    def _repr_html_(self) -> str:
+        from odinfer.selection.report import notebook
+
+        return notebook(self)
+
     @property
     def fits(self) -> dict[str, Fit]:
         """Model name → its fit."""

@@ -20,6 +20,7 @@ import numpy as np
 from odinfer.style.drawing import css, svg, theme
 from odinfer.style.picture import Lone, Picture, alone
 
+NOTEBOOK = 80  # dots per inch of pictures in notebooks, which keep them for ever
 _DIGITS = 5  # of numbers in live plots
 
 
