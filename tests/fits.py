@@ -196,7 +196,23 @@ def hidden_failed() -> Fit:
     return fit
 
 
-ODD |= {"failed": failed(), "every interval": uncertain(), "hidden": hidden(), "hidden and failed": hidden_failed()}
+def refuted() -> Fit:
+    """A model whose own best trajectory is a straight line, far from ODIN's compromise."""
+    fit = make_fit(contradicting=("prey",), details={"stage_used": "odin"})
+    e = fit.experiments["1"]
+    line = np.linspace(2.0, 4.0, 30)[:, None] * np.ones(2)
+    t = np.linspace(e.t[0], e.t[-1], 30)
+    fit.experiments["1"] = replace(e, best=Curve(t, line, np.gradient(line, t, axis=0), np.full_like(line, np.nan)))
+    return fit
+
+
+ODD |= {
+    "refuted": refuted(),
+    "failed": failed(),
+    "every interval": uncertain(),
+    "hidden": hidden(),
+    "hidden and failed": hidden_failed(),
+}
 
 
 def assert_same(one: Any, other: Any) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import odinfer as od
 from odinfer.matching.search import Search
 from odinfer.selection.compare import Comparison
-from odinfer.selection.figures import gamma_figure
+from odinfer.selection.figures import gamma_picture
 from odinfer.systems import lotka_volterra
 from selection.rivals import RIGHT, WRONG, made
 
@@ -195,7 +195,7 @@ def test_what_is_said_of_them_is_about_the_model_as_a_whole(with_hidden, tmp_pat
 
 def test_where_no_model_has_a_gamma_the_fits_are_drawn(with_hidden):
     only = Comparison({"two": with_hidden.candidates["two"]})
-    assert gamma_figure(only) is None
+    assert gamma_picture(only) is None
     assert [ax.get_ylabel() for ax in only.plot().axes] == ["y"]
 
 

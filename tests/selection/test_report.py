@@ -1,19 +1,33 @@
 """What a comparison says: sentences to act on, and files that are complete and harmless."""
 
+import io
 import json
+import re
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import odinfer as od
 from fits import EVIL, strict_json
 from odinfer.judgement.equation_test import Judgement
-from odinfer.selection.report import dumps, evidence, failures, headline, html, sentence, write_outputs
+from odinfer.selection.report import (
+    dumps,
+    evidence,
+    failures,
+    headline,
+    html,
+    ranking_table,
+    sentence,
+    summary,
+    summary_rich,
+    write_outputs,
+)
 from selection.rivals import compared, made
 
 
 def test_the_summary_can_be_acted_on(found):
-    text = found.summary()
+    text = " ".join(found.summary().split())
     assert "right is preferred over wrong" in text
     assert "the equation for prey contradicts the data (γ = " in text
     assert "predator's does not" in text
@@ -29,7 +43,7 @@ def test_files_are_complete_and_escaped(found, tmp_path):
     }  # fmt: skip
     page = (tmp_path / "all" / "comparison.html").read_text("utf-8")
     assert "<b>prey</b>" not in page
-    assert page.count("data:image/png;base64,") == 3
+    assert page.count("data:image/svg+xml;base64,") == 4
     found.save(tmp_path / "c.json")
     content = json.loads((tmp_path / "c.json").read_text("utf-8"))
     assert content["best"] == "right"
@@ -112,7 +126,7 @@ def test_numbers_that_json_has_not_are_null():
 
 def test_a_name_is_text_on_the_page_and_no_formula_in_a_spreadsheet(tmp_path):
     comparison = compared(**{EVIL: made(contradicting=("prey",)), "=cmd": made(2.0)})
-    assert "<script" not in html(comparison)
+    assert "<script>alert" not in html(comparison)
     files = {path.name: path for path in write_outputs(comparison, tmp_path / "out")}
     assert next(iter(files)) == "comparison.html"
     for name in ("comparison.csv", "gamma.csv"):
@@ -123,3 +137,39 @@ def test_equations_that_nobody_accuses_have_no_picture_of_gaps(tmp_path):
     names = {path.name for path in write_outputs(compared(one=made(), two=made(2.0)), tmp_path)}
     assert "gaps.png" not in names
     assert {"gamma.png", "fits.png"} <= names
+
+
+def test_candidates_have_letters_and_the_table_ends_with_p():
+    table = ranking_table(compared(one=made(1.0), two=made(9.0, p=0.04321)))
+    assert table.header == ("", "model", "log L", "unknowns", "AICc", "BIC", "weight", "by AICc", "risk", "p")
+    assert [row[:2] for row in table.rows] == [("A", "two"), ("B", "one")]
+    assert table.rows[0][-1] == "0.043"
+    assert table.rows[1][6] == "<0.001"
+
+
+LONG = compared(**{"a model with [red]many[/red] words " * 5: made(contradicting=("prey",)), "two": made(2.0)})
+
+
+def test_the_summary_wraps_and_no_name_is_markup():
+    text = summary(LONG)
+    assert max(map(len, text.splitlines())) <= 100
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
+    console.print(summary_rich(LONG))
+    drawn = console.file.getvalue()
+    assert "[red]" in drawn
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
+    assert max(map(len, plain.splitlines())) <= 80
+    for word in ("preferred", "contradicts", "BIC", "Unknowns"):
+        assert word in plain
+    assert "\x1b[1;31m" in drawn  # the best of them is accused
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
+    console.print(summary_rich(compared(one=made(), two=made(2.0))))
+    assert "\x1b[1;32m" in console.file.getvalue()
+
+
+def test_a_notebook_shows_the_table_with_the_picture():
+    text = compared(**{EVIL: made(contradicting=("prey",)), "two": made(2.0)})._repr_html_()
+    assert "<script" not in text
+    assert text.count("data:image/png;base64,") == 1
+    assert "units of BIC" in text
+    assert len(text) < 2e5

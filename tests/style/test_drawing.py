@@ -1,6 +1,7 @@
 """Pictures: equal ones give equal files, axes stand where they are asked to, and ticks are numbers in full."""
 
 import io
+import re
 import struct
 import subprocess
 import sys
@@ -17,14 +18,18 @@ from odinfer.style.drawing import (
     GOOD,
     PALETTE,
     STYLE,
+    THEME,
     UNKNOWN,
     WIDTH,
     _tick,
     add_axes,
     blank,
+    css,
     label,
     png,
     short,
+    svg,
+    theme,
     visible,
 )
 
@@ -169,3 +174,28 @@ def test_of_many_points_few_thousand_are_drawn_and_the_extremes_are_among_them(s
         assert 2000 <= len(some) <= 4000
         assert np.isin(some, seen).all()
         assert np.isin([np.nanargmin(y), np.nanargmax(y)], some).all()
+
+
+def test_a_drawing_follows_the_page_and_keeps_its_words():
+    figure, ax = picture("<b>0.123456</b>")
+    ax.plot([0.0, 1.0], [1.0, 0.0], color=PALETTE[0])
+    text = svg(figure).decode()
+    assert "prefers-color-scheme:dark" in text
+    assert "stroke: var(--plot-c0)" in text
+    assert "&lt;b&gt;0.123456&lt;/b&gt;" in text
+    assert "<b>" not in text
+    assert PALETTE[0].lower() not in re.sub(r"<style>.*?</style>", "", text)
+    assert svg(picture()[0]) == svg(picture()[0])
+
+
+def test_small_numbers_on_ticks_keep_their_digits():
+    figure = blank(1.5)
+    ax = add_axes(figure, 1.0, 0.5, 5.0, 0.8)
+    ax.plot([0.0, 1.0], [0.00125, 0.0015])
+    assert ">0.00125<" in svg(figure).decode()
+
+
+def test_colours_have_names_in_style_sheets_if_they_are_ours():
+    assert css(PALETTE[1]) == css(PALETTE[1].lower()) == "var(--plot-c1)"
+    assert css("#123456") == "#123456"
+    assert {name for name, _ in THEME.values()} == set(re.findall(r"--plot-(\w+):", theme()))

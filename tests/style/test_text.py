@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.style.text import TextTable, duration, few, number, plain
+from odinfer.style.text import TextTable, aligned, duration, few, number, plain
 
 FEW = settings(max_examples=50, deadline=None)
 
@@ -112,3 +112,31 @@ def test_few_names_are_all_shown_and_of_many_the_first_and_how_many_more(names):
 def test_numbers_are_short():
     given = (1e-6, 12345.678, -0.0, np.nan, -np.inf, 1e22, 0.5)
     assert [number(v) for v in given] == ["1e-6", "12346", "0", "-", "-inf", "1e22", "0.5"]
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "words"),
+    [
+        ((2.0187, 1.88, 2.1712), 0.07, ["2.019", "1.880", "2.171"]),
+        ((4.04, 3.7, 4.4), 0.17, ["4.04", "3.70", "4.40"]),
+        ((1.2, 0.9, math.inf), 0.3, ["1.20", "0.90", "inf"]),
+        ((1e-6, 5e-7, 2e-6), 2e-7, ["1.00e-6", "0.50e-6", "2.00e-6"]),
+        ((1234567.0, 1.2e6, math.nan), 2e4, ["1.235e6", "1.200e6", "-"]),
+        ((0.012, -3.0, 3.0), 1.5, ["0.012", "-3.000", "3.000"]),
+        ((0.0, -0.001, 1.0), 0.5, ["0.00", "0.00", "1.00"]),
+        ((1.5, 2.0), math.nan, ["1.5", "2"]),
+        ((math.nan, 2.0), 0.1, ["-", "2"]),
+    ],
+)  # fmt: skip
+def test_an_estimate_and_its_interval_have_the_same_digits(values, error, words):
+    assert aligned(values, error) == words
+
+
+@FEW
+@given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e9), st.lists(st.floats(allow_nan=True), max_size=3))
+def test_numbers_that_belong_together_end_at_the_same_place(value, error, others):
+    cells = aligned((value, value + error, value - error, *others), error)
+    places = {cell.partition("e")[0].partition(".")[2] for cell in cells[:3]}
+    assert len({len(place) for place in places}) == 1
+    if "e" not in cells[0] or float(cells[0]):
+        assert abs(float(cells[0]) - value) <= 0.5 * error + 1e-9 * abs(value)

@@ -285,7 +285,10 @@ def compare(
     if as_json:
         show(document.rstrip())
     elif not quiet:
-        show(found.summary())
+        if sys.stdout.isatty():
+            show_drawn(reports.summary_rich(found))
+        else:
+            show(found.summary())
         show(f"Open {folder / names[0]} first. Also in {folder}: {', '.join(names[1:])}")
     return DONE if any(f.converged for f in found.fits.values()) else NOT_CONVERGED
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.verdicts import CONTRADICTS
-from odinfer.result.summary import shown_intervals
+from odinfer.result.estimates import shown_intervals
 from odinfer.uncertainty.results import BAND
 
 if TYPE_CHECKING:

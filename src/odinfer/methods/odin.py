@@ -184,7 +184,7 @@ def _assembled(
             gamma=gamma, objective=s.risk, seconds=seconds[0], note=status.value,
         )
     }  # fmt: skip
-    used, known = "odin", None
+    used, known, best = "odin", None, None
     if reached is not None:
         end = Status.CONVERGED if reached.converged else Status.MAX_ITERATIONS
         trajectories = reached.curves()
@@ -192,7 +192,9 @@ def _assembled(
             problem, problem.theta(reached.phi), trajectories, reached.left,
             gamma=gamma, objective=reached.objective, loglik=reached.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
-        if not misses(problem, reached.sigma, sigma):
+        if misses(problem, reached.sigma, sigma):
+            best = trajectories
+        else:
             used, curves, status, known = "refined", trajectories, end, lucky(reached.intervals)
     if method.refine and used == "odin" and status.converged:
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
@@ -222,6 +224,7 @@ def _assembled(
         warnings=(*engine.notes, *([_WRONG] if known is not None and CONTRADICTS in verdicts.values() else [])),
         uncertainty=known,
         workings=_kept(method, minima, reached, case),
+        best=best,
         details={
             "starts": method.starts,
             "starts_agreeing": minima.agreeing,

@@ -99,6 +99,7 @@ def assemble(
     warnings: Sequence[str] = (),
     uncertainty: Uncertainty | None = None,
     workings: Workings | None = None,
+    best: Sequence[Curve] | None = None,
 ) -> Fit:
     """The Fit of a method (a frozen dataclass with a `name`).
 
@@ -111,6 +112,7 @@ def assemble(
         samples: parameter → posterior draws (chain, draw), thinned to a few thousand.
         uncertainty: of estimates at a maximum of the likelihood.
         workings: what later steps need not compute again.
+        best: the model's own best trajectory per experiment, where the curves are none.
     """
     names = problem.model.states
     used = used or list(stages)[-1]
@@ -135,6 +137,7 @@ def assemble(
             e.y,
             curve,
             gradients[i].thinned() if gradients else None,
+            best=best[i] if best else None,
             **({} if problem.plain else _seen(problem, i, result, theta, curve, workings)),
         )
         for i, (e, curve) in enumerate(zip(problem.data.experiments, curves, strict=True))

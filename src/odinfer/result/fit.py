@@ -120,6 +120,11 @@ class Fit:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from odinfer.result.notebook import notebook
+
+        return notebook(self)
+
     def __getstate__(self) -> dict[str, Any]:
         # A model may hold functions that cannot go to another process.
         return {**self.__dict__, "problem": None, "workings": Workings()}
@@ -368,7 +373,7 @@ class Fit:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Data and estimated states with bands as a matplotlib figure; written to `path` if given."""
-        from odinfer.result.figures import states_figure
+        from odinfer.result.figures.states import states_figure
 
         figure = states_figure(self)
         if path is not None:

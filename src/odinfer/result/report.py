@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from odinfer.errors import listed
 from odinfer.files import make_folder, replacing, write_whole
-from odinfer.judgement.verdicts import CONTRADICTS
+from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.problem.tables.csv_file import write_csv
-from odinfer.result import figures, store, uncertainty_figures
+from odinfer.result import store
+from odinfer.result.estimates import Truth, correlation_table, parameter_table, posterior_table, shown_intervals
+from odinfer.result.figures import residuals, samples, slopes, states, uncertainty
 from odinfer.result.fit import Fit
-from odinfer.result.summary import Truth, facts, headline, parameter_table, stage_table, state_table, tone
+from odinfer.result.summary import amounts, facts, headline, stage_table, state_table, tone
 from odinfer.style.drawing import png
-from odinfer.style.html import inlined, page
+from odinfer.style.html import embedded, page
+from odinfer.style.picture import Lone, Picture
 from odinfer.style.text import TextTable, number
-from odinfer.uncertainty.figures import profiles_figure
+from odinfer.uncertainty.figures import profiles_picture
 from odinfer.uncertainty.results import BAND
 from odinfer.version import __version__
 
 OUTPUTS = ("fit.json", "fit.nc", "states.csv", "plot.png", "report.html")
-_FIGURES = {
-    "states": figures.states_figure,
-    "starts": uncertainty_figures.starts_figure,
-    "gradients": figures.gradients_figure,
-    "residuals": figures.residuals_figure,
-    "gamma": figures.gamma_figure,
-    "intervals": uncertainty_figures.intervals_figure,
-    "profiles": lambda fit: profiles_figure(fit.profiles) if fit.profiles else None,
-    "pairs": uncertainty_figures.pairs_figure,
+# Pictures with all of their panels; of the others so many that a report of many states can be sent.
+_IN_FULL, _FEW = ("states", "residuals"), 8
+# All that a report may show; a fit that has no such picture has None.
+PICTURES: dict[str, Callable[[Fit], Picture | Lone | None]] = {
+    "states": states.states_picture,
+    "inputs": states.inputs_picture,
+    "slopes": slopes.slopes_picture,
+    "residuals": residuals.residuals_picture,
+    "predicted": residuals.predicted_picture,
+    "quantiles": residuals.quantiles_picture,
+    "phase": states.phase_picture,
+    "profiles": lambda fit: profiles_picture(fit.profiles) if fit.profiles else None,
+    "traces": samples.traces_picture,
+    "ranks": samples.ranks_picture,
+    "intervals": uncertainty.intervals_picture,
+    "pairs": uncertainty.pairs_picture,
+    "starts": uncertainty.starts_picture,
 }
 
 
@@ -41,7 +53,7 @@ def write_html(fit: Fit, path: str | Path, truth: Truth = None) -> None:
         path: of the file.
         truth: true parameters by name, where they are known.
     """
-    write_whole(path, _html(fit, _pictures(fit), truth))
+    write_whole(path, html(fit, truth))
 
 
 def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Path]:
@@ -58,14 +70,13 @@ def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Pat
     """
     folder = Path(folder)
     make_folder(folder)
-    pictures = _pictures(fit)
     paths = [folder / name for name in OUTPUTS]
     store.write(fit, paths[0])
     store.write(fit, paths[1])
     with replacing(paths[2]) as temporary:
         write_csv(temporary, state_columns(fit))
-    write_whole(paths[3], pictures["states"])
-    write_whole(paths[4], _html(fit, pictures, truth))
+    write_whole(paths[3], png(states.states_figure(fit)))
+    write_whole(paths[4], html(fit, truth))
     return paths
 
 
@@ -91,35 +102,64 @@ def state_columns(fit: Fit) -> dict[str, np.ndarray]:
     return columns
 
 
-def _html(fit: Fit, pictures: Mapping[str, bytes], truth: Truth) -> str:
-    states, slopes = state_table(fit), fit.gamma_user
+def html(fit: Fit, truth: Truth = None) -> str:
+    """The page: what is said and shown on it."""
+    rows, rates = state_table(fit), fit.gamma_user
     judged = () if fit.noise else tuple(
-        (row[0], row[2], row[1], number(np.sqrt(slopes.get(row[0], np.nan)), 2) if row[0] in slopes else "-")
-        for row in states.rows
+        (row[0], row[2], row[1], number(np.sqrt(rates.get(row[0], np.nan)), 2) if row[0] in rates else "-")
+        for row in rows.rows
     )  # fmt: skip
+    noise = TextTable(
+        ("state", "noise σ", "RMSE of residuals", "observations"), tuple((r[0], *r[3:]) for r in rows.rows)
+    )
+    kind, found = shown_intervals(fit)
     return page(
         "report.html",
         fit=fit,
+        live=True,
         headline=headline(fit),
         tone=tone(fit),
         whole=headline(fit),
+        agreement=_agreement(fit),
         wrong=[name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS],
-        contradicts=CONTRADICTS,
+        compromise=any(e.best is not None for e in fit.experiments.values()),
+        notes=_notes(fit),
         parameters=parameter_table(fit, truth),
+        amounts=amounts(fit),
+        intervals=bool(found),
+        bayesian=kind == "sample",
+        posterior=posterior_table(fit),
+        chains=fit.posterior.status if fit.posterior is not None else fit.status,
+        correlations=correlation_table(fit),
         judged=TextTable(("equation for", "verdict", "γ", "typical slope error"), judged),
-        noise=states
-        if fit.noise
-        else TextTable(
-            ("state", "noise σ", "RMSE of residuals", "observations"), tuple((r[0], *r[3:]) for r in states.rows)
-        ),
+        noise=rows if fit.noise else noise,
         stages=stage_table(fit),
         facts=facts(fit),
-        pictures=inlined(pictures),
+        pictures={
+            name: embedded(p, *([] if name in _IN_FULL else [_FEW]))
+            for name, draw in PICTURES.items()
+            if (p := draw(fit)) is not None
+        },
         version=fit.details.get("version", __version__),
     )
 
 
-def _pictures(fit: Fit) -> dict[str, bytes]:
-    """The figures as PNG files, each drawn once; without those that this fit does not have."""
-    drawn = {name: draw(fit) for name, draw in _FIGURES.items()}
-    return {name: png(figure) for name, figure in drawn.items() if figure is not None}
+def _agreement(fit: Fit) -> str:
+    """What is said of the equations where they are folded away."""
+    gammas = [g for g in fit.gamma.values() if np.isfinite(g)]
+    said = {*fit.verdicts.values()}
+    words = "All are consistent" if said == {CONSISTENT} else "Not all of them" if CONTRADICTS in said else "Not judged"
+    return f"{words}; γ at most {number(max(gammas), 2)}." if gammas else f"{words}."
+
+
+def _notes(fit: Fit) -> list[str]:
+    """What is missing from the picture of states, and why."""
+    notes = []
+    if by_row := [name for name in fit.columns if name in fit.details.get("by_row", ())]:
+        notes.append(
+            f"Where new observations of {listed(by_row)} would lie is not shown: the standard deviation is known only "
+            "at the rows of the data."
+        )
+    if fit.noise and fit.problem is None:
+        notes.append("Where new observations would lie is not shown: a fit from a file has no model with it.")
+    return notes

@@ -30,6 +30,7 @@ class ExperimentFit:
         limit: −1, 1 or 0 (N, M): observations that lie below or above y, or are y; None if all are.
         expected, expected_sd: predicted values (D, M) of the columns along the curve and their standard deviations, as
             wide as the curve's; None where the columns are the states themselves.
+        best: the model's own best trajectory, where the curve is not one: ODIN's compromise between it and the data.
     """
 
     t: Array
@@ -41,6 +42,7 @@ class ExperimentFit:
     limit: NDArray[np.int8] | None = None
     expected: Array | None = None
     expected_sd: Array | None = None
+    best: Curve | None = None
 
     @property
     def x(self) -> Array:

@@ -9,25 +9,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odinfer.errors import Status, listed
+from odinfer.judgement.criteria import aic, bic
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
-from odinfer.result.figures import MOST, shown
-from odinfer.style.text import WORDS, TextTable, duration, few, number, plain
-from odinfer.uncertainty.results import BAND, Intervals, sample_intervals
+from odinfer.result.estimates import MOST_INITIAL, STAGES, Truth, parameter_table, shown_intervals
+from odinfer.result.figures.marks import MOST, shown
+from odinfer.style.tables import drawn
+from odinfer.style.text import TextTable, duration, few, number, plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from odinfer.result.fit import Fit
 
-Truth = Mapping[str, float] | None
-
 _WIDTH = 100  # columns of text
 _ROWS = 100  # states in a table
-_MOST_INITIAL = 12  # initial values in a table
-_KNOWN = 1e-5  # of a state's size: an error below it is that of the computation only
-_STAGES = {"odin": "ODIN stage", "refined": "refined stage"}
-_KINDS = {"likelihood": "likelihood", "profile": "profile likelihood", "bootstrap": "bootstrap", "sample": "posterior"}
+_KINDS = {
+    "likelihood": "Intervals: likelihood, 95 %.",
+    "profile": "Intervals: profile likelihood, 95 %.",
+    "bootstrap": "Intervals: bootstrap, 95 %.",
+    "sample": "Credible intervals: of the posterior, 95 %.",
+}
 # What has to be said beside "95 %" about a kind, or the target of a posterior: the measurements of docs/uncertainty.md.
 _COVERAGE = {
     "trajectory": " Without priors of your own they held the truth in 91 to 96 % of the cases measured.",
@@ -97,98 +99,16 @@ def summary(fit: Fit, truth: Truth = None) -> str:
 
 def summary_rich(fit: Fit, truth: Truth = None) -> RenderableType:
     """The same as `summary` for a terminal with colours, to be printed by a rich Console."""
-    from rich import box
     from rich.console import Group
-    from rich.table import Table as RichTable
     from rich.text import Text
 
     colour = {"good": "bold green", "bad": "bold red", "unknown": "bold"}[tone(fit)]
     head = Text(plain(f"{fit.model}, fitted by {fit.method}: {fit.status}"))
     parts: list[RenderableType] = [head, Text(plain(headline(fit)), colour), Text()]
-    for table in (parameter_table(fit, truth), state_table(fit)):
-        drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        for i, title in enumerate(table.header):
-            drawn.add_column(Text(title), justify="left" if i == 0 or title in WORDS else "right")
-        for row in table.rows:
-            # As Text: a name such as [red] is no markup.
-            drawn.add_row(*(Text(plain(cell), "red" if cell == CONTRADICTS else "") for cell in row))
-        parts.append(drawn)
+    parts += [drawn(parameter_table(fit, truth)), drawn(state_table(fit))]
     parts += [Text(plain(line), "dim") for line in facts(fit)]
     parts += [Text(plain(f"Warning: {warning}"), "yellow") for warning in fit.warnings]
     return Group(*parts)
-
-
-def parameter_table(fit: Fit, truth: Truth = None) -> TextTable:
-    """A row per parameter and initial value: the estimate, its interval, those of the stages, and the reference."""
-    fixed = fit.details.get("fixed") or ()
-    _, found = shown_intervals(fit)
-    ends = ("95 % from", "to") if found else ()
-    rows = []
-    for name in fit.parameter_names:
-        values = [*(stage.theta for stage in fit.stages.values()), *([truth] if truth else [])]
-        pair = [number(v, 4) for v in found.get(name, (np.nan, np.nan))] if found else []
-        numbers = [number(value.get(name, np.nan)) for value in (fit.theta, *values)]
-        rows.append((f"{name} (fixed)" if name in fixed else name, numbers[0], *pair, *numbers[1:]))
-    rows += _initial_rows(fit, bool(ends), bool(truth))
-    stages = tuple(_STAGES.get(name, name) for name in fit.stages)
-    return TextTable(("parameter", "estimate", *ends, *stages, *(["reference"] if truth else [])), tuple(rows))
-
-
-def _given_once(fit: Fit) -> set[str]:
-    """The states whose initial values are given and the same in all experiments."""
-    starts = {(e.curve.t[0], *e.curve.x[0]) for e in fit.experiments.values() if len(e.curve.t)}
-    if len({start[0] for start in starts}) != 1:
-        return set()
-    given = fit.details.get("given", ())
-    return {s for k, s in enumerate(fit.state_names, 1) if s in given and len({start[k] for start in starts}) == 1}
-
-
-def _initial_rows(fit: Fit, with_ends: bool, with_truth: bool) -> list[tuple[str, ...]]:
-    """A row per state and experiment where its curve starts; the intervals are the bands there.
-
-    Initial values that are parameters have rows as such; those that are given are said to be.
-    """
-    rows: list[tuple[str, ...]] = []
-    kind, _ = shown_intervals(fit)
-    given, several = fit.details.get("given", ()), len(fit.experiments) > 1
-    everywhere = _given_once(fit) if several else set()
-    for i, (label, e) in enumerate(fit.experiments.items()):
-        if not len(e.t):
-            continue
-        # What is estimated where: at the first observation, or at the time for which initial values are stated.
-        begin, (x, sd) = e.t[0], (v[0] for v in e.estimate())
-        if fit.noise:
-            begin, x, sd = e.curve.t[0], e.curve.x[0], e.curve.sd[0]
-        low, high = x - BAND * sd, x + BAND * sd
-        if kind == "bootstrap" and fit.bootstrapped is not None and fit.bootstrapped.t and begin == e.t[0]:
-            low, high = (v[0] for v in fit.bootstrapped.band(i))
-        for k in shown(fit, _MOST_INITIAL):
-            state = fit.state_names[k]
-            if {f"{state}(0)", f"{state}(0)[{label}]"} & {*fit.parameter_names}:
-                continue
-            if state in everywhere and i:
-                continue
-            name = f"{state}({number(begin)})" + (f", {label}" if several and state not in everywhere else "")
-            ends = low[k], high[k]
-            if kind == "sample" and fit.posterior is not None:
-                draws = fit.posterior.x0.get(f"{label}:{state}" if several else state)
-                ends = sample_intervals({"x0": draws})["x0"] if draws is not None else ends
-            pair = [number(float(v), 4) for v in ends] if with_ends else []
-            if state in given:
-                known = sd[k] < _KNOWN * np.abs(e.curve.x[:, k]).max()
-                name, pair = f"{name} (given)", ["-"] * len(pair) if known else pair
-            stages = [number(float(x[k] if fit.noise else s.x[i][0, k])) for s in fit.stages.values()]
-            rows.append((name, number(float(x[k])), *pair, *stages, *(["-"] if with_truth else [])))
-    return rows[:_MOST_INITIAL]
-
-
-def shown_intervals(fit: Fit) -> tuple[str, Intervals]:
-    """The 95 % intervals to print and their kind: what was asked for, or the default; empty without any."""
-    kinds = fit.intervals_by_kind()
-    for kind in ("sample", "bootstrap", "profile", "likelihood"):
-        if kind in kinds:
-            return kind, kinds[kind]
-    return "", {}
 
 
 def interval_facts(fit: Fit) -> list[str]:
@@ -198,7 +118,7 @@ def interval_facts(fit: Fit) -> list[str]:
         return []
     target = fit.posterior.target if fit.posterior is not None else "method"
     bands = " Those of initial values are the bands of the states." if kind in ("likelihood", "profile") else ""
-    lines = [f"Intervals: {_KINDS[kind]}, 95 %.{bands}{_COVERAGE.get(target if kind == 'sample' else kind, '')}"]
+    lines = [f"{_KINDS[kind]}{bands}{_COVERAGE.get(target if kind == 'sample' else kind, '')}"]
     if fit.bootstrapped is not None and (failed := fit.bootstrapped.failed):
         n = failed + len(fit.bootstrapped.draws)
         lines.append(f"{failed} of {n} refits of the bootstrap found no trajectory and are left out.")
@@ -249,7 +169,7 @@ def _column_table(fit: Fit, rmse: Sequence[float], observed: Sequence[int]) -> T
 def stage_table(fit: Fit) -> TextTable:
     """A row per stage: what it minimised, its likelihood, its time, how it ended."""
     rows = [
-        (_STAGES.get(name, name), number(s.objective), number(s.loglik), duration(s.seconds), s.note)
+        (STAGES.get(name, name), number(s.objective), number(s.loglik), duration(s.seconds), s.note)
         for name, s in fit.stages.items()
     ]
     return TextTable(("stage", "objective", "log-likelihood", "time", "how it ended"), tuple(rows))
@@ -257,9 +177,9 @@ def stage_table(fit: Fit) -> TextTable:
 
 def facts(fit: Fit) -> list[str]:
     """Sentences on how the fit was found, as far as the method tells."""
-    d, lines = fit.details, []
+    d, lines = fit.details, amounts(fit)
     if "stage_used" in d and len(fit.stages) > 1:
-        lines.append(f"The estimate is that of the {_STAGES.get(d['stage_used'], d['stage_used'])}.")
+        lines.append(f"The estimate is that of the {STAGES.get(d['stage_used'], d['stage_used'])}.")
     if "starts" in d and "starts_agreeing" in d:
         lines.append(f"{d['starts_agreeing']} of {d['starts']} starts lead to this result.")
     if isinstance(d.get("kernels"), Mapping):
@@ -272,8 +192,8 @@ def facts(fit: Fit) -> list[str]:
         many = f"Tables show {_ROWS} and pictures {MOST} of {len(fit.state_names)} states"
         lines.append(f"{many}, those that contradict the data first; the other files and the fit itself have all.")
     count = len(fit.state_names) * sum(len(e.t) > 0 for e in fit.experiments.values())
-    if count > _MOST_INITIAL:
-        lines.append(f"{_MOST_INITIAL} of {count} initial values are shown; states.csv has all.")
+    if count > MOST_INITIAL:
+        lines.append(f"{MOST_INITIAL} of {count} initial values are shown; states.csv has all.")
     if isinstance(test := d.get("model_test"), Mapping):
         p, draws = number(test.get("p", np.nan), 2), test.get("draws")
         lines.append(
@@ -281,8 +201,30 @@ def facts(fit: Fit) -> list[str]:
         )
     lines += interval_facts(fit)
     if "seconds" in d:
-        lines.append(f"Time taken: {duration(d['seconds'])}; seed {fit.seed}.")
+        lines.append(f"Time taken: {taken(fit)}; seed {fit.seed}.")
     return lines
+
+
+def taken(fit: Fit) -> str:
+    """How long it took, sampling included."""
+    if fit.posterior is None or not np.isfinite(fit.posterior.seconds):
+        return duration(fit.details["seconds"])
+    parts = (fit.details["seconds"], fit.posterior.seconds)
+    return f"{duration(sum(parts))}, {duration(parts[0])} for the fit and {duration(parts[1])} for sampling"
+
+
+def amounts(fit: Fit) -> list[str]:
+    """How many data stand against how many unknowns, and what the likelihood is worth after that."""
+    d = fit.details
+    if not isinstance(d.get("observations"), Mapping) or "unknowns" not in d:
+        return []
+    n, k = sum(d["observations"].values()), d["unknowns"]
+    line = f"{n} observations, {k} unknowns (parameters, initial values, noise)"
+    loglik = d.get("loglik", np.nan)
+    if fit.uncertainty is not None and np.isfinite(loglik):
+        criteria = (f"{name} {number(v, 5)}" for name, v in (("AIC", aic(loglik, k)), ("BIC", bic(loglik, k, n))))
+        line += f"; log-likelihood {number(loglik, 5)}, {', '.join(criteria)}"
+    return [f"{line}."]
 
 
 def tone(fit: Fit) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from odinfer.checks import whole
 from odinfer.errors import InputError
+from odinfer.judgement.criteria import aicc, bic
 from odinfer.judgement.equation_test import FALSE_ALARMS, Judgement
 from odinfer.judgement.model_test import DRAWS, ModelTest
 from odinfer.judgement.verdicts import NOT_JUDGED, Case, judged
@@ -62,13 +63,12 @@ class Candidate:
 
     @property
     def bic(self) -> float:
-        return -2.0 * self.loglik + self.parameters * math.log(self.observations)
+        return bic(self.loglik, self.parameters, self.observations)
 
     @property
     def aicc(self) -> float:
         """Akaike's criterion corrected for few data; infinite where the data are too few for it."""
-        k, spare = self.parameters, self.observations - self.parameters - 1
-        return -2.0 * self.loglik + 2.0 * k + (2.0 * k * (k + 1) / spare if spare > 0 else math.inf)
+        return aicc(self.loglik, self.parameters, self.observations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,11 @@ class Comparison:
 
     candidates: dict[str, Candidate]
     level: float = FALSE_ALARMS
+
+    def _repr_html_(self) -> str:
+        from odinfer.selection.report import notebook
+
+        return notebook(self)
 
     @property
     def fits(self) -> dict[str, Fit]:
@@ -147,9 +152,10 @@ class Comparison:
 
         Written to `path` if given.
         """
-        from odinfer.selection.figures import fits_figure, gamma_figure
+        from odinfer.selection.figures import fits_figure, gamma_picture
 
-        figure = gamma_figure(self) or fits_figure(self)
+        judged = gamma_picture(self)
+        figure = judged.figure if judged is not None else fits_figure(self)
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure

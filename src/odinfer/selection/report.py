@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +12,23 @@ from odinfer.errors import InputError, listed
 from odinfer.files import make_folder, write_whole
 from odinfer.judgement.verdicts import NOT_JUDGED
 from odinfer.problem.tables.csv_file import harmless
-from odinfer.selection import figures as pictures
+from odinfer.selection.figures import fits_picture, gamma_picture, gaps_picture, letters
 from odinfer.selection.missing_terms import gaps
 from odinfer.style.drawing import png
-from odinfer.style.html import inlined, page
-from odinfer.style.text import number
+from odinfer.style.html import NOTEBOOK, embedded, inlined, page
+from odinfer.style.picture import Lone, Picture, sheet
+from odinfer.style.tables import drawn
+from odinfer.style.text import TextTable, number, plain
 from odinfer.version import __version__
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from odinfer.judgement.equation_test import Judgement
     from odinfer.selection.compare import Candidate, Comparison
 
+_WIDTH = 100  # columns of text
+_HEADERS = {"loglik": "log L", "parameters": "unknowns", "aicc": "AICc", "bic": "BIC", "weight_aicc": "by AICc"}
 _NO_DIFFERENCE = 0.01  # of BIC: rounding
 # Differences of BIC and how strong they are usually called.
 _STRENGTH = ((10.0, "very strong"), (6.0, "strong"), (2.0, "positive"), (0.0, "hardly any"))
@@ -56,8 +63,11 @@ def headline(comparison: Comparison) -> str:
 def good(comparison: Comparison) -> bool:
     """Whether nothing speaks against the preferred candidate."""
     best = comparison.candidates[comparison.best]
-    accused = any(j.contradicts for j in best.judgements) or best.whole.contradicts(comparison.level)
-    return math.isfinite(best.bic) and not accused
+    return math.isfinite(best.bic) and _acquitted(best, comparison.level)
+
+
+def _acquitted(candidate: Candidate, level: float) -> bool:
+    return not any(j.contradicts for j in candidate.judgements) and not candidate.whole.contradicts(level)
 
 
 def sentence(name: str, candidate: Candidate, level: float) -> str:
@@ -122,21 +132,66 @@ def failures(name: str, candidate: Candidate) -> list[str]:
     return lines
 
 
-def summary(comparison: Comparison) -> str:
-    """The comparison as plain text."""
+def ranking_table(comparison: Comparison) -> TextTable:
+    """A row per candidate, the best first, with its letter."""
+    called, table = letters(comparison), comparison.table.drop(columns="status")
+    header = ("", "model", *(_HEADERS.get(column, column) for column in table.columns))
+    rows = [(called[name], name, *(_cell(column, table.loc[name, column]) for column in table.columns))
+            for name in called]  # fmt: skip
+    return TextTable(header, tuple(rows))
+
+
+def _cell(column: str, value: float) -> str:
+    if column.startswith("weight"):
+        return "<0.001" if 0 < value < 1e-3 else number(value, 3)
+    return number(value, 2 if column == "p" else 4)
+
+
+def _said(comparison: Comparison) -> list[str]:
+    """All sentences about a comparison, before its table."""
     lines = [headline(comparison), ""] if len(comparison.candidates) > 1 else []
     for name, candidate in comparison.candidates.items():
         lines += [sentence(name, candidate, comparison.level), *failures(name, candidate)]
-    table = comparison.table.drop(columns="status").map(lambda v: number(v, 4))
-    lines += ["", table.to_string(), "", _footnote(comparison)]
+    return lines
+
+
+def _after(comparison: Comparison) -> list[str]:
+    """And what has to be said after it."""
     bad = [f"{name}: {c.fit.status}" for name, c in comparison.candidates.items() if not c.fit.converged]
-    return "\n".join([*lines, *bad]) + "\n"
+    return [_footnote(comparison), *bad]
+
+
+def summary(comparison: Comparison) -> str:
+    """The comparison as plain text of at most about 100 columns."""
+    lines = [
+        *map(plain, _said(comparison)),
+        "",
+        *ranking_table(comparison).lines(),
+        "",
+        *map(plain, _after(comparison)),
+    ]
+    return "\n".join(line if len(line) <= _WIDTH else textwrap.fill(line, _WIDTH) for line in lines) + "\n"
+
+
+def summary_rich(comparison: Comparison) -> RenderableType:
+    """The same for a terminal with colours, to be printed by a rich Console, which wraps it."""
+    from rich.console import Group
+    from rich.text import Text
+
+    first, *others = _said(comparison)
+    parts: list[RenderableType] = [Text(plain(first), "bold green" if good(comparison) else "bold red")]
+    accused = {name for name, c in comparison.candidates.items() if not _acquitted(c, comparison.level)}
+    for line in others:
+        parts.append(Text(plain(line), "red" if line.partition(":")[0] in accused else ""))
+    parts.append(drawn(ranking_table(comparison)))
+    return Group(*parts, *(Text(plain(line), "dim") for line in _after(comparison)))
 
 
 def _footnote(comparison: Comparison) -> str:
     return (
-        "parameters counts all that is estimated: theta, initial values and noise; p is the chance that a right model "
-        "leaves as much of a pattern in the residuals. The chance that any equation of a right model is accused is at "
+        "Unknowns are all that is estimated: theta, initial values and noise. Weights say how the evidence divides "
+        "among these candidates. p is the chance that a right model leaves as much of a pattern in the residuals. "
+        "The chance that any equation of a right model is accused is at "
         f"most about {100 * comparison.level:g} %, and so is the chance that a right model is rejected as a whole."
     )
 
@@ -168,30 +223,48 @@ def dumps(comparison: Comparison) -> str:
 
 def html(comparison: Comparison) -> str:
     """One self-contained page."""
-    drawn = _pictures(comparison)
-    table = comparison.table.drop(columns="status")
-    rows = [[name, *(number(v, 4) if not isinstance(v, str) else v for v in table.loc[name])] for name in table.index]
+    called = letters(comparison)
+    judged = [
+        *((f"{called[name]}: {j.state}", "contradicts" if j.contradicts else "consistent", number(j.gamma, 3),
+           number(j.expected, 2), number(j.signal, 2), number(j.p, 2), str(j.draws))
+          for name in called for j in comparison.candidates[name].judgements),
+        *((f"{called[name]}: {state}", verdict, *["-"] * 4, "0") for name, own in comparison.verdicts.items()
+          for state, verdict in own.items() if verdict == NOT_JUDGED),
+    ]  # fmt: skip
+    header = ("equation for", "verdict", "γ", "γ expected below", "signal (nats)", "p", "simulations")
     return page(
         "comparison.html",
+        live=True,
         headline=headline(comparison),
         good=good(comparison),
-        sentences=[sentence(name, c, comparison.level) for name, c in comparison.candidates.items()],
-        failures=[line for name, c in comparison.candidates.items() for line in failures(name, c)],
-        header=["model", *table.columns],
-        rows=rows,
-        ended={name: c.fit.status for name, c in comparison.candidates.items()},
-        judged=[
-            *((name, j.state, "contradicts" if j.contradicts else "consistent", number(j.gamma, 3),
-               number(j.expected, 2), number(j.signal, 2), number(j.p, 2), j.draws)
-              for name, c in comparison.candidates.items() for j in c.judgements),
-            *((name, state, verdict, "-", "-", "-", "-", 0)
-              for name, own in comparison.verdicts.items() for state, verdict in own.items() if verdict == NOT_JUDGED),
-        ],
-        equations={name: c.fit.equations for name, c in comparison.candidates.items() if c.fit.equations},
+        sentences=[sentence(name, comparison.candidates[name], comparison.level) for name in called],
+        failures=[line for name in called for line in failures(name, comparison.candidates[name])],
+        ranking=ranking_table(comparison),
+        letters=called,
+        ended={f"{letter} {name}": comparison.candidates[name].fit.status for name, letter in called.items()},
+        judged=TextTable(header, tuple(judged)),
+        equations={f"{letter} {name}": text for name, letter in called.items()
+                   if (text := comparison.candidates[name].fit.equations)},
         footnote=_footnote(comparison),
-        pictures=inlined(drawn),
+        pictures={name: embedded(picture) for name, picture in _pictures(comparison).items()},
         version=__version__,
     )  # fmt: skip
+
+
+def notebook(comparison: Comparison) -> str:
+    """The table with the picture, for notebooks: a piece of a page that needs no other file."""
+    picture = fits_picture(comparison)
+    return page(
+        "notebook.html",
+        title="Comparison of models",
+        status="",
+        headline=headline(comparison),
+        good=good(comparison),
+        tables=[ranking_table(comparison)],
+        image=inlined({"fits": png(sheet(picture), NOTEBOOK)})["fits"],
+        alt="; ".join(plot.alt for plot in picture.plots),
+        warnings=[f"{name}: {c.fit.status}" for name, c in comparison.candidates.items() if not c.fit.converged],
+    )
 
 
 def save(comparison: Comparison, path: Path) -> None:
@@ -213,20 +286,20 @@ def write_outputs(comparison: Comparison, folder: Path) -> list[Path]:
         "comparison.json": dumps(comparison),
         "comparison.csv": _csv(comparison.table),
         "gamma.csv": _csv(comparison.gamma.rename_axis("model")),
-        **{f"{name}.png": image for name, image in _pictures(comparison).items()},
+        **{f"{name}.png": _png(picture) for name, picture in _pictures(comparison).items()},
     }
     for name, content in contents.items():
         write_whole(folder / name, content)
     return [folder / name for name in contents]
 
 
-def _pictures(comparison: Comparison) -> dict[str, bytes]:
-    drawn = {
-        "gamma": pictures.gamma_figure(comparison),
-        "fits": pictures.fits_figure(comparison),
-        "gaps": pictures.gaps_figure(comparison),
-    }
-    return {name: png(figure) for name, figure in drawn.items() if figure is not None}
+def _pictures(comparison: Comparison) -> dict[str, Picture | Lone]:
+    found = {"gamma": gamma_picture(comparison), "fits": fits_picture(comparison), "gaps": gaps_picture(comparison)}
+    return {name: picture for name, picture in found.items() if picture is not None}
+
+
+def _png(picture: Picture | Lone) -> bytes:
+    return png(picture.figure if isinstance(picture, Lone) else sheet(picture))
 
 
 def _csv(table: Any) -> bytes:

@@ -1,8 +1,12 @@
-"""How every picture looks: colours, axes, numbers. Figures share nothing with pyplot: safe on servers, in threads."""
+"""How every picture looks: colours by day and by night, axes, numbers.
+
+Figures share nothing with pyplot: safe on servers, in threads.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 150
+RASTER = 110  # of what is drawn as pixels inside of drawings
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GOOD, BAD, UNKNOWN = "#0072B2", "#D55E00", "#8A8F98"
@@ -28,8 +33,66 @@ STYLE: dict[str, Any] = {
     "text": 9,
     "small": 8,
 }
-WIDTH = 9.6  # inches
 _DRAWN = 4000  # points of a cloud: more cannot be told apart
+WIDTH = 9.6  # inches of a sheet
+ROWS = 5.6  # of a picture with a row per thing: as wide as a telephone can show
+# What a colour is called in style sheets, and what it becomes on a dark page.
+THEME: dict[str, tuple[str, str]] = {
+    STYLE["ink"]: ("ink", "#E7E9EE"),
+    STYLE["faint"]: ("faint", "#A3ABB8"),
+    STYLE["line"]: ("line", "#555D6B"),
+    STYLE["grid"]: ("grid", "#2B313B"),
+    "#FFFFFF": ("back", "#1D2128"),
+    UNKNOWN: ("unknown", "#9AA1AC"),
+    **{
+        light: (f"c{i}", dark)
+        for i, (light, dark) in enumerate(
+            zip(PALETTE, ("#58ADE3", "#F5884E", "#2FC59B", "#E39BC4", "#F2B632", "#94D0F3", "#BDBDBD"), strict=True)
+        )
+    },
+}
+_FONT = "'DejaVu Sans', 'Verdana', sans-serif"
+_NAMES = {light.lower(): name for light, (name, _) in THEME.items()}
+
+
+def css(colour: str) -> str:
+    """A colour for style sheets: by its name, so that it follows the page, if it has one."""
+    name = _NAMES.get(colour.lower())
+    return f"var(--plot-{name})" if name else colour
+
+
+def theme() -> str:
+    """The style sheet that gives colours their values, by day and by night; paper is always white."""
+    day = "".join(f"--plot-{name}:{light};" for light, (name, _) in THEME.items())
+    night = "".join(f"--plot-{name}:{dark};" for name, dark in THEME.values())
+    return f":root{{{day}}}@media screen and (prefers-color-scheme:dark){{:root{{{night}}}}}"
+
+
+def svg(figure: Figure) -> bytes:
+    """A figure as an SVG file that follows the reader's choice of light or dark; words stay words."""
+    from matplotlib import rc_context
+
+    figure.patch.set_visible(False)
+    for ax in figure.axes:
+        ax.patch.set_visible(False)
+    buffer = io.StringIO()
+    # Equal fits give equal files: no date, no random names.
+    options: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "odinfer",
+        "font.sans-serif": ["DejaVu Sans", "Verdana"],
+    }
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with rc_context(options), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(buffer, format="svg", metadata=nothing, dpi=RASTER)
+    text = buffer.getvalue()
+    text = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", lambda m: f"{m[1]}: {css(m[2])}", text[text.index("<svg") :])
+    # A hundredth of a point is seen by nobody.
+    text = re.sub(r' [dxy]="[^"]*"', lambda m: re.sub(r"(?<=\d\.\d\d)\d+", "", m[0]), text)
+    text = re.sub(r' (?:id="(?!m|p[0-9a-f])[^"]*"|transform="rotate\(-0 [^"]*")', "", text)
+    text = re.sub(r"\s*\n\s*", "\n", text).replace(f"font-family: {_FONT}; ", "")
+    return text.replace("<defs>", f"<style>text{{font-family:{_FONT}}}{theme()}</style><defs>", 1).encode()
 
 
 def png(figure: Figure, dpi: int = DPI) -> bytes:
@@ -43,11 +106,11 @@ def png(figure: Figure, dpi: int = DPI) -> bytes:
     return buffer.getvalue()
 
 
-def blank(height: float) -> Figure:
+def blank(height: float, width: float = WIDTH) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure((WIDTH, height), facecolor="white")
+    figure = Figure((width, height), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 

@@ -1,11 +1,27 @@
-"""HTML pages from the package's templates: everything that comes from the user is escaped."""
+"""HTML pages from the package's templates: everything that comes from the user is escaped.
+
+A page needs no other file. What runs in it is the package's own: its policy names the two scripts by their hashes, so
+that a browser refuses any other, and data for them are JSON in which nothing can end the element that holds them.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
+import re
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from typing import Any
+
+import numpy as np
+
+from odinfer.style.drawing import css, svg, theme
+from odinfer.style.picture import Lone, Picture, alone
+
+NOTEBOOK = 80  # dots per inch of pictures in notebooks, which keep them for ever
+_DIGITS = 5  # of numbers in live plots
 
 
 def page(template: str, **values: Any) -> str:
@@ -13,19 +29,81 @@ def page(template: str, **values: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_source),
+        loader=jinja2.FunctionLoader(lambda name: _file("templates", name)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"theme": theme(), "css": css, "scripts": scripts(), "live_css": _unaddressed("uplot.css")}
     return environment.get_template(template).render(**values)
 
 
-def _source(template: str) -> str:
-    return (resources.files("odinfer.style") / "templates" / template).read_text(encoding="utf-8")
+@cache
+def _file(*parts: str) -> str:
+    return resources.files("odinfer.style").joinpath(*parts).read_text(encoding="utf-8")
+
+
+@cache
+def scripts() -> tuple[tuple[str, str], ...]:
+    """What makes plots live, each with its hash for the policy of the page: uPlot with its licence, and our own."""
+    licence = _file("live", "uplot.LICENSE").strip().replace("*/", "")
+    texts = (f"/* uPlot\n{licence}\n*/\n{_unaddressed('uplot.js')}", _file("live", "live.js"))
+    return tuple((text, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()) for text in texts)
+
+
+def _unaddressed(name: str) -> str:
+    """A file of uPlot without the address in it: no page of ours names any place in the network."""
+    return re.sub(r"/\*! https.*?\*/", "", _file("live", name))
 
 
 def inlined(pictures: Mapping[str, bytes]) -> dict[str, str]:
     """PNG files as text, so that a page needs no other file."""
     return {name: base64.b64encode(image).decode() for name, image in pictures.items()}
+
+
+def embedded(picture: Picture | Lone, most: int = 24) -> dict[str, Any]:
+    """A picture for a page: its first panels as images with their words and data, and what its marks mean."""
+    if isinstance(picture, Lone):
+        plots = [{"alt": picture.alt, "image": _text(svg(picture.figure)), "live": ""}]
+        return {"plots": plots, "marks": (), "groups": (), "note": "", "lone": True, "live": False}
+    plots = [
+        {"alt": plot.alt, "image": _text(svg(alone(plot))), "live": _json(plot.live) if plot.live else "",
+         "title": plot.title, "colour": css(plot.colour)}
+        for plot in picture.plots[:most]
+    ]  # fmt: skip
+    marks = [(key.words, key.mark, css(key.colour)) for key in picture.keys]
+    groups = [(words, css(colour)) for words, colour in picture.groups]
+    count = len(picture.plots)
+    note = picture.note if count <= most else f"the first {most} of {count} panels"
+    return {
+        "plots": plots,
+        "marks": marks,
+        "groups": groups,
+        "note": note,
+        "lone": False,
+        "live": any(plot.live for plot in picture.plots),
+    }
+
+
+def _text(image: bytes) -> str:
+    return base64.b64encode(image).decode()
+
+
+def _json(value: Any) -> str:
+    """JSON for an element of a page: characters that could end the element or begin another are spelled out."""
+    text = json.dumps(_short(value), allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _short(value: Any) -> Any:
+    """Numbers with few digits, and null where there is none."""
+    if isinstance(value, Mapping):
+        return {str(key): _short(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return [float(f"{v:.{_DIGITS}g}") if np.isfinite(v) else None for v in value.tolist()]
+    return value

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WORDS = ("verdict", "distribution", "parameter")  # columns of tables that hold words
+WORDS = ("verdict", "distribution", "parameter", "model")  # columns of tables that hold words
+_MOST_DIGITS = 10  # of a number beside its error
+_LARGE, _SMALL = 6, -3  # powers of ten from which, and below which, numbers beside their errors have exponents
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,33 @@ def number(value: float, digits: int = 5) -> str:
     """A number for people: so many digits, exponents without padding, a dash where there is none."""
     mantissa, e, exponent = f"{value + 0.0:.{digits}g}".partition("e")
     return "-" if math.isnan(value) else mantissa + e + str(int(exponent)) if e else mantissa
+
+
+def aligned(values: Sequence[float], error: float, digits: int = 2) -> list[str]:
+    """Numbers that belong together, all to the place at which their error has so many digits.
+
+    Args:
+        values: the first is an estimate, of which two digits are kept in any case; others may be infinite or NaN.
+        error: of the estimate; each number has its own five digits where it is not known.
+    """
+    finite = [abs(v) for v in values if math.isfinite(v) and v]
+    if not finite or not 0 < error < math.inf or not math.isfinite(values[0]):
+        return [number(v) for v in values]
+    place = math.floor(math.log10(error)) - digits + 1
+    least = math.floor(math.log10(abs(values[0]))) if values[0] else place + 1
+    place = max(min(place, least - 1), least - _MOST_DIGITS)
+    top = math.floor(math.log10(max(finite)))
+    power = top if top >= _LARGE or top < _SMALL else 0
+    decimals = min(max(power - place, 0), _MOST_DIGITS)
+    return [_fixed(v, power, decimals) for v in values]
+
+
+def _fixed(value: float, power: int, decimals: int) -> str:
+    if not math.isfinite(value):
+        return number(value)
+    text = f"{value / 10.0**power if power > -300 else value * 10.0**-power:.{decimals}f}"
+    text = text.lstrip("-") if not float(text) else text  # no minus zero
+    return f"{text}e{power}" if power else text
 
 
 def duration(seconds: float) -> str:

@@ -46,8 +46,15 @@ def test_a_median_that_is_infinite_is_written_and_a_sample_without_numbers_is_le
     samples = [np.array([1.0, np.inf, np.inf]), np.array([]), np.array([-1.0]), np.array([1.0, 2.0, 3.0, np.inf])]
     figures.boxes(ax, samples, list("abcd"))
     assert [(text.get_text(), text.xy[0]) for text in ax.texts] == [("∞", 0)]
-    assert len(ax.patches) == 1
+    assert not ax.patches
     png(figure, dpi=40)
+
+
+def test_few_points_are_drawn_as_points_and_make_no_box():
+    _, axes = figures.grid_of(1, 1)
+    figures.boxes(axes[0, 0], [np.array([1.0, 2.0]), np.arange(1.0, 9.0)], ["two", "eight"])
+    np.testing.assert_array_equal(axes[0, 0].collections[0].get_offsets(), [[0.0, 1.0], [0.0, 2.0]])
+    assert len(axes[0, 0].patches) == 1
 
 
 def test_errors_have_a_panel_per_setting_with_the_limit_as_a_line(results):

@@ -6,7 +6,7 @@ import pytest
 
 from bench.report.invented import changed, emptied, invented
 from odinfer.bench.report.results import Results
-from odinfer.bench.report.words import AGREES, DIFFERS, PARTLY, beyond, findings
+from odinfer.bench.report.words import AGREES, DIFFERS, PARTLY, SO_FAR, beyond, findings
 
 
 def test_sentences_follow_the_records(tmp_path):
@@ -92,3 +92,13 @@ def test_without_records_or_without_the_paper_nothing_is_claimed(results):
     assert findings(emptied(results)) == beyond(emptied(results)) == []
     mine = replace(results, grid=replace(results.grid, report={}))
     assert findings(mine) == []
+
+
+def test_nothing_is_said_to_agree_about_methods_that_were_not_run(tmp_path):
+    whole = invented(tmp_path / "a")
+    less = replace(whole, found=[(c, r if c.method.name != "fgpgm" else []) for c, r in whole.found])
+    for start in ("ODIN is more", "ODIN is the"):
+        full, part = (next(f for f in findings(r) if f.claim.startswith(start)) for r in (whole, less))
+        assert "Not run" not in full.evidence
+        assert part.evidence.endswith(" Not run: FGPGM.")
+        assert part.verdict == (SO_FAR if full.verdict == AGREES else part.verdict) != AGREES

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+FEWEST = 5  # points that make a box
 _TRUTH, _OURS = "#D55E00", "#0072B2"
 
 
@@ -48,7 +49,10 @@ def grid_of(
 
 
 def boxes(ax: Axes, samples: Sequence[Array], labels: Sequence[str], log: bool = True) -> None:
-    """A box from the 25 % to the 75 % quantile and a line at the median per sample; whiskers from 5 % to 95 %."""
+    """A box from the 25 % to the 75 % quantile and a line at the median per sample; whiskers from 5 % to 95 %.
+
+    Samples of few points are drawn as these points.
+    """
     from matplotlib.ticker import LogFormatterSciNotation
 
     for i, v in enumerate(samples):
@@ -61,6 +65,9 @@ def boxes(ax: Axes, samples: Sequence[Array], labels: Sequence[str], log: bool =
             ax.annotate("∞", (i, 0.97), xycoords=("data", "axes fraction"), ha="center", va="top", color=BAD)
             continue
         colour = PALETTE[i % len(PALETTE)]
+        if len(v) < FEWEST:
+            ax.scatter(np.full(len(finite), i), finite, s=16, color=colour, alpha=0.8)
+            continue
         high = high if math.isfinite(high) else finite.max()
         ax.vlines(i, *np.quantile(finite, (0.05, 0.95)), color=colour, lw=1)
         ax.bar(i, high - low, bottom=low, width=0.55, color=colour, alpha=0.3, edgecolor=colour, lw=1)

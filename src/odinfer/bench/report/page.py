@@ -140,6 +140,7 @@ def _page(results: Results, sections: list[tuple[Item, list[ReportTable], dict[s
     few = sorted({(c.method.label, len(r)) for c, r in results.cells() if len(r) < c.full})
     return page(
         "bench.html",
+        live=False,
         title=results.grid.title,
         stored=stored,
         planned=planned,

@@ -33,6 +33,7 @@ def dumps(fit: Fit) -> str:
             **{key: numbers(getattr(e, key)) for key in ("t", "y")},
             "curve": {key: numbers(getattr(e.curve, key)) for key in CURVE},
             **{key: numbers(v) for key in (*AT_DATA, *ON_CURVE) if (v := getattr(e, key)) is not None},
+            **({"best": {key: numbers(getattr(e.best, key)) for key in CURVE}} if e.best is not None else {}),
             "gradients": e.gradients and {key: numbers(getattr(e.gradients, key)) for key in GRADIENTS},
         }
         for name, e in fit.experiments.items()

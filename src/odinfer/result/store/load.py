@@ -78,11 +78,12 @@ def _fit(content: dict[str, Any]) -> Fit:
     for e in _list(content["experiments"]):
         curve = Curve(**_series(e["curve"], CURVE, len(states)))
         gp = e["gradients"] and Gradients(**_series(e["gradients"], GRADIENTS, len(states)))
+        best = Curve(**_series(e["best"], CURVE, len(states))) if "best" in e else None
         data: dict[str, Any] = _series(e, ("t", "y", *(key for key in AT_DATA if key in e)), len(columns))
         data |= {key: array(e[key], len(curve.t), len(columns)) for key in ON_CURVE if key in e}
         if "limit" in data:
             data["limit"] = data["limit"].astype(np.int8)
-        experiments[_text(e["name"])] = ExperimentFit(**data, curve=curve, gradients=gp)
+        experiments[_text(e["name"])] = ExperimentFit(**data, curve=curve, gradients=gp, best=best)
     stages = {}
     for name, stage in content["stages"].items():
         times = [e.t for e in experiments.values()]

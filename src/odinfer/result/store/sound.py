@@ -40,6 +40,7 @@ def sound(fit: Fit) -> Fit:
     _check_columns(fit)
     for e in fit.experiments.values():
         _must(_ordered(e.t) and _ordered(e.curve.t, strictly=True), "times do not increase")
+        _must(e.best is None or _ordered(e.best.t, strictly=True), "times do not increase")
         _must(e.gradients is None or _ordered(e.gradients.t), "times do not increase")
         _must(not len(e.t) or len(e.curve.t) > 0, "there are observations but no curve")
     _check_details(fit.details)
@@ -95,6 +96,10 @@ def _check_details(details: Mapping[str, Any]) -> None:
         _must(_is_number(details.get(name, 0)), f"'{name}' is no number")
     for name in ("stage_used", "version"):
         _must(isinstance(details.get(name, ""), str), f"'{name}' is no text")
+    observed = details.get("observations", {})
+    _must(isinstance(observed, dict) and all(map(_is_number, observed.values())), "'observations' are no numbers")
+    for name in ("unknowns", "loglik"):
+        _must(_is_number(details.get(name, 0)), f"'{name}' is no number")
     test = details.get("model_test", {})
     _must(isinstance(test, dict) and _is_number(test.get("p", 0.0)), "'model_test' is damaged")
     for name in ("fixed", "given", "by_row"):

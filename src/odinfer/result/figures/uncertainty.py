@@ -1,4 +1,4 @@
-"""Pictures of how sure a fit is: intervals over parameters, and pairs of parameters."""
+"""Pictures of how sure a fit is: intervals over parameters, where starts ended, and pairs of parameters."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, WIDTH, add_axes, blank, label, short
+from odinfer.style.drawing import BAD, GOOD, PALETTE, ROWS, STYLE, WIDTH, add_axes, blank, label, short
+from odinfer.style.picture import Lone
 from odinfer.style.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from odinfer.result.fit import Fit
 
@@ -24,7 +24,7 @@ MOST_ROWS = 30
 _WORDS = {"likelihood": "likelihood", "profile": "profile", "bootstrap": "bootstrap", "sample": "posterior"}
 
 
-def intervals_figure(fit: Fit) -> Figure | None:
+def intervals_picture(fit: Fit) -> Lone | None:
     """Estimates with their 95 % intervals relative to the estimate, a row per parameter; None if there are none."""
     kinds = fit.intervals_by_kind()
     names = [n for n in fit.parameter_names if any(n in found for found in kinds.values())][:MOST_ROWS]
@@ -33,8 +33,8 @@ def intervals_figure(fit: Fit) -> Figure | None:
         return None
     step = 0.16 * len(kinds) + 0.16
     left, tall = 0.5 + 0.075 * max(len(short(n, 24)) for n in names) + 0.55, step * len(names) + 0.1
-    figure = blank(tall + 0.85)
-    ax = add_axes(figure, left, 0.5, WIDTH - left - 0.3, tall)
+    figure = blank(tall + 0.85, ROWS)
+    ax = add_axes(figure, left, 0.5, ROWS - left - 0.3, tall)
     rows = np.arange(len(names))[::-1] * step
     sizes = np.array([abs(fit.theta[n]) or 1.0 for n in names])
     spans = [(np.array(found[n]) - fit.theta[n]) / s for found in kinds.values()
@@ -60,18 +60,20 @@ def intervals_figure(fit: Fit) -> Figure | None:
     ax.tick_params(axis="y", length=0)
     ax.xaxis.set_major_formatter(lambda v, _: f"{100 * v:+.3g} %".replace("-", "\N{MINUS SIGN}") if v else "estimate")
     label(ax.set_xlabel, "relative to the estimate; arrows go on")
-    figure.legend(*ax.get_legend_handles_labels(), loc="upper left", ncols=4, frameon=False, fontsize=STYLE["small"])
-    return figure
+    figure.legend(*ax.get_legend_handles_labels(), loc="upper left", ncols=2, frameon=False, fontsize=STYLE["small"])
+    worst = max(names, key=lambda n: max((b - a) / (abs(fit.theta[n]) or 1.0) for f in kinds.values() if n in f
+                                         for a, b in [f[n]]))  # fmt: skip
+    return Lone(figure, f"95 % intervals of {len(names)} parameters relative to their estimates, widest for {worst}")
 
 
-def starts_figure(fit: Fit) -> Figure | None:
+def starts_picture(fit: Fit) -> Lone | None:
     """What the starts of a search led to, best first, by how much less likely it is; None if they are not known."""
     ends = np.sort([end for end in fit.details.get("start_objectives", ()) if np.isfinite(end)])
     if len(ends) < 2:
         return None
     worse = ends - ends[0]
-    figure = blank(2.3)
-    ax = add_axes(figure, 0.72, 0.5, WIDTH - 1.0, 1.55)
+    figure = blank(2.3, ROWS)
+    ax = add_axes(figure, 0.72, 0.5, ROWS - 1.0, 1.55)
     height = np.log10(1.0 + worse)
     agree = np.arange(len(ends)) < fit.details.get("starts_agreeing", 0)
     rank = np.arange(1, len(ends) + 1)
@@ -87,10 +89,10 @@ def starts_figure(fit: Fit) -> Figure | None:
     lost = fit.details.get("starts", len(ends)) - len(ends)
     label(ax.set_xlabel, "starts, the best first" + (f"; {lost} more led nowhere" if lost > 0 else ""))
     label(ax.set_ylabel, "log-likelihood lost")
-    return figure
+    return Lone(figure, f"{len(ends)} starts, the best first: {int(agree.sum())} agree with the best")
 
 
-def pairs_figure(fit: Fit) -> Figure | None:
+def pairs_picture(fit: Fit) -> Lone | None:
     """Pairs of parameters: draws of a posterior or bootstrap, else the ellipses of the covariance; None without."""
     names, draws = _cloud(fit)
     if len(names) < 2:
@@ -112,7 +114,15 @@ def pairs_figure(fit: Fit) -> Figure | None:
                 label(ax.set_xlabel, short(names[j], 10))
             if j == 0 and i:
                 label(ax.set_ylabel, short(names[i], 10))
-    return figure
+    return Lone(figure, f"Pairs of {', '.join(names)}: {_closest(names, draws)}")
+
+
+def _closest(names: list[str], draws: Array) -> str:
+    """Which two parameters go together most, in words."""
+    with np.errstate(all="ignore"):
+        r = np.asarray(np.nan_to_num(np.corrcoef(draws.T)))
+    i, j = np.unravel_index(np.abs(np.triu(r, 1)).argmax(), r.shape)
+    return f"{names[int(i)]} and {names[int(j)]} are correlated most, {number(float(r[i, j]), 2)}"
 
 
 def _cloud(fit: Fit) -> tuple[list[str], Array]:
@@ -143,6 +153,6 @@ def _pair(ax: Axes, draws: Array, fit: Fit, names: list[str], i: int, j: int) ->
         ax.set_yticks([])
         ax.set_xlim(*limits[0])
         return
-    ax.plot(draws[:, j], draws[:, i], ".", color=PALETTE[0], ms=1.6, alpha=0.35, mew=0)
+    ax.plot(draws[:, j], draws[:, i], ".", color=PALETTE[0], ms=1.6, alpha=0.35, mew=0, rasterized=True)
     ax.plot(fit.theta[names[j]], fit.theta[names[i]], "o", color=BAD, ms=3.5)
     ax.set(xlim=limits[0], ylim=limits[1])

@@ -7,9 +7,31 @@ import pytest
 from matplotlib.text import Text
 
 from fits import hidden, make_fit, uncertain
-from odinfer.result.uncertainty_figures import MOST_PAIRS, MOST_ROWS, intervals_figure, pairs_figure, starts_figure
+from odinfer.result.figures.uncertainty import (
+    MOST_PAIRS,
+    MOST_ROWS,
+    intervals_picture,
+    pairs_picture,
+    starts_picture,
+)
 from odinfer.style.drawing import png
 from odinfer.uncertainty.results import Bootstrap, Uncertainty
+
+
+def figure_of(picture):
+    return None if picture is None else picture.figure
+
+
+def intervals_figure(fit):
+    return figure_of(intervals_picture(fit))
+
+
+def pairs_figure(fit):
+    return figure_of(pairs_picture(fit))
+
+
+def starts_figure(fit):
+    return figure_of(starts_picture(fit))
 
 
 def words(figure) -> set[str]:
@@ -127,3 +149,10 @@ def test_the_starts_are_drawn_best_first_and_those_that_agree_stand_out():
     png(figure, dpi=40)
     assert starts_figure(make_fit()) is None
     assert starts_figure(hidden(details={"start_objectives": [3.0]})) is None
+
+
+def test_the_words_beside_the_pictures_state_the_result():
+    fit = replace(uncertain(), profiles={}, bootstrapped=None, posterior=None)
+    assert intervals_picture(fit).alt == "95 % intervals of 3 parameters relative to their estimates, widest for c"
+    assert pairs_picture(fit).alt.startswith("Pairs of a, b, c: a and b are correlated most, 0.")
+    assert starts_picture(hidden()).alt == "5 starts, the best first: 3 agree with the best"

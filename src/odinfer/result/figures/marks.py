@@ -1,0 +1,133 @@
+"""What pictures of a fit share: which states are shown, whose colour is whose, dots, bands and spans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.judgement.equation_test import FALSE_ALARMS
+from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED
+from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, short, visible
+from odinfer.style.text import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from odinfer.result.fit import Fit
+
+Array = NDArray[np.float64]
+
+MOST = 24  # panels in one picture: more are too small to read
+_SEEN = 2e-4  # of the height of a picture: the least that is seen
+_NAMED = 6  # experiments in a legend
+
+
+def shown(fit: Fit, most: int = MOST) -> list[int]:
+    """The states to show, in their order; where there are too many, those that contradict the data come first."""
+    every = list(range(len(fit.state_names)))
+    wrong_first = sorted(every, key=lambda k: fit.verdicts.get(fit.state_names[k]) != CONTRADICTS)
+    return every if len(every) <= most else wrong_first[:most]
+
+
+def left_out(fit: Fit) -> str:
+    """What to note where not all states are shown."""
+    return f"{MOST} of {len(fit.state_names)} states shown" if len(fit.state_names) > MOST else ""
+
+
+def colours(fit: Fit) -> list[str]:
+    """One per experiment."""
+    n = len(fit.experiments)
+    if n <= len(PALETTE):
+        return list(PALETTE[:n])
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(c) for c in colormaps["viridis"](np.linspace(0.15, 0.92, n))]
+
+
+def groups(fit: Fit) -> tuple[tuple[str, str], ...]:
+    """Experiments and their colours for a legend, if there are several."""
+    if len(fit.experiments) == 1:
+        return ()
+    words = [short(name, 14) for name in fit.experiments]
+    words[_NAMED - 1 :] = (
+        [f"{words[_NAMED - 1]}  and {len(words) - _NAMED} more"] if len(words) > _NAMED else words[_NAMED - 1 :]
+    )
+    return tuple(zip(words, colours(fit), strict=False))
+
+
+def neutral(fit: Fit) -> str:
+    """The colour of what belongs to no experiment."""
+    return PALETTE[0] if len(fit.experiments) == 1 else STYLE["ink"]
+
+
+def verdict_colour(fit: Fit, name: str) -> str:
+    return {None: UNKNOWN, NOT_JUDGED: UNKNOWN, CONTRADICTS: BAD}.get(fit.verdicts.get(name), GOOD)
+
+
+def refuted(fit: Fit) -> str:
+    """What speaks against the model as a whole, in a few words; empty if nothing does."""
+    p = fit.details.get("model_test", {}).get("p", np.nan)
+    return f"the model contradicts the data (p = {number(p, 2)})" if p <= FALSE_ALARMS else ""
+
+
+def dots(ax: Axes, t: Array, y: Array, colour: Any) -> None:
+    size, some = np.clip(40 / np.sqrt(max(len(t), 1)), 1.8, 4.6), visible(y)
+    edge = 0.5 if len(some) == len(t) else 0.0
+    ax.plot(t[some], y[some], "o", color=colour, mec="white", mew=edge, ms=size, zorder=4)
+
+
+def span(*arrays: Array) -> tuple[float, float]:
+    """The least and the greatest finite value; NaN without any."""
+    values = np.concatenate([np.empty(0), *(a[np.isfinite(a)] for a in arrays)])
+    return (float(values.min()), float(values.max())) if len(values) else (np.nan, np.nan)
+
+
+def over_time(fit: Fit, ax: Axes) -> None:
+    """All panels of a fit have the same axis of time."""
+    first, last = span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t)))
+    margin = 0.02 * (last - first) or 0.5
+    ax.set_xlim(first - margin, last + margin)
+
+
+def room(lines: list[Array], wide: list[Array]) -> tuple[float, float]:
+    """Limits that hold all lines, and of what is wide as much as does not flatten them; NaN if there are none."""
+    low, high = span(*lines)
+    wide_low, wide_high = span(*wide)
+    size = high - low or abs(high) or 1.0
+    low = np.fmax(np.fmin(low, wide_low), low - 0.6 * size) - 0.06 * size
+    high = np.fmin(np.fmax(high, wide_high), high + 0.6 * size) + 0.06 * size
+    return float(low), float(high)
+
+
+def limited(ax: Axes, ends: tuple[float, float]) -> None:
+    """A vertical axis with these limits, if they are numbers and it is not logarithmic."""
+    if np.isfinite(ends[1] - ends[0]) and ax.get_yscale() == "linear":
+        ax.set_ylim(*ends)
+
+
+def enough(t: Array, *columns: Array) -> NDArray[np.intp]:
+    """Indices of the points between which straight lines follow all columns (D,) so closely that nobody sees it."""
+    values = np.stack([np.where(np.isfinite(c), c, 0.0) for c in columns], -1)
+    if len(t) < 3 or not np.isfinite(values).all():
+        return np.arange(len(t))
+    size = np.ptp(values, axis=0)
+    values = values / np.where(size > 0, size, 1.0)
+    kept, open_ends = {0, len(t) - 1}, [(0, len(t) - 1)]
+    while open_ends:  # as Douglas and Peucker do: where a straight line is furthest off, there has to be a point
+        a, b = open_ends.pop()
+        share = (t[a + 1 : b] - t[a]) / (t[b] - t[a])
+        off = np.abs(values[a + 1 : b] - (1 - share)[:, None] * values[a] - share[:, None] * values[b]).max(1)
+        if len(off) and off.max() > _SEEN:
+            middle = a + 1 + int(off.argmax())
+            kept.add(middle)
+            open_ends += [(a, middle), (middle, b)]
+    return np.array(sorted(kept))
+
+
+def largest(values: Array) -> float:
+    """The largest size of any finite value; NaN without any."""
+    values = np.abs(values[np.isfinite(values)])
+    return float(values.max()) if len(values) else np.nan

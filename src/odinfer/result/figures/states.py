@@ -1,0 +1,379 @@
+"""Pictures of states and observables over time and against each other, and of the inputs that drive them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.result.figures.marks import (
+    MOST,
+    colours,
+    dots,
+    enough,
+    groups,
+    largest,
+    left_out,
+    limited,
+    neutral,
+    over_time,
+    refuted,
+    room,
+    shown,
+    span,
+    verdict_colour,
+)
+from odinfer.style.drawing import BAD, PALETTE, STYLE, css, short, visible
+from odinfer.style.picture import Key, Picture, Plot, sheet
+from odinfer.style.text import number
+from odinfer.uncertainty.results import BAND
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from odinfer.result.fit import Fit
+    from odinfer.result.stages import ExperimentFit
+
+Array = NDArray[np.float64]
+
+_WIDE = 30.0  # the ratio of log-normal values from which on their axis is logarithmic
+_CROWD = 4  # experiments that one panel can hold; if there are more, each has panels of its own
+_BANDS = 3  # experiments whose bands of new observations one panel can hold
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one experiment contributes to a panel.
+
+    Attributes:
+        colour: of the experiment.
+        t, centre, sd: the estimated curve and its standard deviation (D,).
+        low, high: between which new observations are expected (D,); NaN where that is not known.
+        best: the model's own best trajectory (D,) at `best_at`, where the curve is none.
+        seen_at, y, limit: observations (N,); those that are limits only have −1 or 1 there.
+    """
+
+    colour: str
+    t: Array
+    centre: Array
+    sd: Array
+    low: Array
+    high: Array
+    seen_at: Array
+    y: Array
+    limit: Array
+    best_at: Array
+    best: Array
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A state, or a column of the data that is none.
+
+    Attributes:
+        state: its name, where it is one.
+        traces: one per experiment that is in the panel.
+        beside: those whose axis it shares.
+        logarithmic: whether its axis is.
+    """
+
+    name: str
+    state: str
+    traces: tuple[Trace, ...]
+    beside: tuple[Trace, ...]
+    logarithmic: bool = False
+
+
+def states_figure(fit: Fit) -> Figure:
+    """Observations and estimated states with 95 % bands over time, a panel per state and per other observable."""
+    return sheet(states_picture(fit))
+
+
+def states_picture(fit: Fit) -> Picture:
+    """The same panel by panel, each with the verdict on its equation or on the model above it."""
+    panels = pictured(fit)
+    plots = []
+    for panel in panels:
+        title, colour = _verdict(fit, panel)
+        plots.append(
+            Plot(panel.name, _words(fit, panel, title), partial(_draw_states, fit, panel), y=short(panel.name),
+                 title=title, colour=colour, live=_live(fit, panel))
+        )  # fmt: skip
+    return Picture(tuple(plots), _keys(fit, panels), () if _apart(fit) else groups(fit), left_out(fit))
+
+
+def _keys(fit: Fit, panels: list[Panel]) -> tuple[Key, ...]:
+    traces, colour = [r for panel in panels for r in panel.traces], neutral(fit) if not _apart(fit) else PALETTE[0]
+    compromise = any(len(r.best) for r in traces)
+    line = "ODIN's compromise" if compromise else "prediction" if fit.noise else "estimated state"
+    keys = [Key("data", "o", colour), Key(line, "-", colour)]
+    if compromise:
+        keys.append(Key("the model's best trajectory", "--", _best_colour(fit, colour)))
+    keys.append(Key("95 % band", "band", colour))
+    if any(np.isfinite(r.low).any() for r in traces):
+        keys.append(Key("95 % of new data", ":", colour))
+    limits = {int(side) for r in traces for side in np.unique(r.limit)}
+    keys += [Key(words, mark, colour) for side, words, mark in
+             ((-1, "below this limit", "v"), (1, "above this limit", "^")) if side in limits]  # fmt: skip
+    return tuple(keys)
+
+
+def _best_colour(fit: Fit, own: str) -> str:
+    return BAD if len(fit.experiments) == 1 else own
+
+
+def _verdict(fit: Fit, panel: Panel) -> tuple[str, str]:
+    """What is said above a panel, and in which colour."""
+    if not fit.converged:
+        return "", STYLE["ink"]
+    said = fit.verdicts.get(panel.state)
+    if said in (CONSISTENT, CONTRADICTS) and (said == CONTRADICTS or not refuted(fit)):
+        words = "its equation contradicts the data" if said == CONTRADICTS else "its equation is consistent"
+        return words, verdict_colour(fit, panel.state)
+    return refuted(fit), BAD
+
+
+def _words(fit: Fit, panel: Panel, title: str) -> str:
+    """What a panel shows."""
+    seen = sum(int(np.isfinite(r.y).sum()) for r in panel.traces)
+    off = [r.y - np.interp(r.seen_at, r.t, r.centre) for r in panel.traces if len(r.t)]
+    size = largest(np.concatenate([o[r.limit == 0] for o, r in zip(off, panel.traces, strict=True)])) if off else np.nan
+    parts = [f"{seen} observations and fit" if seen else "estimated, not observed"]
+    if np.isfinite(size):
+        parts.append(f"residuals within ±{number(size, 2)}")
+    lost = [r.y - np.interp(r.seen_at, r.best_at, r.best) for r in panel.traces if len(r.best)]
+    if lost and np.isfinite(far := largest(np.concatenate(lost))):
+        parts.append(f"the model's own best trajectory misses them by up to {number(far, 2)}")
+    return f"{panel.name}: {', '.join([*parts, *([title] if title else [])])}"
+
+
+def _draw_states(fit: Fit, panel: Panel, ax: Axes) -> None:
+    over_time(fit, ax)
+    if panel.logarithmic:
+        _logarithmic(ax, panel)
+    for r in panel.traces:
+        ax.fill_between(r.t, r.centre - BAND * r.sd, r.centre + BAND * r.sd, color=r.colour, alpha=0.18, lw=0, zorder=1)
+        for end in (r.low, r.high):
+            if np.isfinite(end).any():
+                ax.plot(r.t, end, color=r.colour, lw=0.9, ls=(0, (1, 2)), zorder=2)
+        ax.plot(r.t, r.centre, color=r.colour, lw=1.6, zorder=3)
+        if len(r.best):
+            ax.plot(r.best_at, r.best, color=_best_colour(fit, r.colour), lw=1.6, ls=(0, (4, 2)), zorder=3)
+        dots(ax, r.seen_at, np.where(r.limit == 0, r.y, np.nan), r.colour)
+        for side, marker in ((-1, "v"), (1, "^")):
+            beyond = np.flatnonzero(r.limit == side)
+            if len(beyond := beyond[visible(r.y[beyond])]):
+                ax.plot(r.seen_at[beyond], r.y[beyond], marker, color="white", mec=r.colour, mew=1.1, ms=5, zorder=4)
+    limited(ax, _limits(panel))
+
+
+def _limits(panel: Panel) -> tuple[float, float]:
+    ends = [r.centre + s * BAND * r.sd for r in panel.beside for s in (-1, 1)]
+    ends += [end for r in panel.beside for end in (r.low, r.high, r.best)]
+    return room([v for r in panel.beside for v in (r.centre, r.y)], ends)
+
+
+def _live(fit: Fit, panel: Panel) -> dict[str, Any]:
+    """A panel as plain data."""
+    lines = []
+    for r in panel.traces:
+        name = next((n for n, c in zip(fit.experiments, colours(fit), strict=True) if c == r.colour), "")
+        some = visible(r.y)
+        seen_at, y, limit = r.seen_at[some], r.y[some], r.limit[some]
+        lines.append({
+            "name": name if len(panel.traces) > 1 else "", "colour": css(r.colour), "t": r.t, "fit": r.centre,
+            "low": r.centre - BAND * r.sd, "high": r.centre + BAND * r.sd, "least": r.low, "most": r.high,
+            "seen": seen_at, "data": np.where(limit == 0, y, np.nan),
+            "limits": np.where(limit == 0, np.nan, y), "best_at": r.best_at, "best": r.best,
+            "best_colour": css(_best_colour(fit, r.colour)),
+        })  # fmt: skip
+    ends = _limits(panel)
+    fixed = {} if panel.logarithmic or not np.isfinite(ends).all() else {"range": np.array(ends)}
+    return {"y": panel.name, "log": panel.logarithmic, "lines": lines, **fixed}
+
+
+def pictured(fit: Fit) -> list[Panel]:
+    """The states that a column observes as they are, the other columns, and then the hidden states."""
+    of_state = {k: m for k in range(len(fit.state_names)) if (m := _column_of(fit, k)) is not None}
+    others = sorted({*range(len(fit.columns))} - {*of_state.values()})[: MOST // 2]
+    panels: list[Panel] = []
+    hidden: list[Panel] = []
+    apart, observed = _apart(fit), _new_data(fit)
+    for k in shown(fit, MOST - len(others) * (len(fit.experiments) if apart else 1)):
+        m, name = of_state.get(k), fit.state_names[k]
+        title = name if m is not None or name in fit.columns else f"{short(name, 9)} (hidden)"
+        traces = [_trace(c, e, e.curve.x[:, k], e.curve.sd[:, k], m, ends, None if e.best is None else e.best.x[:, k])
+                  for c, e, ends in zip(colours(fit), fit.experiments.values(), observed, strict=True)]  # fmt: skip
+        (hidden if m is None else panels).extend(_panels(fit, title, name, m, traces, apart and m is not None))
+    for m in others:
+        title = f"{short(fit.columns[m], 8)} (observed)" if fit.columns[m] in fit.state_names else fit.columns[m]
+        traces = [_trace(c, e, e.expected[:, m], e.expected_sd[:, m], m, ends)
+                  for c, e, ends in zip(colours(fit), fit.experiments.values(), observed, strict=True)
+                  if e.expected is not None and e.expected_sd is not None]  # fmt: skip
+        panels += _panels(fit, title, "", m, traces, apart)
+    return panels + hidden
+
+
+def _apart(fit: Fit) -> bool:
+    """Whether experiments are so many that each has panels of its own, and these are few enough."""
+    n = len(fit.experiments)
+    hidden = sum(_column_of(fit, k) is None for k in range(len(fit.state_names)))
+    return n > _CROWD and n * len(fit.columns) + hidden <= MOST
+
+
+def _column_of(fit: Fit, k: int) -> int | None:
+    """The column that observes a state as it is."""
+    name = fit.state_names[k]
+    if not fit.noise:
+        return k
+    if name not in fit.columns:
+        return None
+    m = fit.columns.index(name)
+    same = (np.allclose(e.fitted[:, m], e.estimate()[0][:, k], rtol=1e-6, equal_nan=True)
+            for e in fit.experiments.values() if e.fitted is not None)  # fmt: skip
+    return m if all(same) else None
+
+
+def _new_data(fit: Fit) -> list[tuple[Array, Array] | None]:
+    """Per experiment, between which values (D, M) new observations lie along the curve; None where it is not known."""
+    few = len(fit.experiments) <= _BANDS or _apart(fit)
+    found: list[tuple[Array, Array] | None] = []
+    for name, e in fit.experiments.items():
+        known = (
+            few
+            and e.best is None
+            and len(e.curve.t) > 1
+            and bool(np.isfinite(e.curve.x).all())
+            and (not fit.noise or fit.problem)
+        )
+        if not known or (not fit.noise and not {*fit.state_names} <= {*fit.sigma}):
+            found.append(None)
+            continue
+        table = fit.predict(e.curve.t, name, observed=True).to_numpy()
+        found.append((table[:, 1::3], table[:, 2::3]))
+    return found
+
+
+def _trace(
+    colour: str, e: ExperimentFit, centre: Array, sd: Array, m: int | None, ends: tuple[Array, Array] | None,
+    best: Array | None = None,
+) -> Trace:  # fmt: skip
+    nothing = np.full(len(e.t), np.nan)
+    y = nothing if m is None else e.y[:, m]
+    limit = np.zeros(len(e.t)) if m is None or e.limit is None else np.asarray(e.limit[:, m], float)
+    unknown = np.full(len(e.curve.t), np.nan)
+    low, high = (unknown, unknown) if m is None or ends is None else (ends[0][:, m], ends[1][:, m])
+    at = enough(e.curve.t, centre, sd, low, high)
+    best_at, own = (np.empty(0), np.empty(0)) if e.best is None or best is None else (e.best.t, best)
+    some = enough(best_at, own)
+    return Trace(
+        colour, e.curve.t[at], centre[at], sd[at], low[at], high[at], e.t, y, limit, best_at[some], own[some]
+    )  # fmt: skip
+
+
+def _panels(fit: Fit, title: str, state: str, m: int | None, traces: list[Trace], apart: bool) -> list[Panel]:
+    logarithmic, every = False, tuple(traces)
+    if m is not None and fit.noise.get(fit.columns[m]) == "lognormal":
+        low, high = span(*(r.y for r in traces))
+        logarithmic = 0 < _WIDE * low < high
+    if not apart:
+        return [Panel(title, state, every, every, logarithmic)]
+    return [Panel(f"{title}, {name}", state, (replace(r, colour=PALETTE[0]),), every, logarithmic)
+            for name, r in zip(fit.experiments, traces, strict=True)]  # fmt: skip
+
+
+def _logarithmic(ax: Axes, panel: Panel) -> None:
+    """A logarithmic axis with plain words on its ticks, for what is seen."""
+    low, high = span(*(v[v > 0] for r in panel.beside for v in (r.y, r.centre)))
+    low = max(low, span(*(r.y for r in panel.beside))[0] / 30)  # a curve that falls to nothing is not followed
+    ax.set(yscale="log")
+    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    decades = decades[:: max(1, len(decades) // 6)]
+    ax.set_yticks(10.0**decades, [number(10.0**d, 3).replace("-", "\N{MINUS SIGN}") for d in decades])
+    ax.minorticks_off()
+    ax.set_ylim(low / 1.6, high * 1.6)
+
+
+def phase_picture(fit: Fit) -> Picture | None:
+    """Two states against each other, where there are just two; dots where both are observed, at the same time."""
+    if len(fit.state_names) != 2 or not all(np.isfinite(e.curve.x).all() for e in fit.experiments.values()):
+        return None
+    columns = [m for k in range(2) if (m := _column_of(fit, k)) is not None]
+    both = columns if len(columns) == 2 else None
+
+    def draw(ax: Axes) -> None:
+        for colour, e in zip(colours(fit), fit.experiments.values(), strict=True):
+            ax.plot(*e.curve.x.T, color=colour, lw=1.6, zorder=3)
+            ax.plot(*e.curve.x[:1].T, "s", color=colour, ms=5, zorder=4)
+            if e.best is not None:
+                ax.plot(*e.best.x.T, color=_best_colour(fit, colour), lw=1.4, ls=(0, (4, 2)), zorder=3)
+            if both is not None:
+                seen = np.ones(len(e.t), bool) if e.limit is None else (e.limit[:, both] == 0).all(1)
+                dots(ax, e.y[seen, both[0]], e.y[seen, both[1]], colour)
+        for axis, k in (("x", 0), ("y", 1)):
+            seen = [e.y[:, both[k]] for e in fit.experiments.values() if both is not None]
+            low, high = span(*(e.curve.x[:, k] for e in fit.experiments.values()), *seen)
+            size = high - low or abs(high) or 1.0
+            ax.set(**{f"{axis}lim": (low - 0.08 * size, high + 0.08 * size)})
+
+    x, y = fit.state_names
+    colour = neutral(fit)
+    keys = [Key("data", "o", colour)] if both is not None else []
+    keys.append(Key("estimated states, from the square on", "-", colour))
+    if any(e.best is not None for e in fit.experiments.values()):
+        keys.append(Key("the model's best trajectory", "--", _best_colour(fit, colour)))
+    alt = f"{y} against {x}: the path of the estimated states"
+    return Picture((Plot(f"{y} against {x}", alt, draw, x=short(x), y=short(y)),), tuple(keys), groups(fit))
+
+
+def inputs_picture(fit: Fit) -> Picture | None:
+    """The known inputs over time and when states jump, as far as the fit still has its problem."""
+    if fit.problem is None:
+        return None
+    problem, plots = fit.problem, []
+    series = [e.u for e in problem.data.experiments]
+    for name in problem.model.inputs:
+
+        def draw(ax: Axes, name: str = name) -> None:
+            over_time(fit, ax)
+            for colour, own in zip(colours(fit), series, strict=True):
+                t, u = own[name]
+                kind = "steps-post" if name in problem.model.said.steps else "default"
+                ax.plot(t, u, color=colour, lw=1.4, marker="o" if len(t) <= 60 else "", ms=2.5, drawstyle=kind)
+
+        low, high = span(*(own[name][1] for own in series))
+        alt = f"{name}: a known input between {number(low, 3)} and {number(high, 3)}"
+        plots.append(Plot(name, alt, draw, y=short(name)))
+    courses = [problem.course(e) for e in range(len(series))]
+    times = {j.time for c in courses for j in c.jumps} | {i.begin for c in courses for i in c.infusions}
+    if times:
+        plots.append(_jumps(fit, sorted(times)))
+    return Picture(tuple(plots), (), groups(fit), height=1.7) if plots else None
+
+
+def _jumps(fit: Fit, times: list[float]) -> Plot:
+    """When doses and events change states, a row per experiment."""
+    assert fit.problem is not None
+    problem = fit.problem
+
+    def draw(ax: Axes) -> None:
+        over_time(fit, ax)
+        names = list(fit.experiments)
+        for e, colour in enumerate(colours(fit)):
+            course = problem.course(e)
+            ax.plot([j.time for j in course.jumps], np.full(len(course.jumps), -e), "v", color=colour, ms=5)
+            for i in course.infusions:
+                ax.plot([i.begin, i.end], [-e, -e], color=colour, lw=4, solid_capstyle="butt")
+        few = range(0, len(names), max(1, len(names) // 8))
+        ax.set_yticks(
+            [-e for e in few], [short(names[e], 9) for e in few] if len(names) > 1 else [""], parse_math=False
+        )
+        ax.set_ylim(0.6 - len(names), 0.6)
+
+    at = ", ".join(number(t, 3) for t in times[:6]) + (f" and {len(times) - 6} more" if len(times) > 6 else "")
+    return Plot("doses and events", f"doses and events at times {at}", draw, y="doses, events")

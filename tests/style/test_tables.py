@@ -1,0 +1,27 @@
+"""Tables on terminals have every cell, obey no markup, and wrap where there is no room."""
+
+import io
+
+from rich.console import Console
+
+from odinfer.style.tables import drawn
+from odinfer.style.text import TextTable
+
+
+def printed(table, width=60) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(drawn(table))
+    return console.file.getvalue()
+
+
+def test_every_cell_is_there_and_names_are_no_markup():
+    text = printed(TextTable(("", "model", "verdict"), (("A", "[red]x", "contradicts"), ("B", "y\x1b[2J", "fine"))))
+    for cell in ("A", "[red]x", "contradicts", "B", "fine"):
+        assert cell in text
+    assert "\x1b[2J" not in text
+
+
+def test_long_names_wrap():
+    text = printed(TextTable(("", "model", "BIC"), (("A", "word " * 30, "12"),)), 40)
+    assert max(map(len, text.splitlines())) <= 40
+    assert text.count("word") == 30
