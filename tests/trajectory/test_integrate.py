@@ -72,3 +72,15 @@ def test_an_experiment_of_one_time_has_a_path():
     one = od.Problem(model, data.keeping([np.arange(5) < 4]))
     assert integrated(one, 0, np.array([1.0]), np.array([1.0]), np.array([1.0])).mesh[-1] == 3.0
     assert integrated(problem, 0, np.array([1.0]), np.array([1.0]), np.array([1.0])).mesh[-1] == 4.0
+
+
+def test_a_system_that_settles_for_long_first_has_a_short_mesh_and_is_where_it_settles():
+    t = np.linspace(0.0, 4.0, 5)
+    model = od.Model.from_text(
+        "x' = a - k*x - 1e4*(x - y)\ny' = 1e4*(x - y)\nx(-1e6) = 0; y(-1e6) = 0\nbefore 0: x += 1"
+    )
+    problem = od.Problem(model, od.Data(t, np.exp(-t)[:, None] + [[1.0, 1.1]], states=model.states))
+    path = integrated(problem, 0, np.array([2.0, 0.5]), np.zeros(2), np.full(2, np.nan))
+    assert len(path.mesh) < 400
+    x = path.at_mesh(t[1:]).sum(1)  # two states in equilibrium: their sum decays by half the rate
+    np.testing.assert_allclose(x, 8.0 + np.exp(-0.25 * t[1:]), rtol=1e-4)

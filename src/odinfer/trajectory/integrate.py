@@ -25,6 +25,10 @@ _MOST_STEPS = 3000  # of one trajectory
 # A compiled solver: its accuracy, at how many times it is looked at, how much longer than its steps intervals of a mesh
 # can be, and how many of its steps cost as much as one of the other.
 _FINE, _LOOKS, _LONGER, _CHEAPER = 1e-7, 200, 6.0, 25
+# A stretch so many times longer than that of the data is one in which the system settles: it is looked at in geometric
+# intervals from this share of it on, and the mesh has no more than a few points in each. Anywhere else a mesh has no
+# more points between two looks than this many steps need.
+_SETTLING, _SOON, _WITHIN, _MOST_WITHIN = 20.0, 1e-10, 12.0, 600.0
 _FIRST = 1e-3  # of the time: what a state of unknown size reaches in it at its first pace is its size
 
 
@@ -140,7 +144,11 @@ def _by_lsoda(
             x = jumped[a] = course.jumped(jump, x[None], theta[None])[0][0]
         field = course.quick(theta, a, b)
         passed = t[(t > a) & (t < b)]
-        fine = np.union1d(np.linspace(a, b, max(6, int(_LOOKS * (b - a) / span))), passed)
+        fine = np.linspace(a, b, max(6, int(_LOOKS * (b - a) / span)))
+        settling = b - a > _SETTLING * max(np.ptp(course.experiment.t), 1e-300) and not len(passed)
+        if settling:  # what happens does so at first
+            fine = a + (b - a) * np.append(0.0, np.geomspace(_SOON, 1.0, _LOOKS))
+        fine = np.union1d(fine, passed)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -152,7 +160,8 @@ def _by_lsoda(
                 if budget is not None:
                     budget.spend(1 + int(info["nst"][-1]) // _CHEAPER)
                 size = np.maximum(size, np.abs(rough).max(0))
-                own = _nodes(fine, info["hu"], np.concatenate([[a], passed, [b]]))
+                steps = np.maximum(info["hu"], np.diff(fine) / (_WITHIN if settling else _MOST_WITHIN))
+                own = _nodes(fine, steps, np.concatenate([[a], passed, [b]]))
                 stages = (own[:-1, None] + np.diff(own)[:, None] * C).ravel()
                 atol = _FINE * np.maximum(size, 1e-9 * size.max())
                 found = odeint(field, x, np.append(a, stages), rtol=_FINE, atol=atol, mxstep=_MOST_STEPS)[1:]

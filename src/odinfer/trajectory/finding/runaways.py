@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.integrate import Budget
+from odinfer.trajectory.integrate import Budget, Exhausted
 from odinfer.trajectory.refine import Refined, refine, shoot
 
 Array = NDArray[np.float64]
@@ -57,11 +57,14 @@ def _set(problem: Problem, scale: Array, best: Refined, j: int, value: float, he
 
 
 def _from(problem: Problem, scale: Array, near: Refined, theta: Array, most: int = 100) -> Refined | None:
-    """The maximum from a trajectory nearby at θ (P,)."""
+    """The maximum from a trajectory nearby at θ (P,); None if it takes too many steps."""
     phi, budget = problem.phi(theta), Budget(_STEPS)
     if problem.plain:
         return refine(problem, scale, [replace(p, problem=problem) for p in near.paths], phi, most, budget=budget)
     free, x0 = problem.model.free_initial, []
     for e, path in enumerate(near.paths):
         x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], path.x0[None, free])[0])
-    return shoot(problem, scale, x0, phi, most, budget)
+    try:
+        return shoot(problem, scale, x0, phi, most, budget)
+    except Exhausted:
+        return None
