@@ -25,7 +25,7 @@ from odinfer.trajectory.refine import Refined, shoot
 
 Array = NDArray[np.float64]
 
-STARTS = 60  # at most
+STARTS, ALL_STARTS = 60, 240  # at most; and where the best so far is poor
 # So many starts at the best maximum, within this, end the search; so many if it leaves a signal in the residuals. None
 # if the signal is so many nats, or the noise so many times what neighbouring values differ by: a steady state can
 # attract nearly all starts where the data oscillate.
@@ -34,7 +34,7 @@ _AGREE, _AGREE_ANYWAY, _SAME, _POOR, _ROUGHLY = 3, 10, 0.05, 30.0, 2.0
 # below which a parameter is put back to it.
 _HOPS, _HOP_WIDTHS, _GONE = 6, (0.5, 1.0, 1.5), 1e-3
 _FEWEST, _ENOUGH = 4, 1e-3  # starts in any case; nats that a step must gain on the way
-_STEPS, _ALL_STEPS = 4000, 60_000  # of integration, for one start and for all
+_STEPS, _ALL_STEPS = 4000, 60_000  # of integration, for one start and for the first of them
 _WIDTHS = (0.3, 1.0, 0.6, 1.5, 1.0, 2.0)  # decades by which starts scatter, in turn
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
 # whole shows at once what only late data tell.
@@ -60,9 +60,13 @@ def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
     sigma = rough_noise(problem)
     best: Refined | None = None
     ends: list[float] = []
-    left = _ALL_STEPS
-    for i, (x0, phi) in enumerate(starts(problem, STARTS, np.random.default_rng([seed, 3]))):
-        say(f"following start {i + 1}", i / STARTS)
+    left, most = _ALL_STEPS, STARTS
+    for i, (x0, phi) in enumerate(starts(problem, ALL_STARTS, np.random.default_rng([seed, 3]))):
+        if i >= most or left <= 0:
+            if most == ALL_STARTS or best is None or not _poor(problem, best, sigma):
+                break
+            left, most = left + _ALL_STEPS * (ALL_STARTS // STARTS - 1), ALL_STARTS
+        say(f"following start {i + 1}", i / most)
         given = min(_STEPS, left)
         budget = Budget(given)
         first = _FIRST[i % len(_FIRST)]
@@ -74,12 +78,9 @@ def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
         if best is not None and found is not None and found.objective - best.objective < _SAME:
             agree = sum(end - best.objective < _SAME for end in ends)
             if agree >= _AGREE and i + 1 >= _FEWEST:
-                signal = signal_left(problem, best)
-                poor = signal > _POOR or bool((best.sigma > _ROUGHLY * sigma)[list(problem.estimated_noise)].any())
-                if signal <= SUSPICIOUS or (agree >= _AGREE_ANYWAY and not poor):
+                clear = signal_left(problem, best) <= SUSPICIOUS
+                if clear or (agree >= _AGREE_ANYWAY and not _poor(problem, best, sigma)):
                     break
-        if left <= 0:
-            break
     if best is not None:
         say("looking around", 0.9)
         best, around = _hopped(problem, best, np.random.default_rng([seed, 4]), Budget(_HOPS * _STEPS // 4))
@@ -129,6 +130,12 @@ def free_decades(problem: Problem) -> Array:
     for e in range(len(problem.data.experiments)):
         every[problem.split.of(e)] = own
     return np.asarray(every[problem.free_index])
+
+
+def _poor(problem: Problem, found: Refined, rough: Array) -> bool:
+    """Whether a trajectory leaves more than a model that is nearly right would, by a rough idea (M,) of the noise."""
+    louder = (found.sigma > _ROUGHLY * rough)[list(problem.estimated_noise)]
+    return bool(louder.any()) or signal_left(problem, found) > _POOR
 
 
 def signal_left(problem: Problem, found: Refined) -> float:
