@@ -24,7 +24,7 @@ function tableOf(parent, header, rows, tone = () => "") {
   wrap.setAttribute("aria-label", "Table, can be scrolled");
   const table = wrap.appendChild(element("table", "numbers"));
   const head = table.createTHead().insertRow();
-  for (const title of header) head.append(element("th", "", title));
+  for (const title of header) head.append(element("th", title === "equations" ? "words" : "", title));
   const body = table.createTBody();
   for (const row of rows) {
     const line = body.insertRow();

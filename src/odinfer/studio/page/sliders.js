@@ -126,8 +126,8 @@ export class Sliders {
       input.addEventListener("change", () => {
         const text = input.value.trim().replace(",", ".").replace("−", "-");
         if (text !== "" && !Number.isFinite(Number(text))) { input.value = declared ? String(row[side]) : ""; return; }
-        const given = { low: row.low, high: row.high, [side]: text === "" ? null : Number(text) };
-        this.on.bounded(row.name, given.low, given.high);
+        row[side] = text === "" ? null : Number(text);  // the other side may be changed before this is drawn anew
+        this.on.bounded(row.name, row.low, row.high);
       });
     }
     return below;
