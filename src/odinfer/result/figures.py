@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED
+from odinfer.problem.course import SETTLED
 from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, WIDTH, add_axes, blank, label, short
 from odinfer.style.text import number
 from odinfer.uncertainty.results import BAND
@@ -104,7 +105,14 @@ def _trace(e: ExperimentFit, centre: Array, sd: Array, m: int | None) -> Trace:
     nothing = np.full(len(e.t), np.nan)
     y = nothing if m is None else e.y[:, m]
     limit = np.zeros(len(e.t)) if m is None or e.limit is None else np.asarray(e.limit[:, m], float)
-    return Trace(e.curve.t, centre, sd, e.t, y, limit)
+    drawn = _drawn(e)
+    return Trace(e.curve.t[drawn], centre[drawn], sd[drawn], e.t, y, limit)
+
+
+def _drawn(e: ExperimentFit) -> Any:
+    """Which points of the curve are drawn: not those of a long time before the data in which the system settles."""
+    settles = e.t[0] - e.curve.t[0] > SETTLED * (np.ptp(e.t) or 1.0)
+    return e.curve.t >= (e.t[0] if settles else -np.inf)
 
 
 def _panel(fit: Fit, name: str, m: int | None, traces: list[Trace]) -> Panel:
@@ -221,7 +229,7 @@ def _panels(fit: Fit, n: int, height: float = 0.0, title: float = 0.0, aside: fl
     each, head = WIDTH / columns, 0.36 + _ROW * (len(fit.experiments) > 1)
     total = -(-n // columns) * height + head
     figure = blank(total)
-    first, last = _span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t)))
+    first, last = _span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t[_drawn(e)])))
     margin = 0.02 * (last - first) or 0.5
     panels = []
     for i in range(n):
