@@ -269,3 +269,11 @@ def test_each_state_of_a_problem_is_observed_often_enough_but_for_its_beginning(
     assert Problem(lv.model, od.Data(t, few * [1, np.nan], ["prey", "predator"])).hidden == ("predator",)
     beginning = od.Data(t, np.column_stack([t, t**2]), ["prey", "predator"]).first(0.5)
     assert Problem(lv.model, beginning).count.tolist() == [3, 3]
+
+
+def test_a_value_that_misses_its_bound_by_rounding_is_held_at_it(decay, decay_data):
+    problem = Problem(decay, decay_data, bounds={"k": (1e-5, 1e3)}, scale={"k": "log"})
+    assert problem.holding("k", float(np.exp(np.log(1e-5)))).fixed["k"] == 1e-5
+    assert problem.holding("k", 1e-5 * (1 - 1e-15)).fixed["k"] == 1e-5
+    with pytest.raises(od.InputError, match="outside its bounds"):
+        problem.holding("k", 0.9e-5)
