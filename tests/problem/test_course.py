@@ -108,3 +108,8 @@ def test_what_happens_before_a_time_is_seen_at_that_time_and_nothing_else_is_cha
 def test_inputs_that_are_constant_are_numbers_to_the_compiled_field():
     own = course("x' = -k*x*u; input u", inputs={"u": np.full(6, 3.0)})
     assert own.quick(np.array([0.5]), 1.0, 2.0)(np.array([2.0]), 1.5) == (-3.0,)
+
+
+def test_a_start_long_before_the_data_is_not_part_of_the_time_that_is_told():
+    np.testing.assert_array_equal(course("x' = -k*x; x(0) = 3").told, np.append(0.0, T))
+    np.testing.assert_array_equal(course("x' = -k*x; x(-1000) = 3").told, T)

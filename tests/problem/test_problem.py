@@ -283,3 +283,11 @@ def test_an_experiment_alone_has_what_was_said_of_it_and_its_local_parameters_as
     assert one.limits("x") == (0.0, np.inf)
     assert one.scale == {"k": "log"}
     assert [e.name for e in two.data.experiments] == ["two"]
+
+
+def test_a_value_that_misses_its_bound_by_rounding_is_held_at_it(decay, decay_data):
+    problem = Problem(decay, decay_data, bounds={"k": (1e-5, 1e3)}, scale={"k": "log"})
+    assert problem.holding("k", float(np.exp(np.log(1e-5)))).fixed["k"] == 1e-5
+    assert problem.holding("k", 1e-5 * (1 - 1e-15)).fixed["k"] == 1e-5
+    with pytest.raises(od.InputError, match="outside its bounds"):
+        problem.holding("k", 0.9e-5)

@@ -28,6 +28,7 @@ Index = NDArray[np.int64]
 
 _BEND = 1e-3  # of an input's range: a point that lies closer to the line between its neighbours is no corner
 _AHEAD = 1e-10  # of the time span: how much earlier is what happens before a time
+SETTLED = 20.0  # times the time span: a trajectory that starts so long before the data is meant to settle
 _INSIDE = 1e-9  # of an interval: how far from its ends the field is asked for where it jumps there
 
 
@@ -113,6 +114,12 @@ class Course:
         """The start and the observation times."""
         t = self.experiment.t
         return t if t[0] == self.start else np.append(self.start, t)
+
+    @functools.cached_property
+    def told(self) -> Array:
+        """The same without the start where that lies so long before that the system has settled since."""
+        t = self.experiment.t
+        return t if t[0] - self.start > SETTLED * (np.ptp(t) or 1.0) else self.times
 
     def inputs_at(self, t: Array) -> Array:
         """Known inputs (N, U) at times t (N,): linear between the given values, or constant after each."""

@@ -159,7 +159,9 @@ class Problem:
                     raise InputError(f"the {what} of '{name}' must be positive: it is on a log scale")
 
     def holding(self, name: str, value: float) -> Problem:
-        """The same with a parameter that is not estimated."""
+        """The same with a parameter that is not estimated; a value that misses a bound by rounding is at it."""
+        for bound in self.limits(name):
+            value = bound if np.isclose(value, bound, rtol=1e-12, atol=0.0) else value
         start = {k: v for k, v in self.start.items() if k != name}
         return replace(self, fixed={**self.fixed, name: value}, start=start)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.course import Course
+from odinfer.problem.course import SETTLED, Course
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.collocation import MANY, C, CollocationPath
 
@@ -28,7 +28,7 @@ _FINE, _LOOKS, _LONGER, _CHEAPER = 1e-7, 200, 6.0, 25
 # A stretch so many times longer than that of the data is one in which the system settles: it is looked at in geometric
 # intervals from this share of it on, and the mesh has no more than a few points in each. Anywhere else a mesh has no
 # more points between two looks than this many steps need.
-_SETTLING, _SOON, _WITHIN, _MOST_WITHIN = 20.0, 1e-10, 12.0, 600.0
+_SOON, _WITHIN, _MOST_WITHIN = 1e-10, 12.0, 600.0
 _FIRST = 1e-3  # of the time: what a state of unknown size reaches in it at its first pace is its size
 
 
@@ -145,7 +145,7 @@ def _by_lsoda(
         field = course.quick(theta, a, b)
         passed = t[(t > a) & (t < b)]
         fine = np.linspace(a, b, max(6, int(_LOOKS * (b - a) / span)))
-        settling = b - a > _SETTLING * max(np.ptp(course.experiment.t), 1e-300) and not len(passed)
+        settling = b - a > SETTLED * max(np.ptp(course.experiment.t), 1e-300) and not len(passed)
         if settling:  # what happens does so at first
             fine = a + (b - a) * np.append(0.0, np.geomspace(_SOON, 1.0, _LOOKS))
         fine = np.union1d(fine, passed)

@@ -166,8 +166,8 @@ def _input_decades(problem: Problem) -> list[float]:
 
 
 def _time_decade(problem: Problem) -> float:
-    return _decade(np.concatenate([problem.course(i).times - problem.course(i).start
-                                   for i in range(len(problem.data.experiments))]))  # fmt: skip
+    told = [problem.course(i).told for i in range(len(problem.data.experiments))]
+    return _decade(np.concatenate([t - t[0] for t in told]))
 
 
 def _decade(values: Array) -> float:

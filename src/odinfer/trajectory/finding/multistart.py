@@ -149,8 +149,8 @@ def starts(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[t
     m = problem.model
     K, P = len(m.states), len(m.parameters)
     low, high = np.reshape([problem.limits(name) for name in problem.parameters], (-1, 2)).T
-    span = [problem.course(e).times for e in range(len(problem.data.experiments))]
-    shortest = min(np.diff(t).min() / np.ptp(t) for t in span if len(t) > 1)
+    span = [problem.course(e).told for e in range(len(problem.data.experiments))]
+    shortest = min((np.diff(t).min() / np.ptp(t) for t in span if len(t) > 1), default=1e-3)
     for i in range(count):
         width = _WIDTHS[i % len(_WIDTHS)]
         share = 10.0 ** (rng.uniform(np.log10(shortest), 0.0) if i % 2 else rng.uniform(-1.0, 0.0))
