@@ -9,7 +9,7 @@ from odinfer.systems import fitzhugh_nagumo, lotka_volterra
 
 
 def estimate(problem):
-    risk, solutions, _ = od.Odin().solve(problem)
+    risk, solutions, *_ = od.Odin().solve(problem)
     return Estimate.of(risk, solutions[0])
 
 

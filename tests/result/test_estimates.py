@@ -82,7 +82,7 @@ def test_a_posterior_has_bayesian_words_and_a_table_of_its_own():
     draws = fit.posterior.theta["a"]
     assert float(table.rows[0][1]) == pytest.approx(draws.mean(), abs=1e-3)
     assert [float(cell) for cell in table.rows[0][4:6]] == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=1e-3)
-    assert table.rows[0][6:] == ("1.01", "90")
+    assert table.rows[0][6:] == ("1.010", "90")
     assert posterior_table(make_fit()) is None
 
 

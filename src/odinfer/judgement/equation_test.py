@@ -127,7 +127,7 @@ def too_large(problem: Problem) -> bool:
 
 
 def _case(problem: Problem, minima: Minima, equations: list[Equation], which: range | list[int]) -> _Case | None:
-    risk, solutions, _ = minima
+    risk, solutions, *_ = minima
     if not solutions:
         return None
     assert isinstance(risk, Dense | Markov)

@@ -26,11 +26,12 @@ _SAME = 1e-2  # difference of risks below which two minima are one
 
 
 class Minima(NamedTuple):
-    """The different minima of a risk, best first, and how many starts led to the best."""
+    """The different minima of a risk, best first, how many starts led to the best, and how all matched slopes."""
 
     engine: Engine
     solutions: list[Solution]
     agreeing: int
+    mismatches: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +118,7 @@ class Search:
             found[0] = self._hopped(engine, *found[0], rng)
         agreeing = sum(n for s, n in found if s.risk <= found[0][0].risk + _SAME)
         different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + _SAME for o, _ in found[:i])]
-        return Minima(engine, different, agreeing)
+        return Minima(engine, different, agreeing, tuple(np.sort(cost).tolist()))
 
     def _hopped(self, engine: Engine, best: Solution, count: int, rng: np.random.Generator) -> tuple[Solution, int]:
         """Basin hopping: minimise again from around the best solution, at three distances and three γ in turn."""

@@ -228,6 +228,7 @@ def _assembled(
         details={
             "starts": method.starts,
             "starts_agreeing": minima.agreeing,
+            "start_mismatches": [cost for cost in minima.mismatches if np.isfinite(cost)],
             "iterations": s.iterations,
             **facts(problem, engine.hypers),
             **(case.numbers() if case else {}),

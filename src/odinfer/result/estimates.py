@@ -173,9 +173,13 @@ def posterior_table(fit: Fit) -> TextTable | None:
         with np.errstate(over="ignore", invalid="ignore"):
             mean, sd = float(np.mean(v)), float(np.std(v))
         cells = aligned((mean, float(np.median(v)), sd, low, high), sd)
-        rows.append((name, *cells, number(r_hat.get(name, np.nan), 4), number(ess.get(name, np.nan), 3)))
+        rows.append((name, *cells, _decimals(r_hat.get(name), 3), _decimals(ess.get(name), 0)))
     header = ("quantity", "posterior mean", "median", "sd", "95 % credible from", "to", "R-hat", "effective draws")
     return TextTable(header, tuple(rows)) if rows else None
+
+
+def _decimals(value: float | None, places: int) -> str:
+    return "-" if value is None or not np.isfinite(value) else f"{value:.{places}f}"
 
 
 def correlation_table(fit: Fit) -> TextTable | None:

@@ -79,7 +79,7 @@ class SamplerOptions:
         search = self.search(gamma)
         solutions: Sequence[Any] = ()
         if self.start == "odin":
-            risk, solutions, _ = search.run(problem, seed)
+            risk, solutions, *_ = search.run(problem, seed)
         else:
             risk = search.engine(problem)
         assert isinstance(risk, Dense)  # by its algebra

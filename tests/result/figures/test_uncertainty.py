@@ -156,3 +156,11 @@ def test_the_words_beside_the_pictures_state_the_result():
     assert intervals_picture(fit).alt == "95 % intervals of 3 parameters relative to their estimates, widest for c"
     assert pairs_picture(fit).alt.startswith("Pairs of a, b, c: a and b are correlated most, 0.")
     assert starts_picture(hidden()).alt == "5 starts, the best first: 3 agree with the best"
+
+
+def test_the_starts_of_odin_are_drawn_by_their_mismatch(lv_fit):
+    assert len(lv_fit.details["start_mismatches"]) == 10
+    picture = starts_picture(lv_fit)
+    assert "mismatch of slopes gained" in words(picture.figure)
+    assert picture.alt.startswith("10 starts, the best first: ")
+    png(picture.figure, dpi=40)

@@ -67,8 +67,14 @@ def intervals_picture(fit: Fit) -> Lone | None:
 
 
 def starts_picture(fit: Fit) -> Lone | None:
-    """What the starts of a search led to, best first, by how much less likely it is; None if they are not known."""
-    ends = np.sort([end for end in fit.details.get("start_objectives", ()) if np.isfinite(end)])
+    """What the starts of a search led to, best first; None if they are not known.
+
+    By how much less likely it is, or in ODIN's search by how much worse it matches slopes.
+    """
+    d = fit.details
+    what = "log-likelihood lost" if "start_objectives" in d else "mismatch of slopes gained"
+    found = d.get("start_objectives", d.get("start_mismatches", ()))
+    ends = np.sort([end for end in found if np.isfinite(end)])
     if len(ends) < 2:
         return None
     worse = ends - ends[0]
@@ -88,7 +94,7 @@ def starts_picture(fit: Fit) -> Lone | None:
     ax.locator_params(axis="x", integer=True)
     lost = fit.details.get("starts", len(ends)) - len(ends)
     label(ax.set_xlabel, "starts, the best first" + (f"; {lost} more led nowhere" if lost > 0 else ""))
-    label(ax.set_ylabel, "log-likelihood lost")
+    label(ax.set_ylabel, what)
     return Lone(figure, f"{len(ends)} starts, the best first: {int(agree.sum())} agree with the best")
 
 

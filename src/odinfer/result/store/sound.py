@@ -104,8 +104,9 @@ def _check_details(details: Mapping[str, Any]) -> None:
     _must(isinstance(test, dict) and _is_number(test.get("p", 0.0)), "'model_test' is damaged")
     for name in ("fixed", "given", "by_row"):
         _must(details.get(name) is None or _texts(details[name]), f"'{name}' are no names")
-    ends = details.get("start_objectives", [])
-    _must(isinstance(ends, list) and all(map(_is_number, ends)), "'start_objectives' are no numbers")
+    for name in ("start_objectives", "start_mismatches"):
+        ends = details.get(name, [])
+        _must(isinstance(ends, list) and all(map(_is_number, ends)), f"'{name}' are no numbers")
 
 
 def _check_array(what: str, value: Any, *shape: int | None) -> None:

@@ -14,7 +14,7 @@
       if (t.length) tables.push([t, ...columns.map((c) => c[0])]);
       if (t.length) columns.forEach((c) => series.push(c[1]));
     };
-    const line = (of, width, dash) => ({ stroke: () => colour(of), width, dash, spanGaps: true, points: { show: false } });
+    const line = (of, width, dash) => ({ stroke: () => colour(of), width, dash, spanGaps: true, pxAlign: 0, points: { show: false } });
     panel.lines.forEach((l) => {
       const first = series.length, none = { stroke: "transparent", spanGaps: true, points: { show: false } };
       const dotted = l.least.some((v) => v !== null);
@@ -60,7 +60,7 @@
     const height = () => Math.max(170, Math.min(260, Math.round(place.clientWidth * 0.5)));
     const values = (u, splits) => splits.map((v) => (v === null ? "" : plain(v).replace("-", "\u2212")));
     const plot = new uPlot({
-      width: place.clientWidth, height: height(), series, bands, legend: { show: false },
+      width: place.clientWidth, height: height(), series, bands, legend: { show: false }, pxAlign: 0,
       scales: { x: { time: false }, y: { distr: panel.log ? 3 : 1, range: panel.range ? () => panel.range : undefined } },
       axes: [{ ...axis, label: panel.x || "time", size: 34, values }, { ...axis, label: panel.y, size: 56, values }],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
