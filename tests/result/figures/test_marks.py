@@ -4,8 +4,21 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import odinfer as od
 from fits import ODD, hidden, make_fit
-from odinfer.result.figures.marks import colours, enough, groups, largest, refuted, room, shown, span
+from odinfer.result.figures.marks import (
+    colours,
+    drawn,
+    enough,
+    groups,
+    largest,
+    over_time,
+    refuted,
+    room,
+    shown,
+    span,
+)
+from odinfer.style.drawing import blank
 
 
 @settings(max_examples=40, deadline=None)
@@ -53,3 +66,16 @@ def test_sizes_skip_what_is_not_finite():
     assert span(values) == (-3.0, 2.0)
     assert np.isnan(largest(np.array([np.nan])))
     assert shown(ODD["forty states"])[0] == 33
+
+
+def test_the_time_in_which_a_system_settles_is_not_drawn():
+    model = od.Model.from_text("x' = a - k*x; x(-1000) = 0; at 0: x = x + 3")
+    t = np.linspace(0.0, 4.0, 12)
+    y = 2.0 + 3.0 * np.exp(-t) + 0.05 * np.random.default_rng(0).normal(size=12)
+    fit = od.fit(model, od.Data(t, y[:, None], states=["x"]))
+    (e,) = fit.experiments.values()
+    assert e.curve.t[0] < -900
+    assert e.curve.t[drawn(e)].min() >= 0.0
+    ax = blank(2.0).add_subplot()
+    over_time(fit, ax)
+    assert ax.get_xlim()[0] > -1.0

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED
+from odinfer.problem.course import SETTLED
 from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, short, visible
 from odinfer.style.text import number
 
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from odinfer.result.fit import Fit
+    from odinfer.result.stages import ExperimentFit
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 MOST = 24  # panels in one picture: more are too small to read
 _SEEN = 2e-4  # of the height of a picture: the least that is seen
@@ -85,9 +88,15 @@ def span(*arrays: Array) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if len(values) else (np.nan, np.nan)
 
 
+def drawn(e: ExperimentFit) -> Mask:
+    """Which points of the curve are drawn: not those of a long time before the data in which the system settles."""
+    settles = e.t[0] - e.curve.t[0] > SETTLED * (np.ptp(e.t) or 1.0)
+    return np.asarray(e.curve.t >= (e.t[0] if settles else -np.inf))
+
+
 def over_time(fit: Fit, ax: Axes) -> None:
     """All panels of a fit have the same axis of time."""
-    first, last = span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t)))
+    first, last = span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t[drawn(e)])))
     margin = 0.02 * (last - first) or 0.5
     ax.set_xlim(first - margin, last + margin)
 

@@ -14,6 +14,7 @@ from odinfer.result.figures.marks import (
     MOST,
     colours,
     dots,
+    drawn,
     enough,
     groups,
     largest,
@@ -268,11 +269,13 @@ def _trace(
     limit = np.zeros(len(e.t)) if m is None or e.limit is None else np.asarray(e.limit[:, m], float)
     unknown = np.full(len(e.curve.t), np.nan)
     low, high = (unknown, unknown) if m is None or ends is None else (ends[0][:, m], ends[1][:, m])
-    at = enough(e.curve.t, centre, sd, low, high)
+    seen = drawn(e)
+    t, centre, sd, low, high = (v[seen] for v in (e.curve.t, centre, sd, low, high))
+    at = enough(t, centre, sd, low, high)
     best_at, own = (np.empty(0), np.empty(0)) if e.best is None or best is None else (e.best.t, best)
     some = enough(best_at, own)
     return Trace(
-        colour, e.curve.t[at], centre[at], sd[at], low[at], high[at], e.t, y, limit, best_at[some], own[some]
+        colour, t[at], centre[at], sd[at], low[at], high[at], e.t, y, limit, best_at[some], own[some]
     )  # fmt: skip
 
 
