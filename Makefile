@@ -55,6 +55,8 @@ paper: .venv/.installed
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/long.py
+	$(BIN)/python benchmarks/each.py --series 200
 
 clean:
 	rm -rf .venv demo paper-report .pytest_cache .mypy_cache .ruff_cache
