@@ -160,7 +160,7 @@ def own_problems(name: str, draws: range) -> Iterator[tuple[od.Problem, dict[str
     x0 = np.array([own.x0[s] for s in model.states])
     path = integrated(blank, 0, theta, x0, np.full(len(x0), np.nan))
     assert path is not None
-    x, phi = path.at_mesh(own.t)[None], blank.phi(theta)[None]
+    x, phi = path.at(own.t)[0][None], blank.phi(theta)[None]
     for k in draws:
         rng, sigma = np.random.default_rng([770, k]), np.array(list(own.columns.values()))
         y = observation_of(blank).draw(rng, 0, x, phi, sigma, 1)[0]

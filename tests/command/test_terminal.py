@@ -213,7 +213,7 @@ def test_sampling_shows_its_progress_on_a_terminal(tmp_path: Path):
     code, shown = on_a_terminal("fit", ode, data, "--uncertainty", "sample", "-o", "out", cwd=tmp_path)
     assert code == 0, shown
     assert "finding step widths" in shown
-    assert "Intervals: posterior, 95 %." in shown
+    assert "Credible intervals: of the posterior, 95 %." in shown
     fit = od.load(tmp_path / "out" / "fit.json")
     assert fit.posterior.converged
     low, high = fit.interval(kind="sample")["a"]

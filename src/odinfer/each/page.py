@@ -72,6 +72,7 @@ def html(fits: Fits) -> str:
     noted, others = ([name for name in drawn if (name in why) == yes] for yes in (True, False))
     return page(
         "each.html",
+        live=False,
         fits=fits,
         equations=first.model.text,
         headline=headline(fits),

@@ -52,6 +52,8 @@ def aligned(values: Sequence[float], error: float, digits: int = 2) -> list[str]
     least = math.floor(math.log10(abs(values[0]))) if values[0] else place + 1
     place = max(min(place, least - 1), least - _MOST_DIGITS)
     top = math.floor(math.log10(max(finite)))
+    if top - place > _MOST_DIGITS:  # then the estimate would have no digits left
+        top = least
     power = top if top >= _LARGE or top < _SMALL else 0
     decimals = min(max(power - place, 0), _MOST_DIGITS)
     return [_fixed(v, power, decimals) for v in values]
