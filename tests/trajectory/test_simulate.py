@@ -191,3 +191,11 @@ def test_inputs_declared_as_steps_are_held():
     u = {"u": ([0.0, 1.0, 2.0], [1.0, 3.0, 0.0])}
     held = od.simulate(od.Model.from_text("x' = u; step u"), {}, {"x": 0.0}, [0.0, 1.0, 2.0, 3.0], u)
     np.testing.assert_allclose(held[:, 0], [0.0, 1.0, 4.0, 4.0], atol=1e-6)
+
+
+def test_a_solution_that_ends_before_the_first_time_asked_for_is_nan():
+    model = od.Model.from_text("S' = m - b*S*I - m*S + w*R; I' = b*S*I - (g+m)*I; R' = g*I - (m+w)*R")
+    theta = {"m": 1.4e-5, "b": 2.9e-5, "w": -0.2, "g": 1.0}
+    x = od.simulate(model, theta, [-4e129, 5.8e-33, 4e129], [1431.8, 2863.6], rtol=1e-8, atol=1e-12)
+    assert np.isfinite(x[0]).all()
+    assert np.isnan(x[1]).all()

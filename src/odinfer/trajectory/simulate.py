@@ -120,7 +120,8 @@ def _integrate(
         solver = "LSODA" if len(x) <= _DENSE_UP_TO else "DOP853"
         with warnings.catch_warnings(), contextlib.suppress(_Stopped):
             warnings.simplefilter("ignore")  # LSODA's remarks on a solution that blows up
-            y = solve_ivp(limited, (a, times[-1]), x, solver, t_eval=times, rtol=rtol, atol=atol).y.T
+            y = solve_ivp(limited, (a, times[-1]), x, solver, t_eval=times, rtol=rtol, atol=atol).y
+            y = np.reshape(y, (len(x), -1)).T  # an empty list if it ends before the first time
             found[: len(y)] = y
         return found
 
