@@ -53,8 +53,8 @@ def aligned(values: Sequence[float], error: float, digits: int = 2) -> list[str]
     place = max(min(place, least - 1), least - _MOST_DIGITS)
     top = math.floor(math.log10(max(finite)))
     if top - place > _MOST_DIGITS:  # then the estimate would have no digits left
-        top = least
-    power = top if top >= _LARGE or top < _SMALL else 0
+        top = max(least, math.floor(math.log10(error)))
+    power = max(top, -300) if top >= _LARGE or top < _SMALL else 0
     decimals = min(max(power - place, 0), _MOST_DIGITS)
     return [_fixed(v, power, decimals) for v in values]
 
