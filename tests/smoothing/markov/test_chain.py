@@ -6,7 +6,7 @@ import pytest
 from odinfer.smoothing.evidence import Hyperparameters
 from odinfer.smoothing.kernels import KERNELS, kernel
 from odinfer.smoothing.markov.banded import Factor
-from odinfer.smoothing.markov.chain import Chain, chained, order
+from odinfer.smoothing.markov.chain import Chain, order
 
 SHAPES = {
     "matern32": (0.4,), "matern52": (0.6,), "matern72": (0.8,),
@@ -61,7 +61,5 @@ def test_energies_and_determinants_are_those_of_the_precision():
     np.testing.assert_allclose(Factor.of(band, 3).solve(right), np.linalg.solve(full, right), rtol=1e-6)
 
 
-def test_only_matern_kernels_have_chains_and_states_of_one_size_go_together():
+def test_only_matern_kernels_have_chains():
     assert {name for name in KERNELS if order(name) is not None} == set(SHAPES)
-    assert chained([hyper("matern52"), hyper("warped-matern52")])
-    assert not chained([hyper("matern52"), hyper("matern32")])

@@ -30,12 +30,6 @@ def order(name: str) -> int | None:
     return _ORDER.get(name.removeprefix("warped-"))
 
 
-def chained(hypers: Sequence[Hyperparameters]) -> bool:
-    """Whether the processes have chains, with states of one size."""
-    orders = {order(h.kernel) for h in hypers}
-    return len(orders) == 1 and None not in orders
-
-
 def own_time(name: str, shape: Sequence[float], t: Array) -> tuple[Array, Array]:
     """The process's own time at times t (M,) from the start of the data, in units of 1/λ, and its rate (M,)."""
     rate = np.sqrt(2.0 * (_ORDER[name.removeprefix("warped-")] - 0.5)) / shape[0]
