@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo studio paper test test-browser test-fast test-slow lint bench clean
+.PHONY: demo studio paper docs test test-browser test-fast test-slow lint bench clean
 
 # The environment is complete when its stamp is newer than what defines it.
 .venv/.installed: pyproject.toml constraints.txt
@@ -21,6 +21,11 @@ studio: .venv/.installed
 	$(BIN)/odinfer example lotka_volterra demo
 	$(BIN)/odinfer studio demo/lotka_volterra.ode demo/lotka_volterra.csv
 
+# The site, for reading from the disk; what was built before is kept where nothing has changed.
+docs: .venv/.installed
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 test: lint
 	$(BIN)/python -m pytest -n 2
 	@echo "The tests of the studio in a real browser were left out; make test-browser installs Chromium and runs them."
@@ -28,7 +33,7 @@ test: lint
 # Chromium from the system, Playwright from the registry, and axe-core, which is for this only and not in the package.
 test-browser: .venv/.browser
 	command -v chromium || (apt-get update && apt-get install -y chromium) || sudo apt-get install -y chromium
-	$(BIN)/python -m pytest -m browser -p no:xdist tests/studio
+	$(BIN)/python -m pytest -m browser -p no:xdist tests/studio tests/test_site.py
 
 .venv/.browser: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
@@ -39,9 +44,10 @@ test-browser: .venv/.browser
 test-slow: .venv/.installed
 	$(BIN)/python -m pytest -m slow -n 2
 
+CODE := src tests benchmarks examples docs/conf.py docs/_site
 lint: .venv/.installed
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 
 # The paper in small: few draws, Lorenz '96 up to 50 states; the whole is `odinfer bench run paper --store runs --full`.
@@ -59,4 +65,4 @@ bench: .venv/.installed
 	$(BIN)/python benchmarks/each.py --series 200
 
 clean:
-	rm -rf .venv demo paper-report .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv demo paper-report docs/_build .pytest_cache .mypy_cache .ruff_cache

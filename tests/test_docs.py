@@ -1,16 +1,148 @@
-"""What the documentation shows runs as it stands there."""
+"""What the documentation shows runs as it stands there, prints what it says, and links lead somewhere."""
 
 import re
+import sys
+import tomllib
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import odinfer as od
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "observing.md").read_text("utf-8")
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS / "_site"))
+
+from command_line import command  # noqa: E402
+from pages import Block, Run, agree, blocks, commands  # noqa: E402
+
+PAGES = {
+    str(path.relative_to(DOCS)): path.read_text("utf-8")
+    for path in sorted(DOCS.rglob("*.md"))
+    if "_build" not in path.parts
+}
+OTHERS = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md")}
+BLOCKS = {name: blocks(text) for name, text in {**PAGES, **OTHERS}.items()}
+WHOLE = [name for name in PAGES if name.startswith(("tutorials/", "how-to/")) and BLOCKS[name]]
+WHOLE += ["index.md", "hidden.md"]
+PAGE = PAGES["observing.md"]
 MODELS = re.findall(r"```ode\n(.*?)```\n\n```csv\n(.*?)```", PAGE, re.S)
-SCRIPTS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+# Pages of which pieces are shown: what they take for granted.
+STAGED = ("README.md", "comparing.md", "data.md", "observing.md", "petab.md", "uncertainty.md")
+# Commands that do not end, take hours, or need other machines or many processes: the command line reads them only.
+_LONG = {"studio", "bench", "--cluster", "--workers"}
+
+
+def run_page(run: Run, name: str, parts: list[Block]) -> None:
+    """Run the blocks of a page, and hold what they print against what it shows."""
+    printed = ""
+    for block in parts:
+        if block.language == "{picture}":
+            assert run.figure(block.beside).axes, f"{name}:{block.line} draws nothing"
+        elif block.language == "text":
+            assert agree(block.text, printed), f"{name}:{block.line} shows something else than is printed:\n{printed}"
+        else:
+            printed = run.block(block, name)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_page_runs_from_an_empty_folder_and_prints_what_it_shows(name: str, tmp_path: Path):
+    run_page(Run(tmp_path), name, BLOCKS[name])
+
+
+def test_what_a_page_shows_is_told_from_what_it_does_not():
+    assert agree("k  0.54\n…\nend", "k   0.541\n\na\nb\nend\n")
+    assert agree("from −1.5 to inf\n-----", "from -1.5 to inf\n--------")
+    assert not agree("k 0.54", "k 0.64")
+    assert not agree("k 0.54", "c 0.54")
+    assert not agree("k 0.54\n…", "c 0.1\nk 0.54")
+    assert not agree("a\n…\nend", "a\nb")
+
+
+def staged(name: str, folder: Path, fit: od.Fit) -> dict[str, Any]:
+    """Write the files that a page takes for granted, and give the names that its Python does."""
+    lv = "prey' = a*prey - b*prey*predator\npredator' = -c*predator + d*prey*predator\n"
+    files = {"model.ode": lv, "with_limit.ode": lv.replace("\n", " - e*prey^2\n", 1), "without.ode": lv}
+    experiment = fit.experiments["1"]
+    table = pd.DataFrame({"time": experiment.t, "prey": experiment.y[:, 0], "predator": experiment.y[:, 1]})
+    names: dict[str, Any] = {"od": od, "fit": fit, "t": [0.5, 1.0]}
+    if name == "data.md":
+        files["model.ode"] = "h' = r*h*(1 - h/K); log r, K"
+        days, h = np.arange(8.0), np.array([0.57, 1.31, 2.48, 4.13, 6.76, 8.35, 9.10, 9.78])
+        table = pd.DataFrame({"time": days, "h": h})
+        frame = pd.DataFrame({"Days since dose": days, "height [cm]": h, "Tree": "a"})
+        frame.to_excel(folder / "data.xlsx", index=False)
+        names |= {"frame": frame, "t": days, "y": np.stack([h, h[::-1]], 1)}
+    if name == "each.md":
+        parts = [table.assign(experiment=f"plot {i}") for i in (16, 17)]
+        pd.concat(parts).to_csv(folder / "plots.csv", index=False)
+    if name == "petab.md":
+        files["model.ode"] = "A' = -k1*A + k2*B\nB' = k1*A - k2*B\nA(0) = 1; B(0) = 0; log k1, k2"
+        files["model.ode"] += "\nA ~ normal(A, 0.02); B ~ normal(B, 0.02)"
+        a = np.array([1.02, 0.72, 0.58, 0.52, 0.45, 0.45, 0.41])
+        table = pd.DataFrame({"time": np.arange(7.0) / 2, "A": a, "B": 1.01 - a})
+    table.to_csv(folder / "data.csv", index=False)
+    for file, text in files.items():
+        (folder / file).write_text(text, "utf-8")
+    if name == "petab.md":
+        Run(folder).block(Block("sh", "", "odinfer convert model.ode data.csv --petab .", 0))
+    return names
+
+
+@pytest.mark.parametrize("name", [*STAGED, pytest.param("each.md", marks=pytest.mark.slow)])  # which starts processes
+def test_pieces_of_a_page_run_where_their_files_are(name: str, tmp_path: Path, lv_fit: od.Fit):
+    run = Run(tmp_path, staged(name, tmp_path, lv_fit))
+    for block in BLOCKS[name]:
+        if block.language == "sh" and name != "README.md":
+            for line in block.text.splitlines():
+                if not _LONG & {*line.split()}:
+                    run.block(Block("sh", "", line, block.line), name)
+        elif block.language == "python":
+            run.block(block, name)
+
+
+def test_every_command_is_one_that_there_is():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    seen = set()
+    for name, parts in BLOCKS.items():
+        for words in (words for block in parts if block.language == "sh" for words in commands(block.text)):
+            seen.add(words[0])
+            if words[0] == "odinfer":
+                _parsed(words[1:], name)
+            elif words[0] == "make":
+                assert {*words[1:]} <= targets, f"{name}: {words}"
+            elif words[0] == "pip":
+                assert {*re.findall(r"\[(\w+)\]", words[-1])} <= {*extras}, f"{name}: {words}"
+            elif words[0] == ".venv/bin/python":
+                assert (ROOT / words[1]).exists(), f"{name}: {words}"
+            else:
+                assert words[0] == "dask", f"{name}: what is {words[0]}?"
+    assert {"odinfer", "make", "pip"} <= seen
+
+
+def _parsed(words: list[str], name: str) -> None:
+    """The command line reads these words; nothing is run."""
+    group: Any = command()
+    while hasattr(group, "commands"):
+        assert words[0] in group.commands, f"{name}: there is no 'odinfer {words[0]}'"
+        group, words = group.commands[words[0]], words[1:]
+    group.make_context("odinfer", list(words))
+
+
+def test_commands_and_python_are_marked_as_such():
+    for name, parts in BLOCKS.items():
+        for block in parts:
+            if block.language == "" and name != "README.md":
+                assert not re.search(r"^(odinfer|make|pip|import) ", block.text, re.M), (
+                    f"{name}:{block.line}: mark it sh"
+                )
+            if block.language == "ode":
+                assert od.candidates(block.text, "page") if "'" in block.text else True, f"{name}:{block.line}"
 
 
 def test_every_model_on_the_page_has_data():
@@ -28,12 +160,45 @@ def test_every_model_on_the_page_is_fitted_and_not_contradicted(text: str, table
     assert "contradict" not in repr(fit)
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_every_script_on_the_page_runs(script: str):
-    exec(compile(script, "observing.md", "exec"), {})
+def links(text: str) -> list[str]:
+    """What a page links to, code left out."""
+    prose = re.sub(r"^(`{3,})[^\n]*\n.*?^\1", "", text, flags=re.S | re.M)
+    return re.findall(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose))
 
 
-def test_links_between_pages_lead_somewhere():
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+def anchors(text: str) -> set[str]:
+    """The names of a page's headings, as they are in addresses."""
+    heads = re.findall(r"^#+ +(.*)$", re.sub(r"^(`{3,})[^\n]*\n.*?^\1", "", text, flags=re.S | re.M), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("name", [*PAGES, *OTHERS])
+def test_links_lead_somewhere(name: str):
+    home = (DOCS if name in PAGES else ROOT) / name
+    for link in links(home.read_text("utf-8")):
+        address = urlsplit(link)
+        if address.scheme:
+            assert address.scheme in ("https", "mailto"), f"{name}: {link}"
+            assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", address.netloc), f"{name}: {link}"
+            continue
+        target = (home.parent / address.path).resolve() if address.path else home
+        assert target.exists(), f"{name} links to {link}"
+        if address.fragment:
+            assert address.fragment in anchors(target.read_text("utf-8")), f"{name}: no heading for {link}"
+
+
+def _reachable(start: str) -> set[str]:
+    found, todo = set(), [start]
+    while todo:
+        page = todo.pop()
+        if page not in found:
+            found.add(page)
+            for block in BLOCKS[page]:
+                lines = block.text.splitlines() if block.language == "{toctree}" else []
+                own = [line.strip() for line in lines if line.strip() and not line.startswith(":")]
+                todo += [str((Path(page).parent / entry).with_suffix(".md")) for entry in own]
+    return found
+
+
+def test_every_page_is_in_the_table_of_contents():
+    assert _reachable("index.md") == set(PAGES)

@@ -59,7 +59,7 @@ class Data:
         sd: known standard deviations of the observations, an array like `y` or state -> array; NaN = not known.
         limit: an array like `y`, or state -> array: -1 where the true value lies below `y`, which is then the limit of
             detection, 1 where it lies above, 0 where `y` itself was observed.
-        doses: `Dose`s, or tuples (time, amount) or (time, amount, state).
+        doses: a list of `Dose`, or of tuples (time, amount) or (time, amount, state).
 
     Raises:
         InputError: if the arrays do not fit together or nothing is observed.
