@@ -177,12 +177,63 @@ def test_bounds_and_fixed_values_become_text_and_text_becomes_controls(page):
     page.press("[aria-label='Upper bound of a']", "Tab")
     page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('0.5 < a < 9')")
     page.click("[aria-label='Fix b']")
-    page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('fixed b = 1')")
+    page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('fixed b = 1.01')")
     page.wait_for_selector("[aria-label='Fix b'][aria-pressed=true]")
     type_model(page, "prey' = a*prey - b*prey*predator\npredator' = -c*predator + d*prey*predator\n2 < c < 3; log d\n")
     page.wait_for_function("""() => document.querySelector("[aria-label='Lower bound of c']")?.value === '2'""")
     assert page.input_value("[aria-label='Lower bound of a']") == ""
     assert page.locator(".slider .name small").all_inner_texts() == ["log"]
+
+
+def test_scales_bounds_priors_and_starts_are_clicked_and_become_text(page):
+    example(page, "Prey and predators")
+    has = "(words) => document.querySelector('#editor textarea').value.includes(words)"
+    page.click("[aria-label^='More about a']")
+    page.click("[aria-label='Log scale of a']")
+    page.wait_for_function(has, arg="\nlog a\n")
+    page.wait_for_selector("[aria-label='Log scale of a'][aria-pressed=true]")
+    page.click("[aria-label='Positive values of a']")
+    page.wait_for_function(has, arg="\n0 < a\n")
+    page.select_option("[aria-label='Prior of a']", "lognormal")
+    page.wait_for_function(has, arg="\na ~ lognormal(2.02, 1)\n")
+    page.wait_for_selector("[aria-label='Prior of a, median']")
+    page.fill("[aria-label='Prior of a, median']", "3")
+    page.press("[aria-label='Prior of a, median']", "Enter")
+    page.wait_for_function(has, arg="\na ~ lognormal(3, 1)\n")
+    page.wait_for_selector(".slider .name small:has-text('log, lognormal(3, 1)')")
+    page.click("[aria-label='Start here of a']")
+    page.wait_for_function(has, arg="\nstart a = ")
+    page.wait_for_function("() => !document.querySelector('#model-error').textContent")
+    page.wait_for_selector("[aria-label='Start here of a'][aria-pressed=true]")
+    page.click("[aria-label='Linear scale of a']")
+    page.click("[aria-label='No bounds of a']")
+    page.select_option("[aria-label='Prior of a']", "none")
+    page.click("[aria-label='Any start of a']")
+    page.wait_for_function(
+        "(text) => document.querySelector('#editor textarea').value.trimEnd() === text.trimEnd()",
+        arg=(FOLDER / "lotka_volterra.ode").read_text(),
+    )
+
+
+def test_sliders_start_where_the_data_suggest_and_find_back_there(page):
+    example(page, "Prey and predators")
+    value = "(words) => document.querySelector(`[aria-label='Value of a']`)?.value === words"
+    page.wait_for_function(value, arg="2.02")
+    before = pixels(page)
+    assert page.is_hidden("#guess")
+    page.fill("[aria-label='Value of a']", "3")
+    page.press("[aria-label='Value of a']", "Enter")
+    page.wait_for_selector("#guess:not([hidden])")
+    page.wait_for_timeout(200)
+    assert (np.abs(before - pixels(page)).sum(-1) > 60).sum() > 100
+    page.locator("#editor textarea").press("Control+End")
+    page.locator("#editor textarea").press_sequentially("# what was moved stays")
+    page.wait_for_timeout(500)
+    assert page.input_value("[aria-label='Value of a']") == "3"
+    page.click("#guess")
+    page.wait_for_function(value, arg="2.02")
+    page.wait_for_timeout(200)
+    assert (np.abs(before - pixels(page)).sum(-1) > 60).sum() < 100
 
 
 def test_columns_are_assigned_anew_by_clicking(page):

@@ -122,6 +122,48 @@ def test_bounds_and_fixed_values_go_again(node):
         Model.from_text(made)
 
 
+@pytest.mark.parametrize(
+    ("name", "args", "text", "expected"),
+    [
+        ("withLog", ["a", True], "x' = a*x\n", "x' = a*x\nlog a\n"),
+        ("withLog", ["a", True], "x' = a*b*x; log b  # mine\n", "x' = a*b*x; log b, a  # mine\n"),
+        ("withLog", ["a", False], "x' = a*b*x\nlog b, a", "x' = a*b*x\nlog b"),
+        ("withLog", ["a", False], "x' = a*x\nlog a\n", "x' = a*x\n"),
+        ("withLog", ["a", True], "x' = log(a)*x\nlinear a", "x' = log(a)*x\nlog a\n"),
+        ("withLog", ["x(0)", True], "x' = a*x\n", "x' = a*x\nlog x(t0)\n"),
+        ("withLocal", ["a", True], "x' = a*x\n", "x' = a*x\nlocal a\n"),
+        ("withLocal", ["a", False], "x' = a*x\nlocal a", "x' = a*x"),
+        ("withStart", ["a", 2], "x' = a*x\nstart a = 3", "x' = a*x\nstart a = 2\n"),
+        ("withStart", ["a", None], "x' = a*x\nstart a = 3; start b = 2", "x' = a*x\nstart b = 2"),
+        ("withDistribution", ["a", "normal(2, 1)"], "x' = a*x\n", "x' = a*x\na ~ normal(2, 1)\n"),
+        ("withDistribution", ["a", "uniform(0, 1)"], "x' = a*x; a ~ normal(2, 1)", "x' = a*x\na ~ uniform(0, 1)\n"),
+        ("withDistribution", ["a", None], "x' = a*x\na ~ normal(2, 1)  # known\n", "x' = a*x\n# known\n"),
+        ("withDistribution", ["x(0)", "normal(1, 2)"], "x' = x\nx(0) ~ normal(2,1)", "x' = x\nx(0) ~ normal(1, 2)\n"),
+    ],
+)
+def test_what_is_clicked_becomes_text(node, name, args, text, expected):
+    assert node.run(STATEMENTS, {"name": name, "args": [text, *args]}) == expected
+
+
+ENDS = "const s = await page('rows.js'); return s.ends(...given);"
+
+
+def test_sliders_have_room_around_any_value(node):
+    row = {"low": None, "high": None, "log": False, "signed": False}
+    for value in (2.02, 1e-9, 3e7, 0.0):
+        low, high = node.run(ENDS, [row, value, None, 0])
+        assert low == 0
+        assert high >= 2 * value
+        assert float(f"{high:.1g}") == pytest.approx(high)
+    low, high = node.run(ENDS, [row, -0.01, None, 4])
+    assert low <= -2
+    assert high >= 2
+    low, high = node.run(ENDS, [row | {"log": True}, 0.5, None, 1])
+    assert 0 < low < 0.01
+    assert high > 20
+    assert node.run(ENDS, [row | {"low": 1, "high": 3}, 2, None, 1]) == [1, 3]
+
+
 @pytest.mark.parametrize("columns", [["prey", "predator"], ["height [cm]"], ["Größe (m)", "2nd", "t", "log", "a b/c"]])
 def test_the_first_model_of_any_columns_can_be_read(node, columns):
     model = Model.from_text(node.run(STATEMENTS, {"name": "firstModel", "args": [columns]}))

@@ -49,6 +49,18 @@ def test_every_example_can_be_opened_and_understood(tab, name):
     assert len(said["experiments"]) == len(found["experiments"])
 
 
+def test_sliders_get_a_guess_from_the_data_and_nothing_where_there_is_none(tab):
+    ask = {"name": "m", "text": DECAY}
+    assert tab.ask("POST", "/api/guess", ask) == (200, {})
+    tab.upload("mine.csv", ROWS)
+    status, found = tab.ask("POST", "/api/guess", ask)
+    assert status == 200
+    assert found["values"]["k"] == pytest.approx(0.357, rel=0.02)
+    assert found["values"]["x(0)"] == pytest.approx(5, rel=0.02)
+    assert tab.ask("POST", "/api/guess", {"name": "m", "text": "x' = ("}) == (200, {})
+    assert tab.ask("POST", "/api/guess", {"name": "m"})[0] == 400
+
+
 def test_tabs_do_not_see_each_other(studio):
     one, two = studio.tab(), studio.tab()
     assert one.upload("mine.csv", ROWS)[0] == 200

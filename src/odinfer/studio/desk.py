@@ -185,14 +185,15 @@ def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
     low, high = model.bounds.get(name, (-math.inf, math.inf))
     family, *numbers = model.prior.get(name, ("",))
     several = problem is not None and problem.split.any
+    log = model.scale.get(name) == "log"
     return {
         "name": name,
-        "low": _finite(low),
+        "low": _finite(low) if low or not log else None,  # which a log scale implies
         "high": _finite(high),
-        "log": model.scale.get(name) == "log",
+        "log": log,
         "fixed": model.fixed.get(name),
-        "start": model.start.get(name, numbers[0] if family in ("normal", "lognormal") else None),
-        "prior": f"{family}({numbers[0]:g}, {numbers[1]:g})" if family else None,
+        "start": model.start.get(name),
+        "prior": [family, *numbers] if family else None,
         "local": several and name in model.said.local,
         "initial": state_of(name) is not None,
     }

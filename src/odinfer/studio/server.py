@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from odinfer.checks import whole
 from odinfer.errors import InputError, nearest
-from odinfer.studio import desk, work
+from odinfer.studio import desk, guess, work
 from odinfer.studio.guard import Guard, TooLarge, is_loopback
 from odinfer.studio.lanes import Ended, Lane
 from odinfer.studio.sessions import Queue, Session, Sessions
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent / "page"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _PATIENCE = 30.0  # seconds for reading a table or a text
+_GUESSING = 6.0  # seconds after which sliders start without a guess
 _GRACE = 2  # seconds that open streams get when the studio ends
 _MOST_MODELS = 26
 
@@ -60,7 +61,7 @@ class Studio:
 
     def __init__(self, examples: Mapping[str, Example], opening: Opening, folder: Path) -> None:
         self.examples, self.opening, self.sessions = examples, opening, Sessions(folder)
-        self.desk, self.lane = Lane(_begin_desk), Lane(work.begin)
+        self.desk, self.lane, self.guesser = Lane(_begin_desk), Lane(work.begin), Lane(guess.begin)
         self.queue: Queue | None = None
 
     def session(self, request: Request) -> Session:
@@ -74,6 +75,10 @@ class Studio:
             return await self.desk.call(function, *args, timeout=_PATIENCE)
         except Ended:
             raise InputError("this could not be read: it needs too much memory; bring less") from None
+
+    def kill(self) -> None:
+        for lane in (self.lane, self.desk, self.guesser):
+            lane.kill()
 
 
 class _Gone(Exception):
@@ -92,7 +97,7 @@ def application(studio: Studio) -> Starlette:
     from starlette.responses import Response as Plain
     from starlette.routing import Route
 
-    reading = asyncio.Lock()  # the desk has one lane
+    reading, guessing = asyncio.Lock(), asyncio.Lock()  # each has one lane
 
     async def understood(function: Callable[..., Any], *args: Any) -> Any:
         async with reading:
@@ -171,6 +176,18 @@ def application(studio: Studio) -> Starlette:
             answer["module"] = f"/model/{session.module(answer['module'])}.js"
         return JSONResponse(answer)
 
+    async def guessed(request: Request) -> Response:
+        session, given = studio.session(request), await _json(request)
+        name, text = _model(given)
+        source = session.source(desk.choice_of(given.get("choice") or {}))
+        if source is None:
+            return JSONResponse({})
+        async with guessing:
+            try:
+                return JSONResponse(await studio.guesser.call(guess.guess, text, name, source, timeout=_GUESSING))
+            except (InputError, Ended, RuntimeError):  # sliders start somewhere in any case
+                return JSONResponse({})
+
     async def order(request: Request) -> Response:
         session, given = studio.session(request), await _json(request)
         models = given.get("models")
@@ -218,8 +235,7 @@ def application(studio: Studio) -> Starlette:
             yield
         finally:
             working.cancel()
-            studio.lane.kill()
-            studio.desk.kill()
+            studio.kill()
 
     def refused(request: Request, error: Exception) -> Response:
         return JSONResponse({"error": str(error)}, 400)
@@ -241,6 +257,7 @@ def application(studio: Studio) -> Starlette:
         Route("/api/example", example, methods=["POST"]),
         Route("/api/table", table, methods=["POST"]),
         Route("/api/understand", understand, methods=["POST"]),
+        Route("/api/guess", guessed, methods=["POST"]),
         Route("/api/jobs", order, methods=["POST"]),
         Route("/api/jobs/{id}", cancel, methods=["DELETE"]),
         Route("/api/jobs/{id}/stream", stream),
@@ -327,8 +344,7 @@ def serve(
         try:
             uvicorn.Server(config).run(sockets=[listening])
         finally:
-            studio.lane.kill()
-            studio.desk.kill()
+            studio.kill()
 
 
 def _bound(host: str, port: int) -> socket.socket:

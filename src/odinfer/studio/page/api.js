@@ -49,6 +49,7 @@ export const upload = (file) => json("POST", "/api/data", file, { "X-Name": enco
 export const example = (name) => json("POST", "/api/example", { name });
 export const table = (choice) => json("POST", "/api/table", choice);
 export const understand = (name, text, choice) => json("POST", "/api/understand", { name, text, choice });
+export const guess = (name, text, choice) => json("POST", "/api/guess", { name, text, choice });
 export const order = (kind, models, choice) => json("POST", "/api/jobs", { kind, models, choice });
 export const cancel = (id) => json("DELETE", `/api/jobs/${id}`);
 

@@ -3,8 +3,9 @@ import * as api from "./api.js";
 import { Chart, at, colour, range, shown } from "./charts.js";
 import { Editor, element } from "./editor.js";
 import { LETTERS, bestIntervals, clear, files, showComparison, showFit } from "./results.js";
-import { Sliders, keysOf, rowsOf } from "./sliders.js";
-import { asName, firstModel, withBounds, withFixed } from "./statements.js";
+import { keysOf, rowsOf } from "./rows.js";
+import { Sliders } from "./sliders.js";
+import { asName, firstModel, withBounds, withDistribution, withFixed, withLocal, withLog, withStart } from "./statements.js";
 
 const $ = (id) => document.getElementById(id);
 const UNUSED = "-";
@@ -40,13 +41,20 @@ const editor = new Editor($("editor"), (text) => {
 const sliders = new Sliders($("sliders"), {
   moved(keys, value, redraw = false) {
     for (const key of keys) model().values[key] = value;
+    model().moved = true;
     if (redraw) drawSliders();
     follow();
     keep();
   },
   value: (key) => model().values[key],
+  size: (key) => said("sizes", key) ?? 0,
+  several: () => experiments().length > 1,
   bounded: (name, low, high) => rewrite(withBounds(model().text, name, low, high)),
   fixed: (name, value) => rewrite(withFixed(model().text, name, value)),
+  started: (name, value) => rewrite(withStart(model().text, name, value)),
+  scaled: (name, log) => rewrite(withLog(model().text, name, log)),
+  spread: (name, local) => rewrite(withLocal(model().text, name, local)),
+  distributed: (name, words) => rewrite(withDistribution(model().text, name, words)),
 });
 
 function rewrite(text) {
@@ -110,7 +118,7 @@ const take = guarded(async (file) => {
   begun(found, []);
   const columns = freeColumns();
   page.models = had.length && had.some((m) => columns.some((c) => new RegExp(`(^|\\W)${c.name.replace(/\W/g, "\\$&")}(\\W|$)`, "u").test(m.text)))
-    ? had.map((m) => ({ ...m, job: null })) : [firstGuess(columns)];
+    ? had.map((m) => ({ ...m, job: null, guess: null })) : [firstGuess(columns)];
   await open();
 });
 
@@ -123,6 +131,7 @@ function firstGuess(columns) {
 
 async function open() {
   document.body.dataset.view = "workspace";
+  scrollTo(0, 0);
   $("file-name").textContent = dataName ?? "no data yet";
   if (dataName && (!table || page.choice.time || Object.keys(page.choice.names).length)) await readTable();
   if (!page.models.length) page.models = [table ? firstGuess(freeColumns()) : { name: "model", text: "x' = -k*x\n", values: {} }];
@@ -165,12 +174,17 @@ async function understand() {
   $("fit").disabled = Boolean(found.error || found.data_error || !dataName || found.candidates > 1);
   $("fit").title = found.candidates > 1 ? "The optional terms make several models: press Compare all" : "";
   editor.mark(found.error, found.states);
+  drawColumns();
   if (found.module) {
     u = found;
     for (const e of u.experiments) e.shown = u.columns.length;
     if (!experiments().includes(page.experiment)) page.experiment = "";
-    fill();
+    const unknown = fill();
     worker.postMessage({ load: { url: u.module, courses: u.experiments, given: u.given.map((s) => u.states.indexOf(s)) } });
+    const guessed = found.error || found.data_error ? null : guess();
+    // New sliders wait a moment for what the data say of them, so that they do not jump.
+    if (unknown && guessed) await Promise.race([guessed, new Promise((done) => setTimeout(done, 500))]);
+    if (number !== asked || m !== model()) return;
   }
   drawColumns();
   drawExperiments();
@@ -180,16 +194,50 @@ async function understand() {
   keep();
 }
 
-/** Values for what has none yet. */
+/** Values for what has none yet, and for all as long as no slider was moved; whether there were new ones. */
 function fill() {
-  const { values } = model();
+  const m = model(), { values } = m;
+  let unknown = false;
   for (const row of rowsOf(u)) {
     const every = experiments();
     keysOf(row, every).forEach((key, i) => {
-      if (row.fixed !== null) values[key] = row.fixed;
-      else if (typeof values[key] !== "number") values[key] = row.first(every[i]);
+      unknown ||= typeof values[key] !== "number";
+      const before = typeof values[key] === "number" ? values[key] : null;
+      const given = row.fixed ?? (m.moved ? before : null) ?? row.start;
+      values[key] = given ?? m.guess?.values[key] ?? row.seen(every[i]) ?? said("values", key) ?? before ?? row.otherwise;
     });
   }
+  return unknown;
+}
+
+// --- what the data say of the sliders
+
+/** Of "values" or "sizes", what was said of one slider, or of it in another experiment. */
+const said = (what, key) => model().guess?.[what]?.[key] ?? model().guess?.[what]?.[key.replace(/\[.*\]$/s, "")];
+
+let guessing = null, guessAgain = false;
+
+/** Ask for a guess, if text and data are new since the last. */
+function guess() {
+  const m = model(), key = JSON.stringify([m.text, page.choice, dataName]);
+  if (!dataName || m.guess?.key === key) return null;
+  if (guessing) { guessAgain = true; return guessing; }
+  guessing = (async () => {
+    const found = await api.guess(m.name, m.text, page.choice).catch(() => ({}));
+    guessing = null;
+    const latest = m === model() && !guessAgain;
+    guessAgain = false;
+    if (!latest) return guess();
+    m.guess = { key, values: found.values ?? {}, sizes: found.sizes ?? {} };
+    if (u) {
+      sliders.ranges = m.moved ? sliders.ranges : {};
+      fill();
+      drawSliders();
+      follow();
+    }
+    keep();
+  })();
+  return guessing;
 }
 
 // --- following the sliders
@@ -345,6 +393,7 @@ function drawExperiments() {
 
 function drawSliders() {
   $("no-parameters").hidden = Boolean(u);
+  $("guess").hidden = !u || !dataName || !model().moved;
   if (!u) return $("sliders").replaceChildren();
   const every = experiments();
   const rows = rowsOf(u).map((row) => {
@@ -497,13 +546,19 @@ $("cancel").addEventListener("click", guarded(async () => { if (watched) await a
 for (const button of $("uncertainty").children) button.addEventListener("click", () => ask(button.dataset.kind));
 $("take").addEventListener("click", () => {
   for (const [key, { value }] of Object.entries(estimates())) if (typeof value === "number") model().values[key] = value;
+  model().moved = true;
   drawSliders();
   follow();
   keep();
 });
+$("guess").addEventListener("click", () => {
+  Object.assign(model(), { moved: false, guess: null });
+  sliders.ranges = {};
+  understand();
+});
 $("duplicate").addEventListener("click", () => {
   const m = model();
-  page.models.splice(page.current + 1, 0, { name: unique(m.name), text: m.text, values: { ...m.values } });
+  page.models.splice(page.current + 1, 0, { name: unique(m.name), text: m.text, values: { ...m.values }, moved: m.moved, guess: m.guess });
   page.current += 1;
   page.showing = "fit";
   show();

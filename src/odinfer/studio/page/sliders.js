@@ -1,57 +1,16 @@
 // A slider for every parameter and free initial value, with bounds, and the estimate once there is one.
 import { shown } from "./charts.js";
 import { element } from "./editor.js";
+import { options } from "./options.js";
+import { ends, position, valueAt } from "./rows.js";
 
 const STEPS = 1000;
 
-/** The keys under which values of a parameter or initial value are kept: one, or one per experiment. */
-export function keysOf(row, experiments) {
-  return row.local && experiments.length > 1 ? experiments.map((e) => `${row.name}[${e}]`) : [row.name];
-}
-
-/** Parameters and free initial values, with the value to begin with. */
-export function rowsOf(u) {
-  const several = u.experiments.length > 1;
-  const rows = u.parameters.map((p) => ({ ...p, kind: "parameter", first: () => middle(p) }));
-  for (const state of u.free) {
-    const first = (experiment) => {
-      const course = u.experiments.find((e) => e.name === experiment) ?? u.experiments[0];
-      return course?.first[state] ?? 1;
-    };
-    rows.push({ name: `${state}(0)`, kind: "initial", local: several, low: null, high: null, fixed: null, log: false, first });
-  }
-  return rows;
-}
-
-function middle(p) {
-  if (p.fixed !== null) return p.fixed;
-  if (p.start !== null) return p.start;
-  const { low, high } = p;
-  if (low !== null && high !== null) return low > 0 && high / low > 20 ? Math.sqrt(low * high) : (low + high) / 2;
-  if (low !== null) return low >= 1 ? 2 * low : low + 1;
-  if (high !== null) return high > 1 ? 1 : high - 1;
-  return 1;
-}
-
-/** The ends of a slider: bounds that are declared, or what shows the value well. */
-export function ends(row, value, kept) {
-  const far = Math.abs(value) || 1;
-  let low = row.low, high = row.high;
-  const inside = kept && value >= kept[0] && value <= kept[1];
-  if (low === null) low = inside ? kept[0] : row.log ? far / 100 : value < 0 ? -4 * far : 0;
-  if (high === null) high = inside ? kept[1] : row.log ? far * 100 : value < 0 ? Math.max(0, low + far) : 4 * far;
-  if (row.log && low <= 0) low = Math.min(far, high) / 1000;
-  return low < high ? [low, high] : [low, low + far];
-}
-
-const position = (row, [low, high], value) =>
-  row.log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
-const valueAt = (row, [low, high], share) => (row.log ? low * (high / low) ** share : low + share * (high - low));
-
 export class Sliders {
-  /** on: moved(key list, value), bounded(name, low, high), fixed(name, value or null); value(key) is the present one. */
+  /** on: moved(key list, value), and what becomes text: bounded, fixed, started, scaled, spread, distributed, each with
+   * a name first; value(key) and size(key) are what there is. */
   constructor(parent, on) {
-    Object.assign(this, { parent, on, ranges: {}, typing: null, waiting: null });
+    Object.assign(this, { parent, on, ranges: {}, opened: new Set(), typing: null, waiting: null });
     // What somebody is typing is not drawn over.
     parent.addEventListener("input", ({ target }) => { if (target.type !== "range") this.typing = target; });
     parent.addEventListener("change", () => { this.typing = null; }, true);
@@ -72,10 +31,10 @@ export class Sliders {
 
   row(row, values, estimates) {
     const key = row.keys[0], value = values[key];
-    const span = (this.ranges[row.name] = ends(row, value, this.ranges[row.name]));
+    const span = (this.ranges[row.name] = ends(row, value, this.ranges[row.name], this.on.size(key)));
     const box = element("div", "slider");
     const name = box.appendChild(element("label", "name", row.name));
-    const note = [row.log ? "log" : "", row.local && row.keys.length > 1 ? (row.keys.every((k) => values[k] === value) ? "all alike" : "differ") : row.local ? "own" : "", row.prior ?? ""];
+    const note = [row.log ? "log" : "", row.local && row.keys.length > 1 ? (row.keys.every((k) => values[k] === value) ? "all alike" : "differ") : row.local ? "own" : "", row.prior ? `${row.prior[0]}(${row.prior.slice(1).map((v) => shown(v)).join(", ")})` : ""];
     if (note.some(Boolean)) name.append(element("small", "", note.filter(Boolean).join(", ")));
     const track = box.appendChild(element("div", "track"));
     const slider = track.appendChild(element("input"));
@@ -105,7 +64,10 @@ export class Sliders {
       this.on.moved(row.keys, v, true);
     });
     if (row.fixed === null) box.append(this.bounds(row, span));
-    if (row.kind === "parameter") box.append(this.pin(row, () => Number(this.on.value(key).toPrecision(5))));
+    const now = () => Number(this.on.value(key).toPrecision(5));
+    const buttons = box.appendChild(element("div", "buttons"));
+    if (row.kind === "parameter") buttons.append(this.pin(row, now));
+    if (row.fixed === null) buttons.append(this.more(row, box, span, now));
     const estimate = estimates[key];
     if (estimate && row.keys.length === 1) this.estimate(box, track, row, span, estimate);
     return box;
@@ -140,6 +102,24 @@ export class Sliders {
     pin.setAttribute("aria-label", `Fix ${row.name}`);
     pin.addEventListener("click", () => this.on.fixed(row.name, row.fixed === null ? value() : null));
     return pin;
+  }
+
+  /** A button that opens what else can be said about a parameter. */
+  more(row, box, span, now) {
+    const button = element("button", "quiet more", "more");
+    const open = this.opened.has(row.name);
+    button.type = "button";
+    button.dataset.focus = `more ${row.name}`;
+    button.setAttribute("aria-expanded", String(open));
+    button.setAttribute("aria-label", `More about ${row.name}: scale, bounds, prior`);
+    const show = () => box.append(options(row, span, now, this.on));
+    if (open) queueMicrotask(show);  // below all else
+    button.addEventListener("click", () => {
+      if (this.opened.delete(row.name)) box.querySelector(".options")?.remove();
+      else { this.opened.add(row.name); show(); }
+      button.setAttribute("aria-expanded", String(this.opened.has(row.name)));
+    });
+    return button;
   }
 
   estimate(box, track, row, span, { value, low, high }) {

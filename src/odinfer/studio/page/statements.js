@@ -1,23 +1,29 @@
-// What is set by clicking becomes text: bounds, fixed values. The text stays the one source of truth.
+// What is set by clicking becomes text: bounds, scales, priors, values. The text stays the one source of truth.
 
 const NUMBER = String.raw`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`;
 
 const escaped = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace("\\(0\\)", String.raw`\s*\(\s*(?:0|t0)\s*\)`);
+const whole = (pattern) => new RegExp(`^${pattern}$`, "u");
 
-/** The text without statements that match, other statements of their lines kept. */
-function without(text, matches) {
+/** The text with every statement as `change` has it; null leaves one out, and its line if nothing else is on it. */
+function changed(text, change) {
   const kept = [];
   for (const line of text.split("\n")) {
     const at = line.indexOf("#");
     const [code, comment] = at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at)];
-    const pieces = code.split(";");
-    const rest = pieces.filter((piece) => !matches(piece.trim()));
-    if (rest.length === pieces.length) kept.push(line);
+    const before = code.split(";");
+    const after = before.map((piece) => {
+      const found = change(piece.trim());
+      return found === piece.trim() ? piece : found === null ? null : piece.replace(piece.trim(), () => found);
+    });
+    const rest = after.filter((piece) => piece !== null);
+    if (after.every((piece, i) => piece === before[i])) kept.push(line);
     else if (rest.some((piece) => piece.trim()) || comment) kept.push((rest.join(";").trimEnd() + (comment ? `  ${comment}` : "")).trimStart());
   }
   return kept.join("\n");
 }
 
+const without = (text, ...patterns) => changed(text, (piece) => (patterns.some((pattern) => pattern.test(piece)) ? null : piece));
 const appended = (text, line) => `${text.replace(/\s*$/, "")}\n${line}\n`;
 
 /** How the initial value of a state is spelled in a text. */
@@ -29,18 +35,50 @@ export function spelled(text, name) {
 
 export function withBounds(text, name, low, high) {
   const n = escaped(name), sign = "\\s*[<>]=?\\s*";
-  const patterns = [`${NUMBER}${sign}${n}(?:${sign}${NUMBER})?`, `${n}${sign}${NUMBER}`].map((p) => new RegExp(`^${p}$`, "u"));
-  const rest = without(text, (piece) => patterns.some((pattern) => pattern.test(piece)));
+  const rest = without(text, whole(`${NUMBER}${sign}${n}(?:${sign}${NUMBER})?`), whole(`${n}${sign}${NUMBER}`));
   if (low === null && high === null) return rest;
-  const own = spelled(text, name);
-  return appended(rest, `${low === null ? "" : `${low} < `}${own}${high === null ? "" : ` < ${high}`}`);
+  return appended(rest, `${low === null ? "" : `${low} < `}${spelled(text, name)}${high === null ? "" : ` < ${high}`}`);
 }
 
+const valued = (word, name) => whole(`${word}\\s+${escaped(name)}\\s*=.*`);
+
 export function withFixed(text, name, value) {
-  const pattern = new RegExp(`^fixed\\s+${escaped(name)}\\s*=.*$`, "u");
-  const start = new RegExp(`^start\\s+${escaped(name)}\\s*=.*$`, "u");
-  const rest = without(text, (piece) => pattern.test(piece) || (value !== null && start.test(piece)));
+  const rest = value === null ? without(text, valued("fixed", name)) : without(text, valued("fixed", name), valued("start", name));
   return value === null ? rest : appended(rest, `fixed ${spelled(text, name)} = ${value}`);
+}
+
+/** Where the search starts, or anywhere. */
+export function withStart(text, name, value) {
+  const rest = without(text, valued("start", name));
+  return value === null ? rest : appended(rest, `start ${spelled(text, name)} = ${value}`);
+}
+
+/** A name in the list of one word only, such as "log" of "log" and "linear", or in none. */
+function listed(text, name, words, word) {
+  const list = new RegExp(`^(${words.join("|")})\\s+([^=<>~]+)$`, "u"), own = whole(escaped(name));
+  const rest = changed(text, (piece) => {
+    const found = list.exec(piece);
+    if (!found) return piece;
+    const names = found[2].split(",").map((n) => n.trim()), left = names.filter((n) => !own.test(n));
+    return left.length === names.length ? piece : left.length ? `${found[1]} ${left.join(", ")}` : null;
+  });
+  if (word === null) return rest;
+  let joined = false;
+  const made = changed(rest, (piece) => {
+    if (joined || list.exec(piece)?.[1] !== word) return piece;
+    joined = true;
+    return `${piece}, ${spelled(text, name)}`;
+  });
+  return joined ? made : appended(rest, `${word} ${spelled(text, name)}`);
+}
+
+export const withLog = (text, name, log) => listed(text, name, ["log", "linear"], log ? "log" : null);
+export const withLocal = (text, name, local) => listed(text, name, ["local", "shared"], local ? "local" : null);
+
+/** A distribution: of a parameter its prior, of a column its noise; null for none. */
+export function withDistribution(text, name, words) {
+  const rest = without(text, whole(`${escaped(name)}\\s*~.*`));
+  return words === null ? rest : appended(rest, `${spelled(text, name)} ~ ${words}`);
 }
 
 /** A model to begin with, for columns that have none: every one grows or shrinks in proportion to itself. */
