@@ -23,7 +23,14 @@ ROWS = b"time,x\n" + b"".join(b"%d,%.3f\n" % (i, 5 * 0.7**i + 0.01 * (-1) ** i) 
 
 
 def test_the_page_and_its_files_are_there_and_no_others(studio):
-    for path in ("/", "/static/app.js", "/static/studio.css", "/static/uplot/uPlot.esm.js", "/static/icon.svg"):
+    for path in (
+        "/",
+        "/static/app.js",
+        "/static/studio.css",
+        "/static/uplot.js",
+        "/static/uplot.css",
+        "/static/icon.svg",
+    ):
         assert studio.ask("GET", path)[0] == 200, path
     for path in (
         "/static/../server.py",

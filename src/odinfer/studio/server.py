@@ -23,6 +23,7 @@ from odinfer.studio import desk, guess, work
 from odinfer.studio.guard import Guard, TooLarge, is_loopback
 from odinfer.studio.lanes import Ended, Lane
 from odinfer.studio.sessions import Queue, Session, Sessions
+from odinfer.style.html import LIVE
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PAGE = Path(__file__).parent / "page"
+_SHARED = {name: LIVE / name for name in ("uplot.js", "uplot.css")}  # with reports
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _PATIENCE = 30.0  # seconds for reading a table or a text
 _GUESSING = 6.0  # seconds after which sliders start without a guess
@@ -105,8 +107,8 @@ def application(studio: Studio) -> Starlette:
 
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
-        path = (PAGE / name).resolve()
-        if not path.is_relative_to(PAGE) or path.suffix not in _TYPES or not path.is_file():
+        path = _SHARED.get(name) or (PAGE / name).resolve()
+        if not path.is_relative_to(LIVE if name in _SHARED else PAGE) or path.suffix not in _TYPES or not path.is_file():
             return PlainTextResponse("there is no such page", 404)
         return Plain(path.read_bytes(), media_type=_TYPES[path.suffix])
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from odinfer.style.drawing import css, svg, theme
 from odinfer.style.picture import Lone, Picture, alone
 
+LIVE = Path(__file__).parent / "live"  # uPlot, which the studio has as well, and what is our own
 NOTEBOOK = 80  # dots per inch of pictures in notebooks, which keep them for ever
 _DIGITS = 5  # of numbers in live plots
 

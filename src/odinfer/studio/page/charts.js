@@ -1,6 +1,7 @@
 // Charts: uPlot has the axes, zoom and cursor; points, curves and bands are drawn here, each with times of its own.
-import uPlot from "./uplot/uPlot.esm.js";
 import { element } from "./editor.js";
+
+const { uPlot } = globalThis;  // which the page has loaded before
 
 const LIGHT = ["#2456b3", "#c2571a", "#1d7a4f", "#8b3fa8", "#b3263a", "#1a7f96", "#7a6a12", "#5b4bd6", "#a04a78", "#4d5b6b"];
 const DARK = ["#7fa8f0", "#f0a066", "#6fcf97", "#cf9af0", "#ff8f96", "#66c9dd", "#d9c860", "#a89cff", "#f097c4", "#aab6c6"];

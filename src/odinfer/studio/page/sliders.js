@@ -11,13 +11,16 @@ export class Sliders {
    * a name first; value(key) and size(key) are what there is. */
   constructor(parent, on) {
     Object.assign(this, { parent, on, ranges: {}, opened: new Set(), typing: null, waiting: null });
-    // What somebody is typing is not drawn over.
-    parent.addEventListener("input", ({ target }) => { if (target.type !== "range") this.typing = target; });
-    parent.addEventListener("change", () => { this.typing = null; }, true);
-    parent.addEventListener("focusout", () => {
+    // What somebody is typing or dragging is not drawn over.
+    const ended = () => {
       this.typing = null;
       if (this.waiting) this.draw(...this.waiting);
-    });
+    };
+    parent.addEventListener("pointerdown", ({ target }) => { if (target.type === "range") this.typing = target; });
+    parent.addEventListener("input", ({ target }) => { if (target.type !== "range") this.typing = target; });
+    parent.addEventListener("change", () => { this.typing = null; }, true);
+    parent.addEventListener("focusout", ended);
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { if (this.typing?.type === "range") ended(); });
   }
 
   /** rows with `keys` to set; values by key; estimates: key → {value, low, high}. */
