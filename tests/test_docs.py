@@ -1,5 +1,6 @@
 """What the documentation shows runs as it stands there, prints what it says, and links lead somewhere."""
 
+import doctest
 import re
 import sys
 import tomllib
@@ -143,6 +144,37 @@ def test_commands_and_python_are_marked_as_such():
                 )
             if block.language == "ode":
                 assert od.candidates(block.text, "page") if "'" in block.text else True, f"{name}:{block.line}"
+
+
+def _examples() -> dict[str, doctest.DocTest]:
+    """The examples in docstrings of what is public."""
+    finder, found = doctest.DocTestFinder(exclude_empty=True), {}
+    for name in dir(od):
+        thing = getattr(od, name)
+        if not name.startswith("_") and getattr(thing, "__module__", "").startswith("odinfer"):
+            found |= {test.name: test for test in finder.find(thing, name, module=False, globs={}) if test.examples}
+    return found
+
+
+EXAMPLES = _examples()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_in_a_docstring_gives_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    told: list[str] = []
+    runner = doctest.DocTestRunner(checker=_Checker(), verbose=False)
+    assert runner.run(EXAMPLES[name], out=told.append).failed == 0, "".join(told)
+
+
+class _Checker(doctest.OutputChecker):
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return agree(want, got)
+
+
+def test_what_people_begin_with_has_an_example():
+    begin = {"fit", "Model", "Model.from_text", "read_csv", "Data", "Problem", "compare", "fit_each", "simulate"}
+    assert begin | {"loglik", "candidates", "Fit"} <= {*EXAMPLES}
 
 
 def test_every_model_on_the_page_has_data():

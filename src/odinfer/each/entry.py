@@ -61,6 +61,17 @@ def fit_each(
 
     Raises:
         InputError: what was given cannot be used at all. What cannot be fitted is a status.
+
+    Example:
+        >>> import odinfer as od
+        >>> t, dry, wet = range(6), [3.0, 1.9, 1.1, 0.7, 0.45, 0.25], [3.1, 2.2, 1.7, 1.3, 0.95, 0.7]
+        >>> data = od.Data.join({name: od.Data(t, x, ["x"]) for name, x in (("dry", dry), ("wet", wet))})
+        >>> fits = od.fit_each(od.Model.from_text("x' = -k*x"), data)
+        >>> print(fits.table()[["k", "k_low", "k_high"]].round(2))
+                       k  k_low  k_high
+        experiment
+        dry         0.49   0.46    0.51
+        wet         0.29   0.27    0.32
     """
     how = How(method or method_class("odin")(), whole("seed", seed), uncertainty, bool(test))
     if uncertainty is not None:

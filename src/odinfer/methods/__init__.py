@@ -99,7 +99,23 @@ def fit(
         data: the observations, if `problem` is a Model.
         method: how; ODIN with its default settings if not given.
         seed: of everything random; the same seed gives the same answer.
-        progress: called with (what, share done).
+        progress: called with (what, share done), for example `print`.
+
+    Returns:
+        What was estimated, with all that goes on from there. A fit that does not work out says so in its `status`.
+
+    Raises:
+        InputError: what was given cannot be used.
+
+    Example:
+        >>> import odinfer as od
+        >>> model = od.Model.from_text("x' = -k*x")
+        >>> data = od.Data([0, 1, 2, 3, 4, 5], [3.0, 1.9, 1.1, 0.7, 0.45, 0.25], states=["x"])
+        >>> fit = od.fit(model, data)
+        >>> fit.status, fit.verdicts
+        ('converged', {'x': 'consistent'})
+        >>> print("k =", round(fit.theta["k"], 2), "from {:.2f} to {:.2f}".format(*fit.interval()["k"]))
+        k = 0.49 from 0.46 to 0.51
     """
     import numpy as np
     from threadpoolctl import threadpool_limits

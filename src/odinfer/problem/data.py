@@ -63,6 +63,12 @@ class Data:
 
     Raises:
         InputError: if the arrays do not fit together or nothing is observed.
+
+    Example:
+        >>> import numpy as np
+        >>> import odinfer as od
+        >>> od.Data([0, 1, 2], [[5.0, 3.0], [np.nan, 2.1], [2.6, 1.4]], states=["prey", "predator"])
+        <Data: 1 experiment(s); observations: prey (2), predator (3); inputs: none>
     """
 
     states: tuple[str, ...]

@@ -49,6 +49,14 @@ class Model:
         evaluator: what evaluates f and its derivatives at many points, if it is not to be traced by JAX.
         statements: what the text says, or further statements about a model that is a function: what is observed and
             how, initial values, local parameters, events.
+
+    Mostly it is made from text (`from_text`, `from_file`); a function does, too:
+
+        >>> import odinfer as od
+        >>> def decay(t, x, theta):
+        ...     return [-theta[0] * x[0]]
+        >>> od.Model(decay, states=["x"], parameters=["k"], bounds={"k": (0, 10)})
+        Model 'model': states x; parameters k
     """
 
     field: Callable[..., Any]
@@ -87,7 +95,7 @@ class Model:
 
     @staticmethod
     def from_text(text: str, name: str = "model", inputs: Sequence[str] = (), spare: bool = False) -> Model:
-        """A model from equations such as "x' = -k*x"; see docs/equations.md for the whole language.
+        """A model from equations such as "x' = -k*x"; docs/equations.md has the whole language.
 
         Args:
             text: equations and declarations.
@@ -97,6 +105,16 @@ class Model:
 
         Raises:
             InputError: naming the line and what to change.
+
+        Example:
+            >>> import odinfer as od
+            >>> model = od.Model.from_text('''
+            ...     n' = r*n*(1 - n/K)
+            ...     log r, K           # positive, of any size
+            ...     seen ~ poisson(n)  # the column of the data: counts
+            ... ''', name="growth")
+            >>> model.states, model.parameters
+            (('n',), ('r', 'K'))
         """
         e = parse(text, inputs, spare)
         evaluator = TextField(e.code, e.outputs, (e.states, e.parameters, e.inputs))

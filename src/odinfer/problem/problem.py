@@ -68,6 +68,22 @@ class Problem:
         events: such as "at 0, 12, 24: gut = gut + dose".
 
     The last four are statements of the language of models, in which they can be written as well.
+
+    Example:
+        >>> import odinfer as od
+        >>> model = od.Model.from_text("S' = -b*S*I/N; I' = b*S*I/N - g*I")
+        >>> data = od.Data(range(6), [5, 14, 32, 74, 134, 143], states=["cases"])
+        >>> problem = od.Problem(
+        ...     model,
+        ...     data,
+        ...     observe=[od.Observe("cases", "poisson(b*S*I/N)")],
+        ...     initial={"S": "N - I(0)"},
+        ...     bounds={"I(0)": (0, 50)},
+        ...     fixed={"N": 763},
+        ...     scale={"b": "log", "g": "log"},
+        ... )
+        >>> problem.hidden, problem.free
+        (('S', 'I'), ('b', 'g', 'I(0)'))
     """
 
     model: Model

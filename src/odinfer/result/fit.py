@@ -83,6 +83,21 @@ class Fit:
         uncertainty: covariance and likelihood intervals, of fits that end at a maximum of the likelihood.
         profiles, bootstrapped, posterior: further kinds, as far as `including` has added them.
         problem, workings: what was fitted, and what was computed on the way, for what goes on from here; not saved.
+
+    Example:
+        >>> import odinfer as od
+        >>> data = od.Data(range(8), [0.6, 1.3, 2.5, 4.1, 6.8, 8.3, 9.1, 9.8], states=["n"])
+        >>> fit = od.fit(od.Model.from_text("n' = r*n*(1 - n/K); log r, K"), data)
+        >>> print(fit.predict([2.5, 6.5]).round(1))
+                n  n_low  n_high
+        time
+        2.5   3.4    3.1     3.7
+        6.5   9.5    9.2     9.9
+        >>> "{:.1f} to {:.1f}".format(*fit.profile("K").interval())
+        '9.6 to 10.8'
+        >>> fit.save("fit.json")
+        >>> od.load("fit.json").theta == fit.theta
+        True
     """
 
     model: str
@@ -222,6 +237,9 @@ class Fit:
             seed: of the draws.
             problem: what was fitted, if this fit comes from a file.
             options: see `odinfer.uncertainty.posterior.sample`.
+
+        Returns:
+            `.theta`: parameter → draws (chain, draw); `.interval()`; a status that says whether chains agree.
         """
         from odinfer.uncertainty.posterior import TARGETS, sample
 

@@ -193,6 +193,18 @@ def compare(
         workers: processes over which the candidates are spread.
         cluster: address of a Dask scheduler instead.
         progress: called with (what, share done).
+
+    Returns:
+        `.summary()` in words, `.table` as a DataFrame, `.best`, `.verdicts` by model and state, and `.fits`.
+
+    Raises:
+        InputError: a candidate cannot be used, or they are not about the same data.
+
+    Example:
+        >>> import odinfer as od
+        >>> data = od.Data([0, 1, 2, 3, 4, 5], [3.0, 1.9, 1.1, 0.7, 0.45, 0.25], states=["x"])
+        >>> od.compare(od.candidates("x' = -k*x [- e*x^2]", "decay"), data).best
+        'decay [no optional term]'
     """
     problems = _problems(models, data)
     method = method or Odin()

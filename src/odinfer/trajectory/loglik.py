@@ -40,6 +40,13 @@ def loglik(problem: Problem, values: Mapping[str, float]) -> float:
 
     Raises:
         InputError: a value is missing, or of nothing that the problem has.
+
+    Example:
+        >>> import odinfer as od
+        >>> data = od.Data([0, 1, 2, 3, 4], [3.0, 1.9, 1.1, 0.7, 0.45], states=["x"])
+        >>> problem = od.Problem(od.Model.from_text("x' = -k*x"), data, sigma={"x": 0.05})
+        >>> [round(od.loglik(problem, {"k": k, "x(0)": 3.0}), 2) for k in (0.45, 0.48)]
+        [5.86, 9.49]
     """
     problem, v = at(problem, values)
     x = solutions(problem, v)

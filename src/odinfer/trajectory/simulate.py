@@ -44,10 +44,19 @@ def simulate(
             it starts where it says then, for example at time 0.
         t: increasing times (N,).
         inputs: known inputs: name → (times, values), linear in between.
+        rtol, atol: relative and absolute accuracy of the integration.
 
     Returns:
         States (N, K), before what jumps at such a time. Rows after a blow-up are NaN: a trajectory that ends is bad
         luck, not bad input.
+
+    Example:
+        >>> import odinfer as od
+        >>> model = od.Model.from_text("x' = -k*x; y' = k*x")
+        >>> od.simulate(model, {"k": 0.5}, {"x": 1, "y": 0}, [0, 1, 2]).round(3)
+        array([[1.   , 0.   ],
+               [0.607, 0.393],
+               [0.368, 0.632]])
     """
     t = np.asarray(t, float)
     if t.ndim != 1 or len(t) < 1 or not np.isfinite(t).all() or (np.diff(t) <= 0).any():

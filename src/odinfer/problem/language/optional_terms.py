@@ -23,8 +23,19 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 def candidates(text: str, name: str = "model", inputs: Sequence[str] = (), most: int = MOST) -> list[Model]:
     """The models of all combinations of the optional terms in a text; one model if there are none.
 
+    Args:
+        text: equations in which `[+ e*x]` is optional, and of `[a*x | a*x^2]` exactly one is taken.
+        name: of the model; what was taken is added to it.
+        inputs: as for `Model.from_text`.
+        most: combinations at most.
+
     Raises:
         InputError: the brackets do not match, there are more than `most` combinations, or one cannot be read.
+
+    Example:
+        >>> import odinfer as od
+        >>> [model.name for model in od.candidates("n' = r*n [*(1 - n/K)]", "growth")]
+        ['growth [no optional term]', 'growth [*(1 - n/K)]']
     """
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise InputError(f"'{name}': equations are a text of at most {MAX_CHARACTERS} characters; shorten it")

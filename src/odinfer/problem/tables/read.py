@@ -45,6 +45,16 @@ def read_csv(
         columns: column or observable → its name here, such as {"height [cm]": "h", "Tree": "experiment"}.
         sd: state → the column with the standard deviations of its values.
         optional: those of `states` that may have no column; they are left out then.
+
+    Raises:
+        InputError: naming row and column of what cannot be read.
+
+    Example:
+        >>> import pandas as pd
+        >>> import odinfer as od
+        >>> table = pd.DataFrame({"Days": [0, 7, 14], "height [cm]": [10.2, 14.1, 19.6], "Tree": "a"})
+        >>> od.read_csv(table, time="Days", columns={"height [cm]": "h", "Tree": "experiment"})
+        <Data: 1 experiment(s); observations: h (3); inputs: none>
     """
     return read_table(source, time, columns, sd).data(states, inputs, replicates, optional)
 

@@ -22,7 +22,9 @@ Array = NDArray[np.float64]
 
 
 def load(path: str | Path) -> Fit:
-    """Read a fit from a `.json` file that `write` made.
+    """Read a fit from a `.json` file that `Fit.save` or the command made; it has every number of the fit.
+
+    What has to be computed anew, such as a forecast, needs the model and the data: `fit.forecast(t, problem=...)`.
 
     Raises:
         InputError: if the file is missing, is not JSON, is no fit, or was written by a newer odinfer.
