@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.util.typing import stringify_annotation
 
 import odinfer
 
@@ -13,6 +16,14 @@ MADE_FOR_YOU = ("odinfer.result.", "odinfer.uncertainty.", "odinfer.judgement.",
 _READ = Config(
     napoleon_use_param=False, napoleon_use_rtype=False, napoleon_custom_sections=[("Attributes", "params_style")]
 )
+
+
+# What Sphinx writes for some types, and what it is called in the sources.
+_BRIEF = {
+    stringify_annotation(ArrayLike, "smart"): "~numpy.typing.ArrayLike",
+    stringify_annotation(NDArray[np.float64], "smart"): "~numpy.ndarray",
+    "<factory>": "{}",
+}
 
 
 def _docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -33,10 +44,16 @@ def _found(app: Any, env: Any, node: Any, contnode: Any) -> Any:
     return None
 
 
-def _signature(app: Any, what: str, name: str, thing: Any, *_: Any) -> tuple[str, str] | None:
-    """Classes that nobody makes by hand are shown without what they are made of."""
+def _signature(app: Any, what: str, name: str, thing: Any, options: Any, given: str, back: str) -> Any:
+    """Classes that nobody makes by hand are shown without what they are made of; a default that is made is empty."""
     made = (what == "class" and thing.__module__.startswith(MADE_FOR_YOU)) or name == "odinfer.methods.Method"
-    return ("", "") if made else None
+    return ("", "") if made else (_brief(given), _brief(back))
+
+
+def _brief(types: str | None) -> str | None:
+    for long, brief in _BRIEF.items():
+        types = types and types.replace(long, brief)
+    return types
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -31,17 +31,25 @@ _FAR = 3.0  # times the range of all other values: how far such a number is from
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One time course as `Data` makes it: checked, sorted, read-only."""
+    """One time course as `Data` makes it: checked, sorted, read-only.
+
+    Attributes:
+        name: tells it from others; "1" if it is the only one.
+        t: times (N,), strictly increasing.
+        y: observations (N, K), NaN = not observed; no row is all NaN.
+        u: known inputs: name → times (M,), strictly increasing, and values (M,), linear in between.
+        sd: known standard deviation of each observation (N, K), NaN = not known.
+        limit: (N, K) of int8: the true value lies below y (-1) or above y (1), or is y itself (0).
+        doses: in the order of their times, which may lie outside of t.
+    """
 
     name: str
-    t: np.ndarray  # (N,), strictly increasing
-    y: np.ndarray  # (N, K), NaN = not observed; no row is all NaN
-    u: dict[str, Series]  # known inputs, (M,) and (M,), times strictly increasing, linear in between
-    sd: np.ndarray | None = None  # (N, K), known standard deviation of each observation, NaN = not known
-    limit: np.ndarray | None = (
-        None  # (N, K) of int8: the true value lies below y (-1) or above y (1), or is y itself (0)
-    )
-    doses: tuple[Dose, ...] = ()  # in the order of their times, which may lie outside of t
+    t: np.ndarray
+    y: np.ndarray
+    u: dict[str, Series]
+    sd: np.ndarray | None = None
+    limit: np.ndarray | None = None
+    doses: tuple[Dose, ...] = ()
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
