@@ -107,7 +107,7 @@ def test_the_whole_path_of_a_new_user_from_a_dropped_file_to_the_report(page, tm
     assert page.locator(".slider .name").all_inner_texts() == ["a", "b", "c", "d", "Hares(0)", "Lynx(0)"]
     fit(page)
     assert "consistent with the data" in page.inner_text("#headline")
-    assert page.locator(".estimate").first.inner_text().startswith("estimate 2.019, 95 %: 1.88 to 2.171")
+    assert page.locator(".estimate").first.inner_text().startswith("estimate 2.019, 95 %: 1.880 to 2.171")
     page.click("#take")
     assert page.input_value("[aria-label='Value of a']") == "2.019"
     page.click("#downloads summary")

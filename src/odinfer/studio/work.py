@@ -29,6 +29,7 @@ from odinfer.studio.scripts import (
     fit_script,
     model_file,
 )
+from odinfer.style.text import TextTable
 from odinfer.uncertainty.results import BAND
 
 Tell = Callable[[Plain], None]
@@ -159,9 +160,9 @@ def _compare(order: Order, tell: Tell) -> list[str]:
 
 def answer(fit: Fit) -> Plain:
     """All that the page shows of a fit."""
-    from odinfer.result.summary import facts, headline, state_table, tone
+    from odinfer.result.estimates import correlation_table, parameter_table
+    from odinfer.result.summary import amounts, facts, headline, state_table, tone
 
-    states = state_table(fit)
     fixed = fit.details.get("fixed") or ()
     by_kind = fit.intervals_by_kind()
     return {
@@ -173,7 +174,10 @@ def answer(fit: Fit) -> Plain:
         "status": fit.status,
         "converged": fit.converged,
         "warnings": [*fit.warnings],
-        "facts": facts(fit),
+        "facts": [line for line in facts(fit) if line not in amounts(fit)],
+        "amounts": amounts(fit),
+        "parameters": _table(parameter_table(fit)),
+        "correlations": _table(correlation_table(fit)),
         "theta": {name: _number(value) for name, value in fit.theta.items()},
         "fixed": [*fixed],
         "given": [*fit.details.get("given", ())],
@@ -181,7 +185,7 @@ def answer(fit: Fit) -> Plain:
             kind: {name: [_number(low), _number(high)] for name, (low, high) in found.items()}
             for kind, found in by_kind.items()
         },
-        "states": {"header": [*states.header], "rows": [[*row] for row in states.rows]},
+        "states": _table(state_table(fit)),
         "verdicts": fit.verdicts,
         "experiments": {name: _curves(fit, name) for name in fit.experiments},
         "profiles": [
@@ -196,6 +200,10 @@ def answer(fit: Fit) -> Plain:
         ],
         "draws": _draws(fit),
     }
+
+
+def _table(table: TextTable | None) -> Plain | None:
+    return table and {"header": [*table.header], "rows": [[*row] for row in table.rows]}
 
 
 def _curves(fit: Fit, name: str) -> Plain:

@@ -417,6 +417,8 @@ function estimates() {
       found[key] ??= { value, low: c?.low[0] ?? null, high: c?.high[0] ?? null };
     }
   }
+  const to = answer.parameters.header.indexOf("to");  // the table has digits that fit the interval
+  for (const row of answer.parameters.rows) if (to > 0 && found[row[0]]) found[row[0]].words = `${row[1]}, 95 %: ${row[to - 1]} to ${row[to]}`;
   return found;
 }
 

@@ -17,6 +17,12 @@ function section(parent, title) {
   return box;
 }
 
+function folded(parent, title) {
+  const box = parent.appendChild(element("details", "folded"));
+  box.append(element("summary", "", title));
+  return box;
+}
+
 function tableOf(parent, header, rows, tone = () => "") {
   const wrap = parent.appendChild(element("div", "table-wrap"));
   wrap.tabIndex = 0;
@@ -56,24 +62,21 @@ export function showFit(parent, answer) {
   clear(parent);
   parent.hidden = false;
   const estimates = section(parent, "Estimates");
+  tableOf(estimates, answer.parameters.header, answer.parameters.rows);
+  for (const text of answer.amounts) estimates.append(element("p", "muted after", text));
   const kinds = Object.keys(answer.intervals);
-  const header = ["parameter", "estimate", ...kinds.map((kind) => `95 %, ${KINDS[kind] ?? kind}`)];
-  const rows = Object.entries(answer.theta).map(([name, value]) => [
-    answer.fixed.includes(name) ? `${name} (fixed)` : name, shown(value, 5),
-    ...kinds.map((kind) => { const pair = answer.intervals[kind][name]; return pair ? `${shown(pair[0])} to ${shown(pair[1])}` : "–"; }),
-  ]);
-  const experiments = Object.entries(answer.experiments);
-  for (const [name, e] of experiments.slice(0, 12)) {
-    for (const [state, value] of Object.entries(e.initial)) {
-      const c = e.columns[state], label = `${state}(${shown(e.t[0])})${experiments.length > 1 ? `, ${name}` : ""}`;
-      if (`${state}(0)` in answer.theta || `${state}(0)[${name}]` in answer.theta || answer.given.includes(state) || rows.length > 60) continue;
-      const band = c && c.low[0] !== null && c.high[0] - c.low[0] > 1e-9 * Math.abs(value) ? `${shown(c.low[0])} to ${shown(c.high[0])}` : "–";
-      rows.push([label, shown(value, 5), ...kinds.map((_, i) => (i === 0 ? band : ""))]);
-    }
+  if (kinds.length > 1) {
+    tableOf(section(parent, "95 % intervals of every kind"), ["parameter", ...kinds.map((kind) => KINDS[kind] ?? kind)],
+      Object.keys(answer.theta).filter((name) => !answer.fixed.includes(name)).map((name) => [
+        name, ...kinds.map((kind) => { const pair = answer.intervals[kind][name]; return pair ? `${shown(pair[0])} to ${shown(pair[1])}` : "–"; }),
+      ]));
   }
-  tableOf(estimates, header, rows);
   tableOf(section(parent, "Equations and noise"), answer.states.header, answer.states.rows, judged);
   residuals(section(parent, "Residuals: data minus fit"), answer);
+  if (answer.correlations) {
+    const more = folded(parent, "Correlations of the estimates");
+    tableOf(more, answer.correlations.header, answer.correlations.rows);
+  }
   if (answer.profiles.length) profiles(section(parent, "Profiles: how fast the likelihood falls"), answer);
   for (const [kind, draws] of Object.entries(answer.draws)) {
     histograms(section(parent, kind === "sample" ? "Posterior draws" : "Refits of the bootstrap"), draws, answer);
@@ -98,10 +101,10 @@ function residuals(parent, answer) {
   const columns = [...new Set(experiments.flatMap((e) => Object.keys(e.residuals)))].slice(0, 24);
   columns.forEach((name, c) => {
     const points = experiments.map((e, i) => ({ t: e.times, y: e.residuals[name] ?? [], colour: colour(experiments.length > 1 ? i : c) }));
-    const reach = Math.max(...range(points.map((p) => p.y)).map(Math.abs)) || 1;
+    const reach = Math.max(...range(points.map((p) => p.y)).map(Math.abs)) * 1.1 || 1;
     const chart = new Chart(grid, { title: name, height: 130, zero: true });
     chart.set({ points }, range(points.map((p) => p.t), 0.03), [-reach, reach]);
-    chart.describe(`Residuals of ${name}, within ±${shown(reach, 2)}`);
+    chart.describe(`Residuals of ${name}, within ±${shown(reach / 1.1, 2)}`);
     charts.push(chart);
   });
 }
@@ -149,9 +152,9 @@ export function showComparison(parent, answer) {
     const verdicts = answer.verdicts[row.name] ?? {};
     const wrong = Object.keys(verdicts).filter((s) => verdicts[s] === "contradicts");
     const verdict = wrong.length ? `contradicts: ${wrong.join(", ")}` : Object.values(verdicts).includes("not judged") ? "as a whole" : "consistent";
-    return [label, verdict, shown(row.bic, 4), shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.p, 2)];
+    return [label, verdict, shown(row.bic, 4), shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
   });
-  const header = ["model", "equations", "BIC", "weight", "AICc", "log-likelihood", "unknowns", "p"];
+  const header = ["model", "equations", "BIC", "weight", "AICc", "log-likelihood", "unknowns", "risk", "p"];
   tableOf(section(parent, "Models, the best first"), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
   const list = section(parent, "In words").appendChild(element("ul"));
   for (const text of [...answer.sentences, ...answer.notes]) list.append(element("li", "", text));

@@ -125,9 +125,9 @@ export class Sliders {
     return button;
   }
 
-  estimate(box, track, row, span, { value, low, high }) {
+  estimate(box, track, row, span, { value, low, high, words }) {
     const interval = low === null || low === undefined ? "" : `, 95 %: ${shown(low)} to ${shown(high)}`;
-    box.append(element("div", "estimate", `estimate ${shown(value)}${interval}`));
+    box.append(element("div", "estimate", `estimate ${words ?? `${shown(value)}${interval}`}`));
     if (typeof low !== "number" || typeof high !== "number") return;
     const [from, to] = [low, high].map((v) => Math.min(1, Math.max(0, position(row, span, Math.max(v, row.log ? 1e-300 : v)))));
     const bar = track.appendChild(element("div", "interval"));
