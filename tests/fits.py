@@ -11,7 +11,7 @@ import pandas as pd
 
 from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.result.fit import Fit
-from odinfer.result.stages import ExperimentFit, Stage, frame
+from odinfer.result.stages import ExperimentFit, Stage
 from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
 
@@ -63,7 +63,8 @@ def make_fit(
             loglik=3.25 + j,
             seconds=0.4,
             note="converged after 7 steps",
-            states=frame(first.t, x_stage[0], states),
+            t=first.t,
+            state_names=states,
         )
     fields: dict[str, Any] = {
         "model": "lotka_volterra",

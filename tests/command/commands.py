@@ -19,9 +19,9 @@ class Run(NamedTuple):
     stderr: str
 
 
-def odinfer(*arguments: object, cwd: Path, code: str = MAIN) -> Run:
+def odinfer(*arguments: object, cwd: Path, code: str = MAIN, env: dict[str, str] | None = None) -> Run:
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env=os.environ | (env or {}))
     return Run(cwd, done.returncode, done.stdout, done.stderr)
 
 

@@ -231,3 +231,58 @@ def test_help_and_version_are_quick_since_they_load_nothing_heavy(tmp_path: Path
         assert run.code == 0
         assert run.stdout.splitlines()[-1] == "set()"
     assert odinfer("--version", cwd=tmp_path).stdout.startswith("odinfer ")
+
+
+# --- from a cold shell: what a command does not need is never imported, neither by it nor by its worker processes
+
+
+@pytest.fixture
+def without(tmp_path: Path):
+    """An environment in which importing any of these modules fails, in this process and those it starts."""
+
+    def env(*modules: str) -> dict[str, str]:
+        for name in modules:
+            (tmp_path / "poison" / name).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "poison" / name / "__init__.py").write_text(f"raise RuntimeError('{name} was imported')")
+        return {"PYTHONPATH": os.pathsep.join([str(tmp_path / "poison"), os.environ.get("PYTHONPATH", "")])}
+
+    return env
+
+
+SLOW = ("jax", "xarray", "dask", "distributed")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check lotka_volterra.ode lotka_volterra.csv",
+        "simulate lotka_volterra.ode --theta a=2,b=1,c=4,d=1 --x0 prey=5,predator=3 --times 0:2:5",
+        "fit lotka_volterra.ode lotka_volterra.csv",
+    ],
+)
+def test_text_models_need_neither_jax_nor_pandas_nor_xarray(words: str, without, tmp_path: Path):
+    example.write("lotka_volterra", tmp_path)
+    run = odinfer(*words.split(), cwd=tmp_path, env=without(*SLOW, "pandas"))
+    assert (run.code, run.stderr) == (0, "")
+
+
+def test_an_import_that_was_forbidden_is_noticed(without, tmp_path: Path):
+    example.write("lotka_volterra", tmp_path)
+    run = odinfer("fit", "lotka_volterra.ode", "lotka_volterra.csv", cwd=tmp_path, env=without("scipy"))
+    assert run.code != 0
+    assert "scipy was imported" in run.stderr
+
+
+def test_workers_and_candidates_need_no_jax(without, tmp_path: Path):
+    ode, data, _ = example.write("lotka_volterra", tmp_path)
+    rows = data.read_text().splitlines()
+    many = [f"experiment,{rows[0]}", *(f"{e},{row}" for e in "ab" for row in rows[1:])]
+    (tmp_path / "many.csv").write_text("\n".join(many))
+    env = without(*SLOW)
+    run = odinfer("fit", ode, "many.csv", "--each", "--workers", "2", "-o", "each", cwd=tmp_path, env=env)
+    assert run.code == 0, run.stderr
+    estimates = list(csv.DictReader((tmp_path / "each" / "estimates.csv").read_text().splitlines()))
+    assert [row["status"] for row in estimates] == ["converged"] * 2
+    (tmp_path / "other.ode").write_text(ode.read_text().replace("d*prey*predator", "d*prey"))
+    run = odinfer("compare", ode, "other.ode", data, "-o", "compared", cwd=tmp_path, env=env)
+    assert run.code == 0, run.stderr

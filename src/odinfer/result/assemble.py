@@ -16,7 +16,7 @@ from odinfer.problem.language.expression import initial_name
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.result.fit import Fit, Workings
-from odinfer.result.stages import ExperimentFit, Stage, frame
+from odinfer.result.stages import ExperimentFit, Stage
 from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.smoothing.units import Units
 from odinfer.uncertainty.forecast import columns_at
@@ -56,7 +56,6 @@ def stage(
     note: str = "converged",
 ) -> Stage:
     """One stage of a fit from all parameters theta (P,), the curve of every experiment and the noise sigma (K,)."""
-    names = problem.model.states
     # A bound reached on a log scale may be missed by rounding on the way back.
     low, high = np.reshape([problem.limits(p) for p in problem.parameters], (-1, 2)).T
     theta = np.clip(theta, low, high)
@@ -72,7 +71,8 @@ def stage(
         loglik=float(Plain.of(problem).loglik(residual_squares(problem, x))) if loglik is None else loglik,
         seconds=seconds,
         note=note,
-        states=frame(problem.data.experiments[0].t, x[0], names),
+        t=problem.data.experiments[0].t,
+        state_names=problem.model.states,
     )
 
 

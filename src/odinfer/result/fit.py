@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from odinfer.checks import choice, whole
 from odinfer.errors import InputError, nearest
 from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model
-from odinfer.observation import observation_of
 from odinfer.problem.observe import need_plain
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
+from odinfer.result.new_observations import new_observations
 from odinfer.result.stages import ExperimentFit, Stage, frame
 from odinfer.uncertainty.results import (
     KINDS,
@@ -318,26 +318,14 @@ class Fit:
             Index time; for every state x (every column, if observed) the columns x, x_low, x_high.
         """
         times = self._inside(t, experiment)
-        own = self._experiment(experiment)
+        checked_level(level)
+        own, name = self._experiment(experiment), experiment or next(iter(self.experiments))
+        if observed:
+            posed = None if own.expected_sd is None else self._problem(problem, "a band of new observations")
+            return _table(times, *new_observations(self, name, times, posed, level), self.columns)
         x, _, sd = own.curve.at(times)
-        half = quantile(np.inf, checked_level(level))
-        if not observed:
-            return _table(times, x, x - half * sd, x + half * sd, self.state_names)
-        if own.expected_sd is None:
-            wide = half * np.hypot(sd, [self.sigma[name] for name in self.state_names])
-            return _table(times, x, x - wide, x + wide, self.state_names)
-        posed = self._problem(problem, "a band of new observations")
-        e, observation = list(self.experiments.values()).index(own), observation_of(posed)
-        phi = posed.phi(np.array([self.theta[name] for name in self.parameter_names]))[None]
-        noise = np.array([[self.sigma.get(name, 1.0) ** 2 for name in self.columns]])
-        mean = observation.predicted(e, x[None], phi, times)
-        error = half * np.stack([np.interp(times, own.curve.t, column) for column in own.expected_sd.T], -1)
-        # Like the predicted values themselves, ends of their bands are positive where values cannot be negative.
-        positive = np.array([c.family.refuses(np.array([-1.0])) is not None for c in posed.observed])
-        with np.errstate(all="ignore"):
-            low, high = (np.where(positive, mean * np.exp(s * error / mean), mean + s * error) for s in (-1.0, 1.0))
-        ends = observation.outer(e, x[None], noise, phi, times, low, high, level)
-        return _table(times, mean[0], ends[0][0], ends[1][0], self.columns)
+        half = quantile(np.inf, level)
+        return _table(times, x, x - half * sd, x + half * sd, self.state_names)
 
     def forecast(
         self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False,

@@ -85,6 +85,7 @@ class Stage:
         objective: the risk (ODIN) or the negative log-likelihood (refined), each plus −log p(θ) terms.
         loglik: log-likelihood of the states as estimated by this stage.
         note: a sentence on how it ended.
+        t: observation times of the first experiment.
     """
 
     theta: dict[str, float]
@@ -95,7 +96,13 @@ class Stage:
     loglik: float
     seconds: float
     note: str
-    states: pd.DataFrame = field(repr=False)
+    t: Array = field(repr=False)
+    state_names: tuple[str, ...] = field(repr=False)
+
+    @property
+    def states(self) -> pd.DataFrame:
+        """States of the first experiment as a table."""
+        return frame(self.t, self.x[0], self.state_names)
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)

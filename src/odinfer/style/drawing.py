@@ -123,6 +123,7 @@ def add_axes(figure: Figure, left: float, bottom: float, width: float, height: f
     ax.tick_params(labelsize=STYLE["small"], color=STYLE["line"], labelcolor=STYLE["faint"], length=3)
     ax.grid(color=STYLE["grid"], lw=0.8)
     ax.set_axisbelow(True)
+    title(ax, "")
     ax.locator_params(axis="both", nbins=6)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(partial(_tick, axis))
@@ -154,8 +155,13 @@ def visible(y: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(seen[np.union1d(ends, others)])
 
 
-def label(put: Any, words: str, colour: str = "", loc: str = "center") -> None:
-    put(words, fontsize=STYLE["text"], color=colour or STYLE["ink"], loc=loc, parse_math=False)
+def label(put: Any, words: str, colour: str = "", **more: Any) -> None:
+    put(words, fontsize=STYLE["text"], color=colour or STYLE["ink"], parse_math=False, **more)
+
+
+def title(ax: Axes, words: str, colour: str = "") -> None:
+    """Words above axes; at a fixed height, or else matplotlib lays all ticks out once more to find it."""
+    label(ax.set_title, words, colour, loc="left", y=1.0)
 
 
 def literal(words: str) -> str:

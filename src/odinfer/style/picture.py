@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from odinfer.style.drawing import PALETTE, STYLE, WIDTH, add_axes, blank, label
+from odinfer.style.drawing import PALETTE, STYLE, WIDTH, add_axes, blank, label, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +76,8 @@ class Lone:
 
 def alone(plot: Plot, height: float = 2.3) -> Figure:
     """A panel by itself."""
-    title = _TITLE * bool(plot.title)
-    figure = blank(height + title, PANEL)
+    above = _TITLE * bool(plot.title)
+    figure = blank(height + above, PANEL)
     width = (PANEL - _LEFT - _RIGHT) * (1 - plot.aside)
     _drawn(plot, add_axes(figure, _LEFT, _BOTTOM, width, height - _BOTTOM - _TOP))
     return figure
@@ -85,8 +85,8 @@ def alone(plot: Plot, height: float = 2.3) -> Figure:
 
 def sheet(picture: Picture) -> Figure:
     """All panels in rows, below what their marks mean; laid out by hand: constrained layout would draw it twice."""
-    n, title = len(picture.plots), _TITLE * any(plot.title for plot in picture.plots)
-    height = picture.tall + title
+    n, above = len(picture.plots), _TITLE * any(plot.title for plot in picture.plots)
+    height = picture.tall + above
     aside = any(plot.aside for plot in picture.plots)
     columns = min(n, 2) if n <= 4 else 2 if aside and n <= 12 else 3 if n <= 12 else 4
     keys = _rows([(_handle(key), key.words) for key in picture.keys])
@@ -100,7 +100,7 @@ def sheet(picture: Picture) -> Figure:
     for i, plot in enumerate(picture.plots):
         left, bottom = i % columns * each + _LEFT, total - head - (i // columns + 1) * height + _BOTTOM
         width = (each - _LEFT - _RIGHT) * (1 - plot.aside)
-        ax = add_axes(figure, left, bottom, width, height - _BOTTOM - _TOP - title)
+        ax = add_axes(figure, left, bottom, width, height - _BOTTOM - _TOP - above)
         _drawn(plot, ax, below=plot.x if plot.x != "time" or i >= n - columns else "")
     for i, row in enumerate(keys):
         _legend(figure, i, *zip(*row, strict=True))
@@ -116,7 +116,7 @@ def _drawn(plot: Plot, ax: Axes, below: str | None = None) -> None:
     if words := plot.x if below is None else below:
         label(ax.set_xlabel, words)
     if plot.title:
-        label(ax.set_title, plot.title, plot.colour, loc="left")
+        title(ax, plot.title, plot.colour)
 
 
 def _handle(key: Key) -> Any:

@@ -1,5 +1,7 @@
 """Fits as xarray datasets and netCDF files: the same numbers under names that every reader takes."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import xarray as xr
 from fits import ODD, hidden, make_fit
 from odinfer.result.store import write
 from odinfer.result.store.load import load
-from odinfer.result.store.netcdf_format import to_xarray
+from odinfer.result.store.netcdf_format import Group, to_xarray
 
 
 @pytest.fixture(params=list(ODD))
@@ -67,3 +69,28 @@ def test_a_seed_beyond_64_bits_is_kept(tmp_path: Path):
     assert load(tmp_path / "fit.json").seed == 2**80
     with xr.open_dataset(tmp_path / "fit.nc") as opened:
         assert opened.attrs["seed"] == str(2**80)
+
+
+def test_groups_read_back_as_they_are_datasets(tmp_path: Path):
+    import h5netcdf
+
+    group = Group(
+        {"yes": ("draw", [True, False]), "words": ("draw", ["ä", ""]), "none": (("draw", "nobody"), np.empty((2, 0)))},
+        {"draw": ("draw", np.arange(2))},
+        {"text": "", "whole": 3, "real": 0.5},
+    )
+    with h5netcdf.File(tmp_path / "group.nc", "w") as file:
+        group.write(file.create_group("a"))
+    with xr.open_dataset(tmp_path / "group.nc", group="a") as opened:
+        xr.testing.assert_identical(opened.load(), xr.decode_cf(group.dataset()))
+        assert opened["yes"].dtype == bool
+
+
+def test_files_are_written_without_xarray(tmp_path: Path):
+    code = (
+        "import sys; from fits import ODD; from odinfer.result.store import write\n"
+        f"for fit in ODD.values(): write(fit, {str(tmp_path / 'fit.nc')!r})\n"
+        "sys.exit(', '.join({'xarray', 'dask'} & {*sys.modules}) or 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

@@ -73,7 +73,8 @@ def _distribution(ax: Axes, values: Array, sigma: float, size: float) -> None:
     side.set_axis_off()
     if len(values):
         bins = int(np.clip(2 * np.sqrt(len(values)), 8, 30))
-        side.hist(values, bins, range=(-size, size), density=True, orientation="horizontal", color=STYLE["line"])
+        bars = np.histogram(values, bins, range=(-size, size), density=True)
+        side.stairs(*bars, orientation="horizontal", fill=True, color=STYLE["line"])
     if np.isfinite(sigma) and sigma > 0:
         r = np.linspace(-size, size, 100)
         side.plot(np.exp(-0.5 * (r / sigma) ** 2) / (np.sqrt(2 * np.pi) * sigma), r, color=STYLE["ink"], lw=1.2)

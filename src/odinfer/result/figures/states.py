@@ -28,6 +28,7 @@ from odinfer.result.figures.marks import (
     span,
     verdict_colour,
 )
+from odinfer.result.new_observations import new_observations
 from odinfer.style.drawing import BAD, PALETTE, STYLE, css, short, visible
 from odinfer.style.picture import Key, Picture, Plot, sheet
 from odinfer.style.text import number
@@ -255,8 +256,8 @@ def _new_data(fit: Fit) -> list[tuple[Array, Array] | None]:
         if not known or (not fit.noise and not {*fit.state_names} <= {*fit.sigma}):
             found.append(None)
             continue
-        table = fit.predict(e.curve.t, name, observed=True).to_numpy()
-        found.append((table[:, 1::3], table[:, 2::3]))
+        _, low, high = new_observations(fit, name, e.curve.t, fit.problem)
+        found.append((low, high))
     return found
 
 

@@ -154,7 +154,7 @@ def _pair(ax: Axes, draws: Array, fit: Fit, names: list[str], i: int, j: int) ->
     if not all(np.isfinite(v).all() and v[0] < v[1] for v in limits):
         return
     if i == j:
-        ax.hist(draws[:, i], 30, range=tuple(limits[0]), color=STYLE["line"])
+        ax.stairs(*np.histogram(draws[:, i], 30, range=tuple(limits[0])), fill=True, color=STYLE["line"])
         ax.axvline(fit.theta[names[i]], color=GOOD, lw=1.2)
         ax.set_yticks([])
         ax.set_xlim(*limits[0])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from odinfer.errors import InputError
 from odinfer.result.fit import Fit
-from odinfer.result.stages import ExperimentFit, Stage, frame
+from odinfer.result.stages import ExperimentFit, Stage
 from odinfer.result.store.json_format import AT_DATA, BY_NAME, CURVE, GRADIENTS, KNOWN, ON_CURVE, STAGE, TEXTS
 from odinfer.result.store.json_values import array, of_record, unpacked
 from odinfer.result.store.sound import sound
@@ -92,7 +92,7 @@ def _fit(content: dict[str, Any]) -> Fit:
         x = tuple(array(v, len(t), len(states)) for v, t in zip(_list(stage["x"]), times, strict=True))
         parts: dict[str, Any] = {key: _named(stage[key]) for key in BY_NAME}
         parts |= {key: float(array(stage[key])) for key in STAGE}
-        stages[name] = Stage(**parts, x=x, note=_text(stage["note"]), states=frame(times[0], x[0], states))
+        stages[name] = Stage(**parts, x=x, note=_text(stage["note"]), t=times[0], state_names=states)
     samples = {name: np.array(draws, float) for name, draws in content.get("samples", {}).items()}
     profiles = [of_record(Profile, r) for r in content.get("profiles") or ()]
     return Fit(
