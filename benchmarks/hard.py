@@ -1,12 +1,13 @@
 # ruff: noqa: E501  (tables of systems, one a line)
 """What happens with problems nobody here made: stiff, chaotic, badly scaled, and just different systems; real data.
 
-    .venv/bin/python benchmarks/hard.py [--group named|fresh|scaled|real] [--only NAME …] [--seeds 5] [--workers 2]
+    .venv/bin/python benchmarks/hard.py [--group named|fresh|scaled|units|real] [--only NAME …] [--seeds 5] [--workers 2]
 
 `named` are systems that once failed, and were mended; `fresh` were never used to mend anything; `scaled` are those of
-`fresh` in other units, so that parameters lie between 1e-9 and 1e9; `real` are data sets as published. Every fit is
-compared with the best likelihood known: its own, or that of the best trajectory from the truth (for real data, of all
-seeds and of a search by `scipy`). Columns: fits that reached it to 0.1 nats; that missed it and said "converged"; that
+`fresh` whose equations stay what they are in other units, in such units that parameters lie between 1e-9 and 1e9;
+`units` are all of `fresh` in any units of states, time and parameters, which makes numbers in the text others; `real`
+are data sets as published. Every fit is compared with the best likelihood known: its own, or that of the best
+trajectory from the truth in the first units (for real data, of all seeds). Columns: fits that reached it to 0.1 nats; that missed it and said "converged"; that
 said that they failed or kept ODIN's estimate; right equations accused; exceptions; seconds (median, largest).
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
@@ -149,18 +151,71 @@ def posed(group: str, name: str, seed: int) -> tuple[Any, Any]:
     y = x + noise * x.std(0) * rng.normal(size=x.shape)
     low = np.array([model.bounds.get(s, (-np.inf, np.inf))[0] for s in model.states])
     y = np.maximum(y, np.where(np.isfinite(low), low + 0.1 * noise * x.std(0), low))
-    if group == "scaled":  # other units of time and states; every number in the text stays what it was
-        from odinfer.matching.natural.scales import exponents
-
-        units = 10.0 ** rng.uniform(-5, 5, len(model.states) + 1)
-        E = exponents(model)
-        free = [p in theta for p in model.parameters]
-        scaled = values * 10.0 ** (E @ np.log10(units))
-        sizes = scaled[free]
-        x, y, t, values = x * units[:-1], y * units[:-1], t * units[-1], scaled
-        if np.abs(np.log10(np.abs(sizes))).max() > 9.5:
-            return None, None
     return od.Problem(model, od.Data(t, y, states=model.states)), (values, t, x)
+
+
+def in_other_units(group: str, problem: Any, truth: Any, seed: int) -> tuple[Any, float]:
+    """The same problem in other units, and what that adds to log-likelihoods; None if no units leave it as it is."""
+    import odinfer as od
+
+    model, rng = problem.model, np.random.default_rng([seed, 5, len(problem.model.name)])
+    K, P = len(model.states), len(model.parameters)
+    free = np.array([p not in model.fixed for p in model.parameters])
+    decades = np.where(free, np.log10(np.maximum(np.abs(truth[0]), 1e-300)), 0.0)
+    if group == "scaled":
+        change = unit_changes(model)
+        if not len(change):
+            return None, 0.0
+        change = rng.normal(size=len(change)) @ change  # of states, time and parameters, as far as sizes allow
+        steps = np.linspace(0.0, 60.0, 601)[1:, None] * change
+        allowed = (np.abs(steps[:, K + 1 :] + decades)[:, free].max(1) <= 9) & (np.abs(steps[:, : K + 1]).max(1) <= 9)
+        units = 10.0 ** (steps[allowed][-1] if allowed.any() else 0.0 * change)
+    else:
+        units = 10.0 ** np.concatenate([rng.uniform(-5, 5, K + 1), rng.uniform(-9, 9, P) - decades])
+        units[K + 1 :][~free] = 1.0
+        model = od.Model.from_text(written(model, FRESH[model.name][0], units), model.name)
+    e = problem.data.experiments[0]
+    return od.Problem(model, od.Data(e.t * units[K], e.y * units[:K], states=model.states)), -len(e.t) * float(
+        np.log(units[:K]).sum()
+    )
+
+
+def unit_changes(model: Any) -> Any:
+    """A basis (n, K+1+P) of changes of the decades of states, time and parameters that leave the equations as they are.
+
+    f must go over into f times the unit of the state over that of time, at every point: linear equations.
+    """
+    rng, n, K, P = np.random.default_rng(0), 400, len(model.states), len(model.parameters)
+    t, x, theta = rng.uniform(0.5, 2.0, n), rng.uniform(0.2, 0.8, (n, K)), rng.uniform(0.5, 2.0, (n, P))
+    f, fx, ft = model.linearise(t, x, theta, np.zeros((n, 0)))
+    later = model.linearise(t * (1.0 + 1e-7), x, theta, np.zeros((n, 0)))[0]
+    D = np.zeros((n, K, K + 1 + P))
+    D[..., :K] = fx * x[:, None] - f[..., None] * np.eye(K)
+    D[..., K] = f + (later - f) / 1e-7
+    D[..., K + 1 :] = ft * theta[:, None]
+    D = D.reshape(n * K, -1)
+    held = np.eye(K + 1 + P)[[K + 1 + i for i, p in enumerate(model.parameters) if p in model.fixed]]
+    every = np.concatenate([D / np.maximum(np.abs(D).max(1, keepdims=True), 1e-300), held])
+    _, s, V = np.linalg.svd(every)
+    exact = V[(s > 1e-3 * s[0]).sum() :]
+    return exact[np.abs(every @ exact.T).max(0) < 1e-5]
+
+
+def written(model: Any, text: str, units: Any) -> str:
+    """The text for states, time and parameters in other units, which are numbers in it."""
+    names = dict(zip((*model.states, "t", *model.parameters), units.tolist(), strict=True))
+    lines = []
+    for line in map(str.strip, text.split(";")):
+        if "'" in line:
+            state, right = line.split("'", 1)
+            own = re.sub(r"[A-Za-z_]\w*(?!\s*\()", lambda m: f"({m[0]}/{names[m[0]]!r})" if m[0] in names else m[0],
+                         right.split("=", 1)[1])  # fmt: skip
+            line = f"{state}' = {names[state] / names['t']!r}*({own})"
+        elif "<" in line or ">" in line:
+            unit = next(names[w] for w in line.split() if w in names)
+            line = " ".join(repr(float(w) * unit) if w[0].isdigit() else w for w in line.split())
+        lines.append(line)
+    return "; ".join(lines)
 
 
 def from_truth(problem: Any, truth: Any) -> float:
@@ -212,14 +267,17 @@ def one(task: tuple[str, str, int, str]) -> dict[str, Any]:
 
     group, name, seed, folder = task
     row: dict[str, Any] = {"group": group, "name": name, "seed": seed}
-    truth = None
+    truth, more = None, 0.0
     if group == "real":
         model = od.Model.from_text(REAL[name], name)
         problem = od.Problem(model, od.read_csv(Path(folder) / f"{name}.csv", model.states))
     else:
         problem, truth = posed(group, name, seed)
-        if problem is None:
-            return row | {"skipped": True}
+        first = problem
+        if group in ("scaled", "units"):
+            problem, more = in_other_units(group, problem, truth, seed)
+            if problem is None:
+                return row | {"skipped": True}
     clock = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -232,9 +290,9 @@ def one(task: tuple[str, str, int, str]) -> dict[str, Any]:
     kept = fit.details["stage_used"] == "odin"
     known = [-np.inf if refined is None else refined.loglik]
     if truth is not None:
-        close = refine_from(problem, truth[0], [(truth[1], truth[2])])
-        known.append(close.loglik if close is not None and np.isfinite(close.loglik) else -np.inf)
-        known.append(from_truth(problem, truth))
+        close = refine_from(first, truth[0], [(truth[1], truth[2])])
+        known.append(close.loglik + more if close is not None and np.isfinite(close.loglik) else -np.inf)
+        known.append(from_truth(first, truth) + more)
     return row | {
         "loglik": -np.inf if refined is None else refined.loglik, "kept": kept, "status": fit.status,
         "converged": fit.converged, "accused": [s for s, v in fit.verdicts.items() if v == "contradicts the data"],
@@ -245,7 +303,7 @@ def one(task: tuple[str, str, int, str]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--group", choices=["named", "fresh", "scaled", "real"], action="append")
+    parser.add_argument("--group", choices=["named", "fresh", "scaled", "units", "real"], action="append")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -253,7 +311,7 @@ def main() -> None:
     parser.add_argument("--data", default="../shared/data/real", help="folder with the real data")
     parser.add_argument("--verbose", action="store_true", help="a line for every fit")
     options = parser.parse_args()
-    tables = {"named": NAMED, "fresh": FRESH, "scaled": FRESH, "real": REAL}
+    tables = {"named": NAMED, "fresh": FRESH, "scaled": FRESH, "units": FRESH, "real": REAL}
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     tasks = [
         (group, name, seed, options.data)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
-from odinfer.matching.levenberg import Rule, levenberg_marquardt, pushed_out
+from odinfer.matching.levenberg import Rule, corner, damped_step, levenberg_marquardt, pushed_out
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 COORDINATE = st.floats(-2.0, 2.0)
@@ -195,3 +195,46 @@ def test_what_is_pushed_out_is_exactly_what_a_step_downhill_cannot_move(at, seed
     held = pushed_out(at, gradient, low, high)
     moves = np.clip(at - 1e-3 * gradient, low, high) != at
     np.testing.assert_array_equal(held, ~moves & (gradient != 0))
+
+
+UNITS = st.lists(st.floats(-12.0, 12.0), min_size=3, max_size=3)
+
+
+def normal_equations(units: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """H (3, 3) and g (3,) of a linear fit whose unknowns are in other units, and the units."""
+    rng, u = np.random.default_rng(0), 10.0 ** np.array(units)
+    J, r = rng.normal(size=(9, 3)) / u, rng.normal(size=9)
+    return J.T @ J, J.T @ r, u
+
+
+@FEW
+@given(units=UNITS, damping=st.floats(0.0, 10.0))
+def test_damped_steps_do_not_depend_on_units(units, damping):
+    H, g, _ = normal_equations([0.0, 0.0, 0.0])
+    H_other, g_other, u = normal_equations(units)
+    plain = np.linalg.solve(H + damping * np.diag(np.diag(H)), -g)
+    found = damped_step(np.stack([H_other, H]), np.stack([g_other, g]), np.full(2, damping))
+    np.testing.assert_allclose(found[0] / u, plain, rtol=1e-9)
+    np.testing.assert_allclose(found[1], plain, rtol=1e-9)
+
+
+def test_unknowns_that_change_nothing_stay_and_do_not_keep_others_from_moving():
+    H, g, _ = normal_equations([0.0, 9.0, 0.0])
+    H[2], H[:, 2], g[2] = 0.0, 0.0, 0.0
+    step = damped_step(H[None], g[None], np.zeros(1))[0]
+    assert step[2] == 0.0
+    np.testing.assert_allclose(H[:2, :2] @ step[:2], -g[:2], rtol=1e-9)
+
+
+@FEW
+@given(units=UNITS)
+def test_what_is_left_of_normal_equations_is_solved_in_any_units(units):
+    H, g, u = normal_equations(units)
+    np.testing.assert_allclose(corner(H, -g, np.diag(H)), np.linalg.solve(H * np.outer(u, u), -g * u) * u, rtol=1e-9)
+
+
+def test_what_rounding_has_left_of_an_indifferent_parameter_does_not_move_the_others():
+    S = np.diag([2.0, -1e-17])
+    found = corner(S, np.array([4.0, 0.0]), np.array([2.0, 1.0]))
+    np.testing.assert_allclose(found, [2.0, 0.0])
+    assert corner(np.empty((0, 0)), np.empty(0), np.empty(0)).shape == (0,)

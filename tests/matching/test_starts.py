@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from matching.risks import risk_of
-from odinfer.matching.natural.scales import natural_scales
+from odinfer.matching.natural.sizes import natural_scales
 from odinfer.matching.starts import distinct, draw, match, pulled_back
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
@@ -87,24 +87,26 @@ def test_starts_where_the_field_is_not_finite_are_left_out():
     phi, cost = match(risk, np.array([[1.0], [2.0], [4.5], [8.0]]))
     assert np.isinf(cost[:2]).all()
     assert np.isfinite(cost[2:]).all()
-    kept = distinct(phi, cost, most=4)
+    kept = distinct(risk.problem, phi, cost, most=4)
     assert sum(n for _, n in kept) == 2
 
 
-def test_equal_ends_are_counted_together():
+def test_equal_ends_are_counted_together(oscillator):
+    t = np.linspace(0.0, 1.0, 5)
+    p = od.Problem(oscillator, od.Data(t, np.stack([np.cos(t), np.sin(t)], -1), states=oscillator.states))
     phi = np.array([[1.0, 2.0], [1.0001, 2.0], [5.0, 6.0], [1.0, 2.0001], [7.0, 7.0]])
     cost = np.array([1.0, 1.00001, 2.2, 1.00002, np.inf])
-    best, second = distinct(phi, cost, most=2)
+    best, second = distinct(p, phi, cost, most=2)
     np.testing.assert_array_equal(best[0], phi[0])
     assert best[1] == 3
     np.testing.assert_array_equal(second[0], phi[2])
     assert second[1] == 1
 
 
-def test_one_of_the_kept_is_of_the_positive_half():
+def test_one_of_the_kept_is_of_the_positive_half(decay, decay_data):
     phi = np.array([[4.0], [3.0], [-1.0], [-2.0]])  # the first two are of the positive half
     cost = np.array([2.4, 2.3, 1.0, 2.0])
-    kept = [p[0] for p, _ in distinct(phi, cost, most=2)]
+    kept = [p[0] for p, _ in distinct(od.Problem(decay, decay_data), phi, cost, most=2)]
     assert kept == [-1.0, 3.0]
 
 
@@ -121,3 +123,38 @@ def test_parameters_that_ran_off_together_are_pulled_back_at_their_ratio(lv_data
     for back, size in zip(pulled_back(free, np.array([1.0, 2.0, 900.0, 600.0])), (1.0, 0.1), strict=True):
         assert back[2] / back[3] == pytest.approx(1.5)
         assert np.sqrt(np.prod(back[2:] / natural)) == pytest.approx(size)
+
+
+SATURATED = od.Model.from_text("s' = -v*s/(k + s) + b; p' = v*s/(k + s) - d*p")
+T = np.linspace(0.0, 8.0, 16)
+X = od.simulate(SATURATED, {"v": 1.0, "k": 0.5, "b": 0.1, "d": 0.3}, [3.0, 0.2], T)
+
+
+def in_units(x: float, y: float, time: float) -> tuple[od.Problem, np.ndarray]:
+    """Data of a saturated reaction in other units of its substance and of time; the units (4,) of its parameters."""
+    noise = 0.02 * np.random.default_rng(3).normal(size=X.shape)
+    data = od.Data(time * T, (X + noise) * x, states=SATURATED.states)
+    return od.Problem(SATURATED, data), np.array([x / time, x, x / time, 1.0 / time])
+
+
+@FEW
+@given(x=st.floats(-9.0, 9.0), time=st.floats(-6.0, 6.0))
+def test_matching_does_not_depend_on_units(x, time):
+    (one, _), (other, units) = in_units(1.0, 1.0, 1.0), in_units(10.0**x, 10.0**x, 10.0**time)
+    phi, cost = match(risk_of(one), draw(one, 10, np.random.default_rng(0)))
+    phi_other, cost_other = match(risk_of(other), draw(other, 10, np.random.default_rng(0)))
+    np.testing.assert_allclose(cost_other, cost, rtol=1e-4)
+    counts = [
+        [n for _, n in distinct(p, at, c, most=3)] for p, at, c in ((one, phi, cost), (other, phi_other, cost_other))
+    ]
+    assert counts[0] == counts[1]
+    best = cost.argmin()
+    np.testing.assert_allclose(phi_other[best] / units, phi[best], rtol=1e-3)
+
+
+def test_a_saturation_is_found_however_small_its_rate_starts():
+    p, _ = in_units(1.0, 1.0, 1.0)
+    risk = risk_of(p)
+    start = np.array([[v, 0.5, v, v] for v in (1e-12, 1e-6, 1.0, 1e6)] * 2)
+    phi, _ = match(risk, start)
+    np.testing.assert_allclose(phi, np.tile(phi[2], (8, 1)), rtol=1e-2)

@@ -7,6 +7,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import odinfer as od
 from odinfer.errors import Status
@@ -553,3 +555,49 @@ def test_bounds_far_from_zero_can_be_fitted(decay):
         bounds = (1500.0, 2000.0) if rate > 0 else (-2000.0, -1500.0)
         fit = od.fit(od.Problem(decay, od.Data(t, y, states=["x"]), bounds={"k": bounds}))
         assert fit.theta["k"] == pytest.approx(rate, rel=0.05)
+
+
+# text, parameters with their exponents of the units of x, y and time, initial values, length
+SYSTEMS = [
+    (
+        "x' = a*x - b*x*y; y' = c*x*y - d*y",
+        {"a": (0.8, 0, 0, -1), "b": (0.4, 0, -1, -1), "c": (0.3, -1, 0, -1), "d": (0.6, 0, 0, -1)},
+        (3.0, 1.0), 12.0,
+    ),
+    (
+        "x' = r*x*(1 - x/K) - v*x*y/(h + x); y' = e*v*x*y/(h + x) - m*y",
+        {"r": (1.0, 0, 0, -1), "K": (8.0, 1, 0, 0), "v": (1.2, 1, -1, -1), "h": (1.5, 1, 0, 0), "e": (0.6, -1, 1, 0),
+         "m": (0.4, 0, 0, -1)},
+        (4.0, 1.0), 25.0,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=["products", "saturation"])
+@settings(max_examples=3, derandomize=True, deadline=None)
+@given(units=st.tuples(*[st.floats(-6.0, 6.0)] * 3), seed=st.integers(0, 9))
+def test_estimates_do_not_depend_on_units(system, units, seed):
+    text, parameters, x0, length = system
+    model, t = od.Model.from_text(text), np.linspace(0.0, length, 25)
+    x = od.simulate(model, {p: v[0] for p, v in parameters.items()}, x0, t)
+    y = x + 0.03 * x.std(0) * np.random.default_rng(seed).normal(size=x.shape)
+    size = 10.0 ** np.array(units)
+    one, other = (
+        od.fit(od.Problem(model, od.Data(t * u[2], y * u[:2], states=["x", "y"])), seed=seed)
+        for u in (np.ones(3), size)
+    )
+    assert (one.status, one.verdicts) == (other.status, other.verdicts)
+    for name, (_, *powers) in parameters.items():
+        assert other.theta[name] / np.prod(size**powers) == pytest.approx(one.theta[name], rel=1e-5), name
+    change = len(t) * np.log(size[:2]).sum()
+    assert other.stages["refined"].loglik + change == pytest.approx(one.stages["refined"].loglik, abs=1e-5)
+
+
+def test_numbers_in_a_text_tell_the_size_of_parameters():
+    plain = od.Model.from_text("s' = -v*s/(k + s); p' = v*s/(k + s)*exp(-p/q)")
+    other = od.Model.from_text("s' = -v/1e7*s/(k/1e-8 + s); p' = v/1e7*s/(k/1e-8 + s)*exp(-p/(q/1e6))")
+    data = noisy(plain, {"v": 1.0, "k": 0.5, "q": 3.0}, [4.0, 0.1], np.linspace(0.0, 6.0, 20), 0.05)
+    for seed in range(3):
+        one, two = (od.fit(od.Problem(m, data), seed=seed) for m in (plain, other))
+        sizes = {"v": 1e7, "k": 1e-8, "q": 1e6}
+        assert {p: two.theta[p] / sizes[p] for p in sizes} == pytest.approx(one.theta, rel=1e-4)

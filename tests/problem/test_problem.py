@@ -178,6 +178,15 @@ def test_equations_finite_for_some_parameters_pass():
     Problem(model, od.Data(t, np.exp(-t), states=["x"])).check_field()
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_equations_finite_for_parameters_of_any_size_pass(unit):
+    t = np.linspace(0.0, 2.0, 6)
+    model = od.Model.from_text("x' = -exp(x/q)")  # q = 1 is nothing for x of size 1e9
+    Problem(model, od.Data(t, unit * np.exp(-t), states=["x"])).check_field()
+    logs = Problem(model, od.Data(t, unit * np.exp(-t), states=["x"]), scale={"q": "log"})
+    logs.check_field()
+
+
 # --- what a problem knows
 
 

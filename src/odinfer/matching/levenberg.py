@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -25,6 +26,7 @@ class Point(Protocol):
 
 
 P = TypeVar("P", bound=Point)
+_ROUNDING = 1e-14  # of a diagonal: what is left of it may be nothing else
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,34 @@ def levenberg_marquardt(
         if rule.leave:
             damping = np.where(settled, np.nan, damping)
     return Ended(point, steps, tries, settled[()], stuck[()])
+
+
+def damped_step(H: Array, g: Array, damping: Array) -> Array:
+    """Steps δ (S, F) with (H + damping·diag H) δ = −g, of S searches side by side.
+
+    In unknowns scaled by √diag H, so that it does not matter in which units they are; those that change nothing stay.
+    """
+    diagonal = np.einsum("sii->si", H)
+    d = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = H / (d[:, :, None] * d[:, None, :])
+    own = np.einsum("sii->si", scaled)
+    own[...] = np.where(own > 0, own, 1.0) + damping[:, None] + _ROUNDING
+    return np.asarray(np.linalg.solve(scaled, -(g / d)[..., None])[..., 0] / d)
+
+
+def corner(S: Array, right: Array, before: Array) -> Array:
+    """Solve S δ = right (F,), where S (F, F) is what is left of a matrix with diagonal `before` (F,).
+
+    Scaled by its diagonal, so that neither units matter nor does one indifferent parameter swamp the others.
+    """
+    if not len(right):
+        return right
+    diagonal = np.maximum(S.diagonal(), _ROUNDING * before)
+    d = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = S / (d[:, None] * d)
+    scaled[np.diag_indices(len(d))] = 1.0
+    x, info = lapack.dposv(scaled, right / d)[1:]
+    return np.asarray((np.linalg.lstsq(scaled, right / d, rcond=_ROUNDING)[0] if info else x) / d)
 
 
 def pushed_out(at: Array, gradient: Array, low: Array, high: Array) -> Mask:

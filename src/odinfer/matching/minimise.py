@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from odinfer.matching.gamma import GammaRule
-from odinfer.matching.levenberg import Rule, levenberg_marquardt, pushed_out
+from odinfer.matching.levenberg import Rule, corner, levenberg_marquardt, pushed_out
+from odinfer.matching.natural.sizes import phi_sizes
 from odinfer.matching.risk import Linear, Normal, Risk
 from odinfer.problem.problem import Problem
 
@@ -106,7 +107,8 @@ class _Descent:
         self, risk: Objective, rule: GammaRule, tolerance: float, rival: float, steps: Callable[..., Step]
     ) -> None:
         self.risk, self.rule, self.tolerance, self.rival, self.steps = risk, rule, tolerance, rival, steps
-        self.memory, self.last_gain, self.taken, self.abandoned = _Anderson(), np.inf, 0, False
+        self.sizes = phi_sizes(risk.problem)
+        self.memory, self.last_gain, self.taken, self.abandoned = _Anderson(self.sizes), np.inf, 0, False
         self.at: _Here | None = None  # where `step` starts, and whether it has been extrapolated from there
         self.extrapolated = False
 
@@ -120,7 +122,7 @@ class _Descent:
             further, self.extrapolated = self.memory.extrapolate(here.z, here.phi, dz, dphi), True
         found, better = self._moved(here, *further)
         if not better and self.memory.used:
-            self.memory = _Anderson()
+            self.memory = _Anderson(self.sizes)
             found, better = self._moved(here, dz, dphi)
         return found, better
 
@@ -158,15 +160,18 @@ class _Anderson:
 
     Gauss–Newton leaves out the curvature of f, so near a minimum with a mismatch its error shrinks only by a
     constant factor a step; combining the last steps removes the slowest of these.
+
+    Args:
+        sizes: natural ones of φ (F,): its steps are measured in what it is, but at least in a small share of them.
     """
 
-    def __init__(self, depth: int = 2) -> None:
-        self.depth, self.used = depth, False
+    def __init__(self, sizes: Array, depth: int = 2) -> None:
+        self.sizes, self.depth, self.used = sizes, depth, False
         self.past: list[tuple[Array, Array]] = []
         self.scale: Array | None = None
 
     def extrapolate(self, z: Array, phi: Array, dz: Array, dphi: Array) -> tuple[Array, Array]:
-        self.scale = scale = np.abs(phi) + 1e-3 if self.scale is None else self.scale
+        self.scale = scale = np.abs(phi) + 1e-3 * self.sizes if self.scale is None else self.scale
         at, step = np.concatenate([z.ravel(), phi / scale]), np.concatenate([dz.ravel(), dphi / scale])
         past, self.past = self.past, [*self.past[-self.depth + 1 :], (at, step)]
         self.used = False
@@ -225,7 +230,7 @@ def _bounded_step(risk: Risk, normal: Normal, damping: float, z: Array, phi: Arr
                 pins.blocks[i] |= new
                 pins.moves[i][new] = to_z[b.rows].T.ravel()[new]
                 crossed = True
-        new = (np.abs(to_phi - dphi) > 1e-14 * (1.0 + np.abs(phi))) & ~pins.phi
+        new = (np.abs(to_phi - dphi) > 1e-14 * (np.abs(phi) + np.abs(dphi))) & ~pins.phi
         if new.any():
             pins.phi |= new
             pins.phi_move[new] = to_phi[new]
@@ -250,7 +255,7 @@ def _step(risk: Risk, normal: Normal, damping: float, pins: _Pins | None) -> tup
     S, rhs = normal.H_phi.copy(), -normal.g_phi
     diagonal = np.einsum("ii->i", S)
     diagonal *= 1.0 + damping
-    diagonal += 1e-14 * (1.0 + diagonal.sum())
+    before = diagonal.copy()
     if pins is not None:
         rhs -= S @ pins.phi_move
     solved = []
@@ -276,13 +281,7 @@ def _step(risk: Risk, normal: Normal, damping: float, pins: _Pins | None) -> tup
     if pins is not None:
         S[pins.phi], S[:, pins.phi], rhs[pins.phi] = 0.0, 0.0, 0.0
         S[pins.phi, pins.phi] = 1.0
-    # Scaled by its diagonal, so that one indifferent parameter does not swamp the others.
-    d = np.sqrt(np.maximum(S.diagonal(), 1e-300))
-    S /= d[:, None] * d
-    dphi, info = lapack.dposv(S, rhs / d)[1:] if F else (rhs, 0)
-    if info:
-        dphi = np.linalg.lstsq(S, rhs / d, rcond=1e-14)[0]
-    dphi = dphi / d if F else dphi
+    dphi = corner(S, rhs, before)
     dz = np.empty((len(risk.t), len(risk.units.scale)))
     for i, (b, x) in enumerate(zip(risk.blocks, solved, strict=True)):
         own = x[:, F] - x[:, :F] @ dphi

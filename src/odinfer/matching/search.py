@@ -110,7 +110,7 @@ class Search:
         engine = self.engine(problem)
         phi, cost = engine.match(starts.draw(problem, self.starts, rng))
         found: list[tuple[Solution, int]] = []
-        for p, count in starts.distinct(phi, cost, most=2):
+        for p, count in starts.distinct(problem, phi, cost, most=2):
             rival = min((s.risk for s, _ in found), default=np.inf)
             found.append((self.minimise(engine, engine.mean, p, rng, rival), count))
         found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)

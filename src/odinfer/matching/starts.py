@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt
-from odinfer.matching.natural.scales import natural_scales
+from odinfer.matching.levenberg import Mask, Rule, damped_step, levenberg_marquardt
+from odinfer.matching.natural.linear import linear_parameters
+from odinfer.matching.natural.sizes import natural_scales, phi_sizes
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
 
@@ -112,7 +113,10 @@ class Matched(NamedTuple):
 def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) -> tuple[Array, Array]:
     """Levenberg–Marquardt on φ alone at the GP mean, from all starts side by side.
 
-    The first half of them keeps to positive parameters: through infinity a rate law such as k x/(K + x) has a
+    Parameters in which f is linear first get their best values for those of the others: a K in k x/(K + x) cannot find
+    its way while k is of the wrong size.
+
+    The first half of the starts keeps to positive parameters: through infinity a rate law such as k x/(K + x) has a
     way to negative ones that fits noise, while most models mean positive ones.
 
     Args:
@@ -142,14 +146,12 @@ def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) ->
 
     low, high = (np.broadcast_to(b, (S, F)) for b in p.phi_bounds)
     low = np.where(_early(S)[:, None] & ~p.is_log, np.maximum(low, np.minimum(0.0, high)), low)
+    linear = linear_parameters(p.model)[p.free_index] & ~p.is_log
 
-    def propose(now: Matched, damping: Array) -> tuple[Matched, Mask]:
-        H = np.where(np.isfinite(now.value)[:, None, None], now.H, 0.0)
-        g = np.where(np.isfinite(now.value)[:, None], now.g, 0.0)
-        diagonal = np.einsum("sii->si", H)
-        diagonal += damping[:, None] * diagonal + 1e-12 * (1.0 + diagonal.max(1, keepdims=True))
-        step = np.linalg.solve(H, -g[..., None])[..., 0]
-        trial = np.clip(now.phi + step, low, high)
+    def propose(now: Matched, damping: Array, of: Mask | bool = True) -> tuple[Matched, Mask]:
+        moving = np.isfinite(now.value)[:, None] & of
+        H, g = np.where(moving[:, None] & moving[..., None], now.H, 0.0), np.where(moving, now.g, 0.0)
+        trial = np.clip(now.phi + damped_step(H, g, damping), low, high)
         new = Matched(trial, *residual(trial))
         return new, new.value <= now.value
 
@@ -158,21 +160,26 @@ def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) ->
 
     rule = Rule(least=0.0, most=1e3, tries=iterations if F else 0, enough=0.8)
     with np.errstate(over="ignore", invalid="ignore"):
-        ended = levenberg_marquardt(Matched(phi, *residual(phi)), propose, settles, rule, Matched.merged)
+        start = Matched(phi, *residual(phi))
+        if linear.any() and not linear.all():
+            start = start.merged(*propose(start, np.zeros(S), linear))
+        ended = levenberg_marquardt(start, propose, settles, rule, Matched.merged)
     return ended.point.phi, ended.point.value
 
 
-def distinct(phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
+def distinct(problem: Problem, phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
     """The best few different φ with the number of starts that ended at each; one is of the positive half."""
     found: list[tuple[int, int]] = []
+    sizes = phi_sizes(problem)
+    own = np.where(problem.is_log, 1.0, np.abs(phi))
     for i in np.argsort(cost):
         # So much worse a match never led to a lower risk.
         if not np.isfinite(cost[i]) or cost[i] > 1.5 * cost.min() + 1.0:
             continue
         for n, (j, count) in enumerate(found):
             apart, gap = np.abs(phi[i] - phi[j]), abs(cost[i] - cost[j])
-            same_place = (apart <= 1e-2 * (np.abs(phi[j]) + 1e-3)).all() or gap <= 1e-4 * (1e-3 + cost[j])
-            same_basin = (apart <= 0.1 * (np.abs(phi[j]) + 1.0)).all() and gap <= 1e-2 * cost[j]
+            same_place = (apart <= 1e-2 * (own[j] + 1e-3 * sizes)).all() or gap <= 1e-4 * (1e-3 + cost[j])
+            same_basin = (apart <= 0.1 * (own[j] + sizes)).all() and gap <= 1e-2 * cost[j]
             if same_place or same_basin:
                 found[n] = (j, count + 1)
                 break

@@ -114,7 +114,7 @@ class TwoStep(Gpr):
             return nothing, 0
         if self.smoother == "spline":  # a prior weighs against slopes of this accuracy
             gamma = max(float(cost.min()) / risk.mean.size, 1e-12)
-        ends = [(polish(risk, p, gamma), n) for p, n in starts.distinct(phi, cost, most=3)]
+        ends = [(polish(risk, p, gamma), n) for p, n in starts.distinct(risk.problem, phi, cost, most=3)]
         best = min((s for s, _ in ends), key=lambda s: s.risk)
         return best, sum(n for s, n in ends if s.risk <= best.risk + _DIFFERENT)
 

@@ -394,15 +394,19 @@ class Problem:
         """Raise InputError where the equations are not finite at the data, whatever the parameters."""
         rng = np.random.default_rng(0)
         F = len(self.free)
-        low, high = (np.nan_to_num(b, neginf=-1e3, posinf=1e3) for b in self.phi_bounds)
-        trials = [np.clip(v, low, high) for v in (np.full(F, 1.0), np.full(F, 0.1), np.abs(rng.normal(size=F)))]
+        # Of any size: what is finite for parameters of order one need not be so for those that suit the data.
+        trials = [np.full(F, 1.0), np.full(F, 0.1), np.abs(rng.normal(size=F))]
+        trials += [10.0 ** rng.uniform(-decades, decades, F) for decades in (3.0, 6.0, 9.0, 12.0) for _ in range(5)]
         for i, e in enumerate(self.data.experiments):
             x = np.stack([_filled(e.t, column) for column in e.y.T], -1)
             x = np.clip(x, *self.state_bounds)
             u = self.inputs_at(i, e.t)
             bad = np.ones(x.shape, bool)
-            for phi in trials:
+            for size in trials:
+                phi = np.clip(np.where(self.is_log, np.log(size), size), *self.phi_bounds)
                 bad &= ~np.isfinite(self.model.evaluate(e.t, x, self.theta(phi), u))
+                if not bad.any():
+                    break
             if bad.any():
                 n, k = np.argwhere(bad)[0]
                 at = ", ".join(f"{s} = {v:g}" for s, v in zip(self.model.states, x[n], strict=True))

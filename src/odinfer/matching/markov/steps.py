@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
-from odinfer.matching.levenberg import pushed_out
+from odinfer.matching.levenberg import corner, pushed_out
 from odinfer.matching.markov.risk import MarkovRisk
 from odinfer.matching.minimise import Step
 from odinfer.matching.risk import Linear
@@ -51,7 +50,8 @@ def _bounded(risk: MarkovRisk, equations: Equations, z: Array, phi: Array, dampi
     for _ in range(_TIMES):
         dz, dphi = equations.solved(damping, (held, moves, held_phi, phi_moves))
         to_z, to_phi = np.clip(z + dz, *z_bounds) - z, np.clip(phi + dphi, *p_bounds) - phi
-        crossed, crossed_phi = (np.abs(to_z - dz) > 1e-14) & ~held, (np.abs(to_phi - dphi) > 1e-14) & ~held_phi
+        crossed = (np.abs(to_z - dz) > 1e-14) & ~held
+        crossed_phi = (np.abs(to_phi - dphi) > 1e-14 * (np.abs(phi) + np.abs(dphi))) & ~held_phi
         if not crossed.any() and not crossed_phi.any():
             break
         held, held_phi = held | crossed, held_phi | crossed_phi
@@ -134,7 +134,7 @@ class Equations:
         p = factor.solve(right.reshape(M * size, F + 1)).reshape(M, size, F + 1)
         S = H_phi - np.einsum("mkp,mkq->pq", G, WG) - np.einsum("msp,msq->pq", border, p[..., :F])
         rhs = right_phi - np.einsum("mkp,mk->p", G, Wr) - np.einsum("msp,ms->p", border, p[..., F])
-        dphi = _corner(S, rhs)
+        dphi = corner(S, rhs, H_phi.diagonal())
         dp = p[..., F] - p[..., :F] @ dphi
         dz = Wr + np.einsum("mks,ms->mk", WB, dp) - WG @ dphi
         return (dz, dphi) if held is None else (dz + held[1], dphi + held[3])
@@ -156,13 +156,3 @@ class Equations:
         S = self.H_phi - np.einsum("mkp,mkq->pq", self.G, WG) - np.einsum("msp,msq->pq", border, p)
         coupling = WG + np.einsum("mks,msp->mkp", WB, p)
         return np.asarray(own + np.einsum("mkp,pq,mkq->mk", coupling, np.linalg.pinv(S, hermitian=True), coupling))
-
-
-def _corner(S: Array, right: Array) -> Array:
-    """Solve for φ, scaled by the diagonal, so that one indifferent parameter does not swamp the others."""
-    if not len(right):
-        return right
-    d = np.sqrt(np.maximum(S.diagonal(), 1e-300))
-    S = S / (d[:, None] * d)
-    x, info = lapack.dposv(S, right / d)[1:]
-    return np.asarray((np.linalg.lstsq(S, right / d, rcond=1e-14)[0] if info else x) / d)

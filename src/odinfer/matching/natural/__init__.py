@@ -1,4 +1,5 @@
-"""What sizes the data and the equations imply: of parameters (`scales`), and of states that nobody has seen (`sizes`).
+"""What data and equations imply: sizes of parameters and of states that nobody has seen (`sizes`), and which parameters
+need no start (`linear`).
 
 Searches start there, before anything has been fitted. Imports from the folder above and before.
 """

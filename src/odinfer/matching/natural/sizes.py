@@ -27,6 +27,7 @@ from odinfer.problem.problem import Problem
 Array = NDArray[np.float64]
 
 _POINTS = 60
+MOST_STATES = 30  # beyond, Jacobians at so many points are large
 _MOST = 15.0  # decades
 _WEAK = 1e-6  # of a unit equation: how much any unit is drawn towards one
 _PLAIN = 3.0  # constants between 1/3 and 3 are plain numbers, without a unit
@@ -56,6 +57,9 @@ def sizes(problem: Problem, share: float = 1.0, pull: Array | None = None) -> Si
     right = b @ np.concatenate([values, known])
     towards = np.zeros(K + P) if pull is None else pull
     fixed = {i: np.log10(abs(problem.fixed[n])) for i, n in enumerate(m.parameters, K) if problem.fixed.get(n, 0.0)}
+    fixed |= dict.fromkeys((K + m.parameters.index(name) for name in _exponents(m)), 0.0)
+    if problem.plain:  # every state is a column
+        fixed |= dict(enumerate(values[:K].tolist()))
     for i, decade in fixed.items():
         right = right - A[:, i] * decade
     free = np.array([i for i in range(K + P) if i not in fixed], dtype=np.int64)
@@ -67,6 +71,18 @@ def sizes(problem: Problem, share: float = 1.0, pull: Array | None = None) -> Si
         z[i] = decade
     z = np.clip(z, -_MOST, _MOST)
     return Sizes(z[:K], z[K:])
+
+
+def natural_scales(problem: Problem, share: float = 1.0) -> Array:
+    """Sizes (P,) of the model's parameters; one if there are very many states."""
+    if len(problem.model.states) > MOST_STATES:
+        return np.ones(len(problem.model.parameters))
+    return np.asarray(10.0 ** sizes(problem, share).parameters)
+
+
+def phi_sizes(problem: Problem) -> Array:
+    """Sizes (F,) of the free parameters on the scales on which they are estimated: one if that is a log scale."""
+    return np.where(problem.is_log, 1.0, natural_scales(problem)[problem.free_index])
 
 
 def _equations(problem: Problem) -> tuple[Array, Array, Array]:
@@ -154,6 +170,13 @@ class Constants:
         if model.text is None:  # a function: its numbers are its own
             return model.derivatives
         return self.program(model, model.said.outputs)
+
+
+def _exponents(model: Model) -> set[str]:
+    """Parameters that are exponents: they have no unit."""
+    code = model.code
+    names = {str(code[args[1]][1][0]) for op, args in code if op == "pow" and code[args[1]][0] == "name"}
+    return names & set(model.parameters)
 
 
 def _column_decades(problem: Problem) -> list[float]:

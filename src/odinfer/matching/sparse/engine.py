@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.gamma import GammaRule
-from odinfer.matching.levenberg import Rule, levenberg_marquardt
+from odinfer.matching.levenberg import Rule, damped_step, levenberg_marquardt
 from odinfer.matching.minimise import Solution, gauss_newton
 from odinfer.matching.sparse.field import SparseField
 from odinfer.matching.sparse.krylov import Krylov, NormalEquations
@@ -103,8 +103,8 @@ class Sparse(SparseRisk):
         def propose(now: _Match, damping: float) -> tuple[_Match, bool]:
             H = NormalEquations.at(self, now.lin, level, now.phi).phi_block().toarray()
             g = self.gradient(z, now.lin, now.e, level, now.phi)[1]
-            H[np.diag_indices(len(g))] += damping * H.diagonal() + 1e-12 * (1.0 + H.diagonal().max())
-            new = at(np.clip(now.phi - np.linalg.solve(H, g), *self.problem.phi_bounds))
+            step = damped_step(H[None], g[None], np.array([damping]))[0]
+            new = at(np.clip(now.phi + step, *self.problem.phi_bounds))
             return new, new.value <= now.value
 
         def settles(better: bool, gain: float, now: _Match, damping: float) -> bool:

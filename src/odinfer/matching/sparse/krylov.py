@@ -83,7 +83,7 @@ class Preconditioner:
         self.diagonal = np.concatenate([b.diagonal for b in self.blocks])
         H = normal.phi_block()
         self.phi_diagonal = H.diagonal()
-        extra = damping * self.phi_diagonal + 1e-14 * (1.0 + self.phi_diagonal.sum())
+        extra = damping * self.phi_diagonal + 1e-14 * np.where(self.phi_diagonal > 0, self.phi_diagonal, 1.0)
         self._phi = splu((H + sparse.diags_array(extra)).tocsc()) if len(extra) else None
 
     def solve(self, rz: Array, rphi: Array) -> tuple[Array, Array]:

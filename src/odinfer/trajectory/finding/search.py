@@ -16,7 +16,7 @@ from odinfer.matching import starts
 from odinfer.matching.engine import MOST_UNKNOWNS
 from odinfer.matching.markov.engine import Markov
 from odinfer.matching.minimise import Solution
-from odinfer.matching.natural.scales import natural_scales
+from odinfer.matching.natural.sizes import natural_scales
 from odinfer.matching.search import Minima
 from odinfer.matching.sparse.engine import Sparse
 from odinfer.problem.problem import Problem

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.natural.scales import natural_scales
-from odinfer.matching.natural.sizes import sizes
+from odinfer.matching.natural.sizes import natural_scales, sizes
 from odinfer.problem.prior import near, normal
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.integrate import Budget, Exhausted
