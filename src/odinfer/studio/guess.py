@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
-from odinfer.matching.natural.scales import natural_scales
-from odinfer.matching.natural.sizes import sizes
+from odinfer.matching.natural.sizes import natural_scales, sizes
 from odinfer.methods.odin import Odin
 from odinfer.methods.unsmoothed import lucky
 from odinfer.problem.problem import Problem

@@ -203,7 +203,7 @@ def answer(fit: Fit) -> Plain:
 
 
 def _table(table: TextTable | None) -> Plain | None:
-    return table and {"header": [*table.header], "rows": [[*row] for row in table.rows]}
+    return {"header": [*table.header], "rows": [[*row] for row in table.rows]} if table is not None else None
 
 
 def _curves(fit: Fit, name: str) -> Plain:
