@@ -28,7 +28,7 @@ PAGES = {
 }
 OTHERS = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md")}
 BLOCKS = {name: blocks(text) for name, text in {**PAGES, **OTHERS}.items()}
-WHOLE = [name for name in PAGES if name.startswith(("tutorials/", "how-to/")) and BLOCKS[name]]
+WHOLE = [name for name in PAGES if name.startswith(("tutorials/", "how-to/", "science/")) and BLOCKS[name]]
 WHOLE += ["index.md", "hidden.md"]
 PAGE = PAGES["observing.md"]
 MODELS = re.findall(r"```ode\n(.*?)```\n\n```csv\n(.*?)```", PAGE, re.S)

@@ -44,7 +44,9 @@ class Picture(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         if "alt" not in self.options:
             raise self.error("a picture needs :alt:, what it shows in words")
-        drawn = _drawn(self.env, self.env.docname)[self.arguments[0]]
+        number = self.env.temp_data.get("pictures", 0)  # of this page so far
+        self.env.temp_data["pictures"] = number + 1
+        drawn = _drawn(self.env, self.env.docname)[number]
         image = f'<div class="picture" role="img" aria-label="{html.escape(self.options["alt"])}">{drawn}</div>'
         figure = nodes.figure("", nodes.raw("", image, format="html"))
         if self.content:
@@ -52,26 +54,26 @@ class Picture(SphinxDirective):
         return [figure]
 
 
-def _drawn(env: Any, page: str) -> dict[str, str]:
-    """Expression → SVG of a page."""
+def _drawn(env: Any, page: str) -> list[str]:
+    """The pictures of a page as SVG."""
     text = Path(env.doc2path(page)).read_text("utf-8")
     if not env.config.run_pages:
-        return {block.beside: "<svg/>" for block in blocks(text) if block.language == "{picture}"}
+        return ["<svg/>" for block in blocks(text) if block.language == "{picture}"]
     kept = Path(env.app.outdir).parent / "pictures" / f"{page.replace('/', '-')}.json"
     key = hashlib.sha256((text + _sources()).encode()).hexdigest()
-    if kept.exists() and (found := json.loads(kept.read_text("utf-8"))).pop("key") == key:
-        return dict(found)
+    if kept.exists() and (before := json.loads(kept.read_text("utf-8")))["key"] == key:
+        return list(before["pictures"])
     log.info("running %s for its pictures", page)
-    found = {}
+    found = []
     with tempfile.TemporaryDirectory() as folder, rc_context(_LOOK):
         run = Run(Path(folder))
         for block in blocks(text):
             if block.language == "{picture}":
-                found[block.beside] = svg(run.figure(block.beside)).decode()
+                found.append(svg(run.figure(block.beside)).decode())
             else:
                 run.block(block, page)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps({"key": key, **found}), "utf-8")
+    kept.write_text(json.dumps({"key": key, "pictures": found}), "utf-8")
     return found
 
 
