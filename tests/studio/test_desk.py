@@ -23,7 +23,10 @@ def error(text: str):
     ("text", "line", "marked"),
     [
         ("x' = -k*x\ny' = 3 x", 2, "3 x"),
-        ("x' = -k*(x", 1, "-k*(x"),
+        ("x' = -k*(x", 1, "("),
+        ("x' = -k*x)", 1, ")"),
+        ("x' = -k*x -", 1, "-"),
+        ("x' = x[t-1]", 1, "x[t-1]"),
         ("x' = sinn(x)", 1, "sinn(x)"),
         ("x' = x^2 + foo.bar", 1, "foo.bar"),
         ("x' = 1/0*x", 1, "1/0"),
@@ -39,6 +42,43 @@ def test_an_error_is_marked_where_it_is(text, line, marked):
     assert found["line"] == line
     content = text.split("\n")[line - 1]
     assert content[found["start"] : found["end"]] == marked
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("x = a*x", "write x' = ... for how fast it changes"),
+        ("x' == a*x", "write one = where an equation is meant"),
+        ("x' = a x", "write a*x"),
+        ("x' = 2x", "write 2*x"),
+        ("x' = 0,5*x", "write numbers with a point"),
+        ("x' = a*x +", "something is missing after '+'"),
+        ("x' = a*x^", "something is missing after '^'"),
+        ("x' = a if x > 1 else b", "write where(condition, a, b)"),
+        ("x' = exp -x", "write exp(...)"),
+        ("x' = sin x", "write sin(x)"),
+        ("x' = |x|", "write abs(x)"),
+        ("x' = a*x // decay", "# before a comment"),
+        ("x' = a*x\na > 0 and a < 1", "write both bounds as in 0 < a < 1"),
+        ("x' = a*x\nx(0) = 1, a > 2", "one statement a line"),
+        ("x' = a*x[t-1]", "optional terms"),
+        ("x' = a*x\na ~ N(0, 1)", "choose from: normal"),
+        ("x' = a*x\nb > 1", "not a name in the equations"),
+        ("x' = sinn(x)", "did you mean 'sin'?"),
+        ("x(t)' = a*x", "without (t)"),
+        ("", "such as x' = -k*x"),
+    ],
+)
+def test_the_mistakes_of_beginners_are_told_what_to_write(text, advice):
+    assert advice in error(text)["message"]
+
+
+def test_derivatives_in_brackets_and_names_that_are_nearly_others_are_understood():
+    assert understand("d(prey)/dt = a*prey", "m", None)["states"] == ["prey"]
+    assert understand("prey' = a*preyy", "m", None)["notes"] == [
+        "'preyy' is taken as a parameter; did you mean 'prey'?"
+    ]
+    assert understand("prey' = rate_1*prey - rate_2", "m", None)["notes"] == []
 
 
 @given(st.text(max_size=80))

@@ -5,6 +5,7 @@ Runs in a process of its own (`lanes.py`), which remembers the tables that it ha
 
 from __future__ import annotations
 
+import difflib
 import functools
 import math
 import re
@@ -145,6 +146,7 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
             except InputError as error:
                 placed = _placed(text, str(error))
                 answer |= {"error": placed} if placed["line"] else {"data_error": _on_the_page(str(error))}
+        answer["notes"] += _misspelled(model)
         return answer | {"candidates": len(models), **_described(model, posing)}
 
 
@@ -243,7 +245,7 @@ def _placed(text: str, message: str) -> Plain:
     lines = re.split(r"\r\n?|\n", text)
     line, rest = min(int(found[1]), len(lines)), found[2]
     content = lines[line - 1]
-    start, end = _piece(content, rest)
+    start, end = _narrowed(content, *_piece(content, rest), rest)
     return {"message": rest, "line": line, "start": start, "end": end}
 
 
@@ -257,6 +259,34 @@ def _piece(content: str, message: str) -> tuple[int, int]:
                 return i, i + len(spelled)
     stripped = content.partition("#")[0].rstrip()
     return len(stripped) - len(stripped.lstrip()), max(len(stripped), 1)
+
+
+def _narrowed(content: str, start: int, end: int, message: str) -> tuple[int, int]:
+    """The bracket or operator itself, where one is to blame."""
+    opened: list[int] = []
+    for i in range(start, min(end, len(content))):
+        if content[i] == "(":
+            opened.append(i)
+        elif content[i] == ")" and opened:
+            opened.pop()
+        elif content[i] == ")" and "unmatched" in message:
+            return i, i + 1
+    if "was never closed" in message and opened:
+        return opened[0], opened[0] + 1
+    if "something is missing after" in message:
+        return max(start, end - 1), end
+    return start, end
+
+
+def _misspelled(model: Model) -> list[str]:
+    """Parameters that look like misspelled states or definitions."""
+    known = {*model.states, *model.said.definitions}
+    notes = []
+    for name in model.parameters:
+        close = difflib.get_close_matches(name, known, 1, 0.85) if len(name) > 3 else []
+        if close and name.rstrip("0123456789") != close[0].rstrip("0123456789"):
+            notes.append(f"'{name}' is taken as a parameter; did you mean '{close[0]}'?")
+    return notes
 
 
 def _on_the_page(message: str) -> str:

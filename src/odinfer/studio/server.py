@@ -108,8 +108,8 @@ def application(studio: Studio) -> Starlette:
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         path = _SHARED.get(name) or (PAGE / name).resolve()
-        home = LIVE if name in _SHARED else PAGE
-        if not path.is_relative_to(home) or path.suffix not in _TYPES or not path.is_file():
+        inside = name in _SHARED or path.is_relative_to(PAGE)
+        if not inside or path.suffix not in _TYPES or not path.is_file():
             return PlainTextResponse("there is no such page", 404)
         return Plain(path.read_bytes(), media_type=_TYPES[path.suffix])
 

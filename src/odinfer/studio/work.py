@@ -203,7 +203,7 @@ def answer(fit: Fit) -> Plain:
 
 
 def _table(table: TextTable | None) -> Plain | None:
-    return {"header": [*table.header], "rows": [[*row] for row in table.rows]} if table is not None else None
+    return None if table is None else {"header": [*table.header], "rows": [[*row] for row in table.rows]}
 
 
 def _curves(fit: Fit, name: str) -> Plain:

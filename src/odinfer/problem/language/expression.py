@@ -29,6 +29,14 @@ RESERVED = {"t", "dt", "pi", *ARITY, *KEYWORDS, "and", "or", "not", "True", "Fal
 OPERATORS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 OPERATORS |= {ast.Pow: "pow", ast.USub: "neg", ast.UAdd: "pos", ast.Not: "not", ast.And: "and", ast.Or: "or"}
 OPERATORS |= {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+# What to write instead of something else that Python has.
+_ARITHMETIC = "use arithmetic and functions only"
+_INSTEAD: dict[type[ast.AST], str] = {
+    ast.Tuple: "write numbers with a point, and one statement a line",
+    ast.IfExp: "write where(condition, a, b)",
+    ast.FloorDiv: "write / for a quotient, # before a comment",
+    ast.BitXor: "write ^ for a power",
+}
 LEAVES = ("name", "number", "truth")  # instructions whose argument is a value, not an earlier instruction
 DASHES, DOTS, PRIMES = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d", "\u00b7\u22c5\u2219\u00d7", "'\u2019\u2032"
 SPELLING = str.maketrans({"^": "**"} | dict.fromkeys(DASHES, "-") | dict.fromkeys(DOTS, "*"))
@@ -162,8 +170,7 @@ def read(text: str, line: int, second_order: Collection[str] = ()) -> Source:
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", "not valid text")
         reason = "it is too long or too deep" if isinstance(error, MemoryError | RecursionError) else reason
-        hint = _product(text) or "check names, brackets and operators (products need *)"
-        hint = hint if text else "a value is missing"
+        hint = _advice(text) or _product(text) or "check names, brackets and operators (products need *)"
         shown = SHORT.repr(text.translate(_BOLD))
         raise InputError(f"line {line}: cannot read {shown}: {reason[:99]}; {hint}") from None
 
@@ -177,6 +184,19 @@ def _tree(text: str) -> ast.expr:
 def _as_names(text: str, words: Iterable[str]) -> str:
     """The text with some words of Python spelled such that its parser takes them for names."""
     return re.sub(rf"\b({'|'.join(words)})\b", lambda m: chr(ord(m[0][0]) - 97 + 0x1D41A) + m[0][1:], text)
+
+
+def _advice(text: str) -> str:
+    """What to do about slips that are easily told; empty for others."""
+    if not text:
+        return "a value is missing"
+    if text[-1] in "+-*/":
+        return f"something is missing after '{'^' if text.endswith('**') else text[-1]}'"
+    if re.search(r"(?<![=<>!])=(?!=)", text):
+        return "write one statement a line, or ; between them"
+    if found := re.search(r"\|([^|]+)\|", text):
+        return f"write abs({found[1].strip()[:40]})"
+    return ""
 
 
 def _product(text: str) -> str:
@@ -197,7 +217,8 @@ def checked_name(text: str, where: str) -> str:
     if len(text) > MAX_NAME:
         raise InputError(f"{where}: {SHORT.repr(text)} is too long for a name; use at most {MAX_NAME} characters")
     if (text := unicodedata.normalize("NFKC", text)) in RESERVED:
-        raise InputError(f"{where}: '{text}' is a reserved word; choose another name")
+        instead = f"choose another name, or write {text}(...)" if text in ARITY else "choose another name"
+        raise InputError(f"{where}: '{text}' is a reserved word; {instead}")
     return text
 
 
@@ -249,7 +270,9 @@ class Program(Instructions):
             self.defined[name] = None  # in work: to meet it again means a circle
             self.defined[name] = self.whole(self.definitions[name])
         if (found := self.defined[name]) is None:
-            raise self.source.error(self.source.tree, f"makes '{name}' need itself; break the circle")
+            own = name in self.source.names() and self.definitions[name] is self.source and state_of(name) is None
+            instead = f"write {name}' = ... for how fast it changes" if own else "break the circle"
+            raise self.source.error(self.source.tree, f"makes '{name}' need itself; {instead}")
         return found
 
     def translate(self, node: ast.expr, condition: bool = False) -> int:
@@ -296,7 +319,11 @@ class Program(Instructions):
                 return self.definition(name) if name in self.definitions else self.emit("name", name)
             case ast.Call(func=func, args=args, keywords=[]):
                 raise self.source.error(node, self.no_function(func, args))
-        raise self.source.error(node, "is not allowed in an equation; use arithmetic and functions only")
+        raise self.source.error(node, f"is not allowed in an equation; {_INSTEAD.get(self._kind(node), _ARITHMETIC)}")
+
+    @staticmethod
+    def _kind(node: ast.expr) -> type[ast.AST]:
+        return type(node.op if isinstance(node, ast.BinOp) else node)
 
     def no_function(self, func: ast.expr, args: list[ast.expr]) -> str:
         """What is wrong with a call of something else than a function."""

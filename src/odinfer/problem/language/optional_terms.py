@@ -13,11 +13,12 @@ import re
 from collections.abc import Sequence
 
 from odinfer.errors import InputError
-from odinfer.problem.language.expression import MAX_CHARACTERS
+from odinfer.problem.language.expression import MAX_CHARACTERS, SHORT
 from odinfer.problem.model import Model
 
 MOST = 64  # candidates of one text
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
+_AFTER_A_NAME = re.compile(r"[^\W\d]\w*\[\s*[\w(][^\[\]|]*\]")  # as in x[t-1]
 
 
 def candidates(text: str, name: str = "model", inputs: Sequence[str] = (), most: int = MOST) -> list[Model]:
@@ -40,6 +41,10 @@ def candidates(text: str, name: str = "model", inputs: Sequence[str] = (), most:
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise InputError(f"'{name}': equations are a text of at most {MAX_CHARACTERS} characters; shorten it")
     body = "\n".join(line.partition("#")[0] for line in re.split(r"\r\n?|\n", text.removeprefix("\ufeff")))
+    for m in _AFTER_A_NAME.finditer(body):
+        line = body.count("\n", 0, m.start()) + 1
+        problem = "is no index: square brackets mark optional terms, which begin with their sign"
+        raise InputError(f"line {line}: {SHORT.repr(m[0])} {problem}; write x [- e*x]")
     choices = [(m.start(), m.end(), _options(m[1])) for m in _CHOICE.finditer(body)]
     rest = _CHOICE.sub("", body)
     if "[" in rest or "]" in rest:

@@ -35,7 +35,7 @@ _RIVALS = {  # what a name may not have besides a statement of the kind
 }
 
 _ASSIGNMENT = re.compile(r"([^=<>!:~]*)=(?!=)(.*)", re.DOTALL)
-_FIRST_ORDER = re.compile(rf"(.+)[{PRIMES}]|d(.+)/\s*dt")
+_FIRST_ORDER = re.compile(rf"(.+)[{PRIMES}]|d\s*\((\w+)\)\s*/\s*dt|d(.+)/\s*dt")
 _SECOND_ORDER = re.compile(rf"(.+)(?:[{PRIMES}]{{2}}|[\"\u2033])|d\^?[2\u00b2](.+)/\s*dt\^?[2\u00b2]")
 _NAME = re.compile(rf"([^\W\d]\w*)\s*+([{PRIMES}]?)\s*+(?:\(([^()]*)\))?")
 _EVENT = re.compile(rf"(at|before)\s++(?![=<>~{PRIMES}])([^:]*)(:?)(.*)", re.DOTALL)
@@ -219,6 +219,8 @@ def _statement(text: str, line: int, second_order: Collection[str]) -> Iterator[
             arguments.append((named[1] if named else "", source))
         yield "distribution", name, Distribution(line, text, family, tuple(arguments))
     elif len(parts := re.split(r"([<>])=?", text)) > 1:
+        if re.search(r"\band\b", text):
+            raise InputError(f"line {line}: cannot read {SHORT.repr(text)}; write both bounds as in 0 < a < 1")
         for left, sign, right in zip(parts[:-2:2], parts[1::2], parts[2::2], strict=True):
             low, high = (left, right) if sign == "<" else (right, left)
             if _is_name(high):
@@ -227,6 +229,7 @@ def _statement(text: str, line: int, second_order: Collection[str]) -> Iterator[
                 yield "upper bound", low, constant(high, line)
     else:
         hint = "write x' = ..., name = ..., x(0) = ..., 0 < a < 1, a ~ normal(2, 0.5) or a declaration"
+        hint = "write one = where an equation is meant" if "==" in text else hint
         raise InputError(f"line {line}: cannot read {SHORT.repr(text)}; {hint}")
 
 
@@ -247,7 +250,7 @@ def _assignment(left: str, right: str, line: int, second_order: Collection[str])
         yield "equation", name, read(slope_of(name), line)
         yield "equation", slope_of(name), source
     elif state := _FIRST_ORDER.fullmatch(left):
-        yield "equation", state[1] or state[2], source
+        yield "equation", state[1] or state[2] or state[3], source
     else:
         yield "definition", left, source
 
