@@ -16,9 +16,9 @@ ROOT = "__init__"
 
 # A module may import, when it is loaded or later, only from its own folder and those before it.
 FOLDERS = (
-    "", "parallel", "style", "noise", "problem", "observation", "exchange", "smoothing", "matching", "trajectory",
-    "systems", "sampling", "uncertainty", "judgement", "result", "methods", "each", "selection", "bench", "studio",
-    "command", ROOT,
+    "", "parallel", "style", "noise", "problem", "observation", "exchange", "smoothing", "matching", "forward",
+    "trajectory", "systems", "sampling", "uncertainty", "judgement", "result", "methods", "each", "selection", "bench",
+    "studio", "command", ROOT,
 )  # fmt: skip
 MOST_ENTRIES = 13  # in a folder; a longer list is no longer read
 

@@ -30,7 +30,7 @@ from odinfer.smoothing.grids import dense_times
 from odinfer.smoothing.smooth import noise_sd, posterior_curves, smooth_states
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import CollocationPath
-from odinfer.trajectory.finding import multistart
+from odinfer.trajectory.finding import starts as finding
 from odinfer.trajectory.integrate import Budget, Exhausted
 from odinfer.trajectory.refine import Refined, paths_through, refine, shoot, with_slopes
 from odinfer.trajectory.simulate import simulate
@@ -143,7 +143,7 @@ class Trajectory:
             x0 = self._initial(problem)
             return [(x0, phi) for phi in starts.draw(problem, self.starts, rng)]
         if self.start == "random":
-            drawn = multistart.starts(problem, self.starts, rng)
+            drawn = finding.starts(problem, self.starts, rng)
             return [(self._begun(problem, np.array(x0), phi), phi) for x0, phi in drawn]
         for name in problem.free:
             if name not in problem.start:
@@ -154,7 +154,7 @@ class Trajectory:
         phi = problem.phi(np.array([float(known[name]) for name in problem.parameters]))
         if problem.plain:
             return [(self._initial(problem), phi)]
-        x0 = np.array(next(multistart.starts(problem, 1, rng))[0])
+        x0 = np.array(next(finding.starts(problem, 1, rng))[0])
         return [(self._begun(problem, x0, phi), phi)]
 
     def _begun(self, problem: Problem, x0: Array, phi: Array) -> Array:

@@ -158,12 +158,12 @@ class Course:
     def linearise(self, t: Array, x: Array, theta: Array) -> tuple[Array, Array, Array]:
         """f and its Jacobians at M points; see `Model.linearise`."""
         f, fx, ft = self.model.linearise(t, x, theta, self.inputs_at(t))
-        return (f + self._infused(t), fx, ft) if self.infusions else (f, fx, ft)
+        return (f + self.infused(t), fx, ft) if self.infusions else (f, fx, ft)
 
     def evaluate(self, t: Array, x: Array, theta: Array) -> Array:
         """f (M, K) at M points."""
         f = self.model.evaluate(t, x, theta, self.inputs_at(t))
-        return f + self._infused(t) if self.infusions else f
+        return f + self.infused(t) if self.infusions else f
 
     def quick(self, theta: Array, begin: float, end: float) -> Callable[[Any, float], Any]:
         """f(x, t) between two corners as a compiled solver asks for it.
@@ -193,7 +193,7 @@ class Course:
 
         return plain
 
-    def _infused(self, t: Array) -> Array:
+    def infused(self, t: Array) -> Array:
         rates = np.zeros((len(t), len(self.model.states)))
         for i in self.infusions:
             rates[:, i.k] += np.where((t >= i.begin) & (t < i.end), i.rate, 0.0)

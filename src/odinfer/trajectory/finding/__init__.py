@@ -1,5 +1,7 @@
 """How the best trajectory is found: from ODIN's minima, or from many starts where no smoother can be fitted.
 
-`search.py` goes on from ODIN's minima, `multistart.py` from anywhere; both use growing horizons (`shooting.py`) and
-bring back parameters that ran off (`runaways.py`). Imports from `trajectory` and what stands before it.
+`search.py` goes on from ODIN's minima, `multistart.py` from anywhere (`starts.py`): both by growing horizons
+(`shooting.py`), or, where all that is estimated has two bounds, by generations of starts (`generations.py`), which are
+followed side by side (`follow.py`, `side_by_side.py`, `trust_region.py`). `runaways.py` brings back parameters that ran
+off. Imports from `trajectory` and what stands before it.
 """

@@ -1,24 +1,25 @@
 """The best trajectory without a smoother: from many starts, where states are hidden or are not observed as they are.
 
-Every start has sizes of its own for what is hidden, near those that data and equations imply (sizes.py), and is
-carried to a maximum of the likelihood by way of growing horizons (shooting.py). The search ends when several starts
-have led to the best maximum.
+Where everything that is estimated has two bounds, generations of starts are followed side by side (generations.py).
+Otherwise every start is carried to a maximum of the likelihood by way of growing horizons (shooting.py), one after the
+other. The search ends when several starts have led to the best maximum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.natural.sizes import sizes
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.smoothing.residual_signal import SUSPICIOUS
+from odinfer.trajectory.finding.generations import Generations, generations
 from odinfer.trajectory.finding.runaways import pulled_in
 from odinfer.trajectory.finding.shooting import grown
+from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.trajectory.finding.starts import boxed, free_decades, mixed, rough_noise, starts
 from odinfer.trajectory.integrate import Budget, Exhausted
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, shoot
@@ -34,13 +35,11 @@ _AGREE, _AGREE_ANYWAY, _SAME, _POOR, _ROUGHLY = 3, 10, 0.05, 30.0, 2.0
 # below which a parameter is put back to it.
 _HOPS, _HOP_WIDTHS, _GONE = 6, (0.5, 1.0, 1.5), 1e-3
 _FEWEST, _ENOUGH = 4, 1e-3  # starts in any case; nats that a step must gain on the way
+_TRIED = 10  # ends, best first, from which a trajectory on a mesh is looked for
 _STEPS, _ALL_STEPS = 4000, 60_000  # of integration, for one start and for the first of them
-_WIDTHS = (0.3, 1.0, 0.6, 1.5, 1.0, 2.0)  # decades by which starts scatter, in turn
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
 # whole shows at once what only late data tell.
 _FIRST = (0.0, 0.99, 0.0, 0.5)
-_OFF = 0.01  # of their size: how far from their bounds states start at least
-_ROUGH = 0.05  # of a column's spread: the least noise on the way
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,50 @@ class Ways:
 
 def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
     """The best trajectory from any start, or none."""
+    if boxed(problem) and SideBySide.can(problem):
+        best, ends = _side_by_side(problem, seed, say)
+    else:
+        best, ends = _one_by_one(problem, seed, say)
+    if best is not None:
+        unknown = np.full(len(problem.model.states), np.nan)
+        best = shoot(problem, unknown, [p.x0 for p in best.paths], best.phi) or best
+        better = pulled_in(problem, unknown, best, 10.0 ** free_decades(problem))
+        if better.objective < best.objective:
+            best = better
+            ends.append(better.objective)
+    return Ways(best, tuple(sorted(ends)))
+
+
+def _side_by_side(problem: Problem, seed: int, say: Progress) -> tuple[Refined | None, list[float]]:
+    """The best trajectory of a problem with bounds for all, from generations of starts, and where these led."""
+    sigma, solver = rough_noise(problem), SideBySide.of(problem)
+
+    def good_enough(so_far: Generations) -> bool:
+        near = _refined(solver, so_far)
+        if near is None:
+            return False
+        clear = signal_left(problem, near) <= SUSPICIOUS
+        return clear or (so_far.agreeing >= _AGREE_ANYWAY and not _poor(problem, near, sigma))
+
+    fresh, rng = mixed(problem, np.random.default_rng([seed, 3])), np.random.default_rng([seed, 4])
+    for i, found in enumerate(generations(solver, fresh, rng, good_enough)):
+        say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
+    return _refined(solver, found), found.value.tolist()
+
+
+def _refined(solver: SideBySide, found: Generations) -> Refined | None:
+    """The best end as a trajectory on a mesh, or the next best one that leads to one."""
+    u, unknown = solver.like.unknowns, np.full(len(solver.problem.model.states), np.nan)
+    for i in np.argsort(found.value)[:_TRIED]:
+        if np.isfinite(found.value[i]):
+            near = shoot(solver.problem, unknown, solver.initial(found.v[i]), u.phi(found.v[i]), enough=_ENOUGH)
+            if near is not None:
+                return near
+    return None
+
+
+def _one_by_one(problem: Problem, seed: int, say: Progress) -> tuple[Refined | None, list[float]]:
+    """The best trajectory by way of growing horizons, and where the starts led."""
     sigma = rough_noise(problem)
     best: Refined | None = None
     ends: list[float] = []
@@ -85,13 +128,7 @@ def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
         say("looking around", 0.9)
         best, around = _hopped(problem, best, np.random.default_rng([seed, 4]), Budget(_HOPS * _STEPS // 4))
         ends += around
-        unknown = np.full(len(problem.model.states), np.nan)
-        best = shoot(problem, unknown, [p.x0 for p in best.paths], best.phi) or best
-        better = pulled_in(problem, unknown, best, 10.0 ** free_decades(problem))
-        if better.objective < best.objective:
-            best = better
-            ends.append(better.objective)
-    return Ways(best, tuple(sorted(ends)))
+    return best, ends
 
 
 def _hopped(problem: Problem, best: Refined, rng: np.random.Generator, budget: Budget) -> tuple[Refined, list[float]]:
@@ -123,15 +160,6 @@ def _hopped(problem: Problem, best: Refined, rng: np.random.Generator, budget: B
     return best, ends
 
 
-def free_decades(problem: Problem) -> Array:
-    """Decades of the natural sizes of the free parameters (F,)."""
-    own = sizes(problem).parameters
-    every = np.empty(len(problem.parameters))
-    for e in range(len(problem.data.experiments)):
-        every[problem.split.of(e)] = own
-    return np.asarray(every[problem.free_index])
-
-
 def _poor(problem: Problem, found: Refined, rough: Array) -> bool:
     """Whether a trajectory leaves more than a model that is nearly right would, by a rough idea (M,) of the noise."""
     louder = (found.sigma > _ROUGHLY * rough)[list(problem.estimated_noise)]
@@ -142,81 +170,3 @@ def signal_left(problem: Problem, found: Refined) -> float:
     """The most nats of evidence, of any column, for a signal in what a trajectory leaves of the data."""
     like = Likelihood(problem, np.ones(len(problem.model.states)))
     return float(like.signal(found.states(like.t), found.sigma**2, found.phi[None]).max())
-
-
-def starts(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[tuple[list[Array], Array]]:
-    """Random initial values (K,) of every experiment and φ (F,)."""
-    m = problem.model
-    K, P = len(m.states), len(m.parameters)
-    low, high = np.reshape([problem.limits(name) for name in problem.parameters], (-1, 2)).T
-    span = [problem.course(e).told for e in range(len(problem.data.experiments))]
-    shortest = min((np.diff(t).min() / np.ptp(t) for t in span if len(t) > 1), default=1e-3)
-    for i in range(count):
-        width = _WIDTHS[i % len(_WIDTHS)]
-        share = 10.0 ** (rng.uniform(np.log10(shortest), 0.0) if i % 2 else rng.uniform(-1.0, 0.0))
-        natural = sizes(problem, share, rng.uniform(-width, width, K + P))
-        decades = natural.parameters + rng.uniform(-width, width, P)
-        signs = np.where(rng.uniform(size=P) < (0.5 if i % 3 == 2 else 0.0), -1.0, 1.0)
-        theta = np.empty(len(problem.parameters))
-        for e in range(len(problem.data.experiments)):
-            theta[problem.split.of(e)] = signs * 10.0**decades
-        theta = np.where(low >= 0, np.abs(theta), np.where(high <= 0, -np.abs(theta), theta))
-        for name, value in problem.start.items():
-            theta[problem.parameters.index(name)] = value * (10.0 ** rng.uniform(-0.3, 0.3) if i else 1.0)
-        phi = np.clip(problem.phi(_within(theta, low, high, rng)), *problem.phi_bounds)
-        x0 = []
-        for e in range(len(problem.data.experiments)):
-            first = 10.0 ** (natural.states + rng.uniform(-width, width, K))
-            first *= np.where(rng.uniform(size=K) < (0.5 if i % 3 == 2 else 0.0), -1.0, 1.0)
-            first = np.where(problem.state_bounds[0] >= 0, np.abs(first), first)
-            seen = _first_seen(problem, e)
-            first = np.where(np.isnan(seen), first, seen)
-            first = _inside(first, 10.0**natural.states, *problem.state_bounds)
-            x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], first[None, m.free_initial])[0])
-        yield x0, phi
-
-
-def _within(theta: Array, low: Array, high: Array, rng: np.random.Generator) -> Array:
-    """θ with what lies outside its bounds drawn anew inside, on a log scale where both bounds are positive."""
-    found = theta.copy()
-    for j in np.flatnonzero((theta < low) | (theta > high)):
-        a, b = low[j], high[j]
-        if np.isfinite(a) and np.isfinite(b):
-            found[j] = np.exp(rng.uniform(np.log(a), np.log(b))) if a > 0 else rng.uniform(a, b)
-        else:
-            found[j] = a + abs(a) + 1.0 if np.isfinite(a) else b - abs(b) - 1.0
-    return found
-
-
-def _inside(x: Array, size: Array, low: Array, high: Array) -> Array:
-    """States (K,) moved off their bounds by a little of their sizes: at zero, powers have no derivatives."""
-    return np.clip(x, low + _OFF * size, high - _OFF * size)
-
-
-def _first_seen(problem: Problem, e: int) -> Array:
-    """The first observation (K,) of states that are columns themselves and seen near the start; NaN of others."""
-    course, found = problem.course(e), np.full(len(problem.model.states), np.nan)
-    for m, column in enumerate(problem.observed):
-        own = course.experiment.y[:, m]
-        seen = np.flatnonzero(np.isfinite(own))
-        for k, name in enumerate(problem.model.states):
-            if len(seen) and column.arguments[0] == problem.model.instruction(name):
-                found[k] = own[seen[0]]
-    return found
-
-
-def rough_noise(problem: Problem) -> Array:
-    """Standard deviations (M,) of the columns' noise on its own scale, from neighbouring values: half of a guess."""
-    found = []
-    for m, column in enumerate(problem.observed):
-        steps, spread = [np.empty(0)], [np.empty(0)]
-        for e in problem.data.experiments:
-            seen = np.isfinite(e.y[:, m])
-            values = column.family.transformed(e.y[seen, m])
-            steps.append(np.diff(values, 2) / np.sqrt(6.0))
-            spread.append(values - values.mean() if len(values) else values)
-        off, all_ = np.concatenate(steps), np.concatenate(spread)
-        least = _ROUGH * float(np.sqrt(np.mean(all_**2))) if len(all_) else 1.0
-        noise = 1.4826 * float(np.median(np.abs(off))) if len(off) else 0.0
-        found.append(max(noise, least, 1e-300))
-    return np.array(found)

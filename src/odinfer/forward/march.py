@@ -1,0 +1,156 @@
+"""From start to end: trajectories side by side, each with steps of its own length, as far as it gets.
+
+What is done in Python for a step is done for all trajectories at once, so that it costs next to nothing for one of
+them. Every round tries one step of each that has not arrived; the steps that were taken are kept for sensitivities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.forward.field import Field
+from odinfer.forward.rodas import ORDER, step
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Errors are measured relative to a state, but to no less than a share of the largest value that it has had, and one of
+# the largest that any has had: states that start from zero have no size of their own yet.
+_LEAST, _NOTHING = 1e-3, 1e-13
+_SAFE, _SHORTER, _LONGER, _BAD = 0.9, 0.2, 6.0, 0.1  # changes of the length of a step
+_SHORTEST, _FIRST = 1e-12, 1e-3  # of the way to the next stop: the first step after a corner
+_CHANGE = 0.03  # of a state, at most, in it
+_STRETCH = 1.1  # a stop that is so much further than a step is reached by it
+_AHEAD = 1e-4  # of a step: how far ahead of a time the field's own change is looked at
+
+
+class Steps(NamedTuple):
+    """Steps that were taken in one round: of which trajectories (b,), from when (b,), how long (b,), from where, to
+    where (b, K), and how they bend in between (2, b, K)."""
+
+    who: Index
+    t: Array
+    h: Array
+    x: Array
+    end: Array
+    bend: Array
+
+
+class Jumped(NamedTuple):
+    """Jumps at one stop: of which trajectories (b,), and derivatives of the states after by those before (b, K, K) and
+    by θ (b, K, P)."""
+
+    who: Index
+    by_x: Array
+    by_theta: Array
+
+
+class Arrived(NamedTuple):
+    """Trajectories (b,) that have reached their stop number (b,)."""
+
+    who: Index
+    stop: Index
+
+
+@dataclass
+class Marched:
+    """Where trajectories went.
+
+    Attributes:
+        x: states (B, n, K) at the stops, before what jumps there; NaN where a trajectory did not get to.
+        events: what happened, in order, for sensitivities.
+    """
+
+    x: Array
+    events: list[Steps | Jumped | Arrived] = field(default_factory=list)
+
+
+def march(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int) -> Marched:
+    """Trajectories of experiments e (B,) with θ (B, P) from x0 (B, K) at their starts; those that fail end in NaN.
+
+    Args:
+        tolerance: of the error of a step, relative to the states.
+        most: steps of a trajectory, those that are tried in vain among them.
+    """
+    with np.errstate(all="ignore"):
+        return _marched(f, e, theta, x0, tolerance, most)
+
+
+def _marched(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int) -> Marched:
+    table = f.table
+    (B, K), n = x0.shape, table.stops.shape[1]
+    found = Marched(np.full((B, n, K), np.nan))
+    numbers = f.numbers(e, theta)
+    t, x, stop = table.stops[e, 0].copy(), x0.copy(), np.zeros(B, np.int64)
+    size, h, fresh = np.abs(x0), np.zeros(B), np.ones(B, bool)
+    found.x[:, 0] = x0
+    found.events.append(Arrived(np.arange(B), stop.copy()))
+    _jump(f, found, e, theta, x, stop, np.arange(B))
+    left = np.flatnonzero((table.last[e] > 0) & np.isfinite(x).all(1))
+    for _ in range(most):
+        if not len(left):
+            break
+        own, at, now, go = e[left], x[left], t[left], stop[left]
+        mine = numbers.T[:, left].T
+        low, high = table.low[own, go], table.high[own, go]
+        to = table.stops[own, go + 1]
+        asked = f.between(own, low, high, mine)
+        f0, fx = f.by_states(own, np.clip(now, low, high), at, mine)
+        pace = h[left]
+        if (new := fresh[left]).any():
+            first = _first(at[new], f0[new], size[left[new]], to[new] - now[new])
+            pace[new] = np.where(pace[new] > 0, np.minimum(pace[new], first), first)
+        cut = pace * _STRETCH >= to - now
+        length = np.where(cut, to - now, pace)
+        ft = (asked(now + _AHEAD * length, at) - f0) / (_AHEAD * length)[:, None] if f.varies else None
+        taken = step(asked, now, length, at, f0, fx, ft)
+        size_now = np.maximum(size[left], np.maximum(np.abs(at), np.abs(taken.x)))
+        matter = np.maximum(_LEAST * size_now, np.maximum(np.abs(at), np.abs(taken.x)))
+        matter = np.maximum(matter, _NOTHING * size_now.max(1, keepdims=True) + 1e-290)
+        error = (np.abs(taken.error) / matter).max(1) / tolerance
+        error = np.where(np.isfinite(error) & np.isfinite(taken.x).all(1), error, np.inf)
+        good = error <= 1.0
+        change = np.clip(_SAFE * np.maximum(error, 1e-10) ** (-1.0 / (ORDER + 1)), _SHORTER, _LONGER)
+        change = np.where(np.isinf(error), _BAD, change)
+        follow = length * change
+        # A step that a stop has cut says little of how long one could be.
+        h[left] = np.where(good & cut, np.maximum(follow, pace), np.where(good, follow, np.minimum(follow, 0.9 * pace)))
+        fresh[left] = new & ~good & (h[left] == 0)
+        who = left[good]
+        if len(who):
+            x[who], size[who] = taken.x[good], size_now[good]
+            t[who] = np.where(cut[good], to[good], now[good] + length[good])
+            found.events.append(Steps(who, now[good], length[good], at[good], taken.x[good], taken.bend[:, good]))
+        arrived = left[good & cut]
+        if len(arrived):
+            stop[arrived] += 1
+            found.x[arrived, stop[arrived]] = x[arrived]
+            found.events.append(Arrived(arrived, stop[arrived]))
+            _jump(f, found, e, theta, x, stop, arrived)
+            fresh[arrived] = table.corner[e[arrived], stop[arrived]]
+        stuck = h[left] <= 1e-14 * np.maximum(np.abs(t[left]), 1e-280)
+        left = left[~stuck & (stop[left] < table.last[e[left]]) & np.isfinite(x[left]).all(1)]
+    return found
+
+
+def _first(x: Array, f: Array, size: Array, way: Array) -> Array:
+    """Lengths (b,) of first steps, in which no state changes by much."""
+    known = np.maximum(size, 1e-3 * size.max(1, keepdims=True))
+    rate = (np.abs(f) / np.maximum(known, 1e-290)).max(1)
+    return np.asarray(np.clip(_CHANGE / np.maximum(rate, 1e-290), _SHORTEST * way, _FIRST * way))
+
+
+def _jump(f: Field, found: Marched, e: Index, theta: Array, x: Array, stop: Index, who: Index) -> None:
+    """Change the states of those that have arrived where something jumps."""
+    for (own, i), jumps in f.table.jumps.items():
+        here = who[(e[who] == own) & (stop[who] == i)]
+        if not len(here):
+            continue
+        for jump in jumps:
+            x[here], by_x, by_theta = f.table.courses[own].jumped(jump, x[here], theta[here])
+            found.events.append(Jumped(here, by_x, by_theta))

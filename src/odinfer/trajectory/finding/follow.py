@@ -1,0 +1,86 @@
+"""Many starts carried to maxima of the likelihood side by side: each with a trust region of its own.
+
+Searches that have arrived, that have come to where another one is, or that are so far behind the best that they will
+not get there, are not carried on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.trajectory.finding.trust_region import trusted
+from odinfer.trajectory.finding.side_by_side import SideBySide, Solved
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_RADIUS, _LARGEST, _LEAST = 2.0, 20.0, 1e-5  # in e-folds: at first, at most, and where a search is over
+_GOOD, _POOR, _ANY = 0.75, 0.25, 1e-4  # shares of the fall that was foretold
+_ROUNDS = 200  # at most
+_ENOUGH, _QUIET = 1e-3, 3  # nats that a step must gain, or that many in a row end a search
+_WINDOW, _HOPE = 10, 8.0  # a search is given up where so many times what the last so many rounds gained is too little
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, and whether
+    each went on to the end (B,)."""
+
+    v: Array
+    value: Array
+    settled: NDArray[np.bool_]
+
+
+def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _ROUNDS) -> Ends:
+    """From unknowns v (B, P) downhill.
+
+    Args:
+        best: objective that is known to be possible: searches that will not come near it are given up.
+    """
+    u = solver.like.unknowns
+    B, P = v.shape
+    v, value = np.clip(v, u.low, u.high), np.full(B, np.inf)
+    H, g = np.zeros((B, P, P)), np.zeros((B, P))
+    radius, quiet, settled = np.full(B, _RADIUS), np.zeros(B, int), np.zeros(B, bool)
+    past = np.full((_WINDOW, B), np.inf)
+    solved = solver.solve(v)
+    value = solved.worth.value.copy()
+    left = np.flatnonzero(np.isfinite(value))
+    _renew(solver, solved, left, left, H, g)
+    for i in range(rounds):
+        left = left[np.isfinite(g[left]).all(1) & np.isfinite(H[left]).all((1, 2))]
+        if not len(left):
+            break
+        unit = solver.unit(v[left])
+        move, fall = trusted(v[left], H[left], g[left], u.low, u.high, unit, radius[left])
+        length = np.sqrt(((move / unit) ** 2).sum(1))
+        solved = solver.solve(v[left] + move)
+        gain = value[left] - solved.worth.value
+        share = np.where(np.isfinite(gain), gain / np.maximum(fall, 1e-300), -1.0)
+        better = (share > _ANY) & (gain > 0)
+        radius[left] = np.where(share < _POOR, 0.25 * length, radius[left])
+        radius[left] = np.where(share < -1.0, 0.1 * length, radius[left])
+        grown = (share > _GOOD) & (length > 0.8 * radius[left])
+        radius[left] = np.minimum(np.where(grown, 2.0 * radius[left], radius[left]), _LARGEST)
+        quiet[left] = np.where(better & (gain > _ENOUGH), 0, quiet[left] + ((fall < 10 * _ENOUGH) | better))
+        moved = left[better]
+        v[moved], value[moved] = solved.v[better], solved.worth.value[better]
+        past[i % _WINDOW, left], before = value[left], past[i % _WINDOW, left]
+        best = min(best, float(value.min()))
+        over = (quiet[left] >= _QUIET) | (radius[left] < _LEAST) | (fall < 1e-6)
+        with np.errstate(invalid="ignore"):
+            hopeless = value[left] - _HOPE * (before - value[left]) > best + 1.0
+        hopeless &= np.isfinite(before)
+        settled[left[over]] = True
+        renewed = better & ~over & ~hopeless
+        _renew(solver, solved, np.flatnonzero(renewed), left[renewed], H, g)
+        left = left[~over & ~hopeless]
+    return Ends(v, value, settled)
+
+
+def _renew(solver: SideBySide, solved: Solved, which: Index, places: Index, H: Array, g: Array) -> None:
+    if len(which):
+        H[places], g[places] = solver.normal(solved, which)

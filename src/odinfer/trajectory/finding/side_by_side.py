@@ -1,0 +1,129 @@
+"""The likelihood of many sets of unknowns at once, by trajectories that go forward side by side (forward/)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.forward.field import Field
+from odinfer.forward.march import Marched, march
+from odinfer.forward.sensitivities import sensitivities
+from odinfer.forward.timetable import Timetable
+from odinfer.problem.language.differentiate import TextField
+from odinfer.problem.problem import Problem
+from odinfer.trajectory.collocation import MANY
+from odinfer.trajectory.likelihood import Judged, Likelihood
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Trajectories at unknowns v (B, P), one after the other for every experiment of each.
+
+    Attributes:
+        experiments, theta: (B·E,) and (B·E, P).
+        worth: what they are worth (B,).
+    """
+
+    v: Array
+    experiments: Index
+    theta: Array
+    marched: Marched
+    worth: Judged
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """A problem whose model is text.
+
+    Attributes:
+        tolerance: of the steps.
+        most: steps of one trajectory.
+    """
+
+    like: Likelihood
+    field: Field
+    tolerance: float
+    most: int
+
+    @staticmethod
+    def of(problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS) -> SideBySide:
+        courses = [problem.course(e) for e in range(len(problem.data.experiments))]
+        wanted = np.unique(np.concatenate([problem.own_index(e) for e in range(len(courses))]))
+        field = Field(Timetable.of(courses), wanted)
+        return SideBySide(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most)
+
+    @staticmethod
+    def can(problem: Problem) -> bool:
+        """Whether a problem can be solved so: its model is text, and it has no more observations than steps."""
+        few = all(len(e.t) <= MANY for e in problem.data.experiments)
+        return few and isinstance(problem.model.derivatives, TextField)
+
+    @property
+    def problem(self) -> Problem:
+        return self.like.problem
+
+    def initial(self, v: Array) -> list[Array]:
+        """Initial values (K,) of every experiment at unknowns v (P,)."""
+        p, u = self.problem, self.like.unknowns
+        theta = [p.theta_of(e, u.phi(v))[None] for e in range(u.experiments)]
+        return [p.course(e).initial(own, u.x0(v, e)[None])[0] for e, own in enumerate(theta)]
+
+    def solve(self, v: Array) -> Solved:
+        """The trajectories at unknowns v (B, P) and what they are worth; infinite where one ends early."""
+        p, u, B, E = self.problem, self.like.unknowns, len(v), len(self.problem.data.experiments)
+        phi = u.phi(v)
+        theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
+        with np.errstate(all="ignore"):
+            x0 = np.stack([p.course(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
+        experiments, theta = np.tile(np.arange(E), B), theta.reshape(B * E, -1)
+        marched = march(self.field, experiments, theta, x0.reshape(B * E, -1), self.tolerance, self.most)
+        with np.errstate(all="ignore"):
+            worth = self.like.judged(self._states(marched, E), phi)
+        return Solved(v, experiments, theta, marched, worth)
+
+    def _states(self, marched: Marched, E: int) -> list[Array]:
+        """States (B, N, K) at the observations of every experiment."""
+        x = marched.x.reshape(-1, E, *marched.x.shape[1:])
+        return [x[:, e][:, rows] for e, rows in enumerate(self.field.table.rows)]
+
+    def normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
+        """Gauss–Newton Hessians (b, P, P) and gradients (b, P) of the sets of unknowns `which` (b,)."""
+        p, u, E = self.problem, self.like.unknowns, len(self.problem.data.experiments)
+        phi, initial, wanted = u.phi(solved.v[which]), p.model.free_initial, self.field.wanted
+        first, K = len(initial), len(p.model.states)
+        own = (which[:, None] * E + np.arange(E)).ravel()
+        S0 = np.zeros((len(own), K, first + len(wanted)))
+        S0[:, initial, np.arange(first)] = 1.0
+        theta = solved.theta[own].reshape(len(which), E, -1)
+        for e in range(E):
+            S0[e::E, :, first:] = p.course(e).initial_slopes(theta[:, e])[..., wanted]
+        S = sensitivities(self.field, solved.marched, solved.experiments, solved.theta, S0, own)
+        S, states, maps = S.reshape(len(which), E, *S.shape[1:]), [], []
+        for e, rows in enumerate(self.field.table.rows):
+            index = p.own_index(e)
+            columns = np.concatenate([np.arange(first), first + np.searchsorted(wanted, index)])
+            by_own = S[:, e][:, rows][..., columns]
+            by_own[..., first:] *= np.broadcast_to(p.slope(phi)[:, p.own_phi(e)], (len(which), len(index)))[
+                :, None, None
+            ]
+            states.append(solved.marched.x.reshape(-1, E, *solved.marched.x.shape[1:])[which, e][:, rows])
+            maps.append(by_own)
+        with np.errstate(all="ignore"):
+            return self.like.normal(states, maps, solved.worth.noise[which], phi)
+
+    def unit(self, v: Array) -> Array:
+        """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,
+        or their own size."""
+        p, u = self.problem, self.like.unknowns
+        is_log = np.zeros(u.size, bool)
+        is_log[u.of_phi] = p.is_log
+        width = 0.1 * (u.high - u.low)
+        size = np.maximum(np.abs(v), 1e-3)
+        return np.where(is_log, 1.0, np.where(np.isfinite(width), width, size))

@@ -1,0 +1,57 @@
+"""Steps of Gauss–Newton within a distance that is trusted and within bounds, for many searches side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.matching.levenberg import pushed_out
+
+Array = NDArray[np.float64]
+
+_PASSES, _HALVINGS = 4, 40
+
+
+def trusted(at: Array, H: Array, g: Array, low: Array, high: Array, unit: Array, radius: Array) -> tuple[Array, Array]:
+    """Steps (B, P) from points (B, P) that lower g·s + s·H·s/2 as far as they may, and by how much they do (B,).
+
+    Unknowns that would leave their bounds (P,) stop there, and the others are solved for again.
+
+    Args:
+        H, g: (B, P, P), positive semidefinite, and (B, P).
+        unit: of the unknowns (B, P), in which steps are measured.
+        radius: longest steps (B,) in these units.
+    """
+    Hs, gs = H * unit[:, :, None] * unit[:, None, :], g * unit
+    least, most = (low - at) / unit, (high - at) / unit
+    held, s = pushed_out(at, g, low, high), np.zeros_like(g)
+    for _ in range(_PASSES):
+        free = ~held
+        own = np.where(free[:, :, None] & free[:, None, :], Hs, 0.0)
+        slope = np.where(free, gs + (Hs @ np.where(held, s, 0.0)[..., None])[..., 0], 0.0)
+        left = np.sqrt(np.maximum(radius**2 - (np.where(held, s, 0.0) ** 2).sum(1), (0.1 * radius) ** 2))
+        s = np.where(free, _within(own, slope, left), s)
+        out = free & ((s < least) | (s > most))
+        s = np.clip(s, least, most)
+        held = held | out
+        if not out.any():
+            break
+    fall = -(gs * s).sum(1) - 0.5 * (s * (Hs @ s[..., None])[..., 0]).sum(1)
+    return s * unit, fall
+
+
+def _within(H: Array, g: Array, radius: Array) -> Array:
+    """−(H + λ)⁻¹ g with the least λ ≥ 0 for which this is no longer than the radius (B,)."""
+    w, V = np.linalg.eigh(H)
+    w = np.maximum(w, 1e-12 * np.maximum(w[:, -1:], 1e-290))
+    along = (np.swapaxes(V, 1, 2) @ g[..., None])[..., 0]
+    high = np.log(np.maximum(np.sqrt((along**2).sum(1)) / radius, 1e-290))
+    low = high - 60.0
+    with np.errstate(over="ignore"):
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            long = ((along / (w + np.exp(middle)[:, None])) ** 2).sum(1) > radius**2
+            low, high = np.where(long, middle, low), np.where(long, high, middle)
+        fits = ((along / w) ** 2).sum(1) <= radius**2
+        found = along / (w + np.where(fits, 0.0, np.exp(high))[:, None])
+    return np.asarray(-(V @ found[..., None])[..., 0])

@@ -1,0 +1,60 @@
+"""Starts side by side come to maxima, each within its bounds."""
+
+import numpy as np
+import pytest
+
+import odinfer as od
+from odinfer.trajectory.finding.follow import follow
+from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.trajectory.refine import shoot
+
+T = np.linspace(0.0, 8.0, 17)
+
+
+def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1e3", most=1000):
+    y = 2.0 + 3.0 * np.exp(-0.8 * T) + 0.1 * np.random.default_rng(0).normal(size=17)
+    return SideBySide.of(od.Problem(od.Model.from_text(text), od.Data(T, y[:, None], states=["x"])), 1e-4, most)
+
+
+def drawn(own, count=12):
+    u = own.like.unknowns
+    return np.random.default_rng(2).uniform(u.low, u.high, (count, u.size))
+
+
+def test_they_come_to_the_maximum_that_one_search_finds_from_the_truth():
+    own = solver()
+    p = own.problem
+    truth = shoot(p, np.full(1, np.nan), [np.array([5.0])], p.phi(np.array([0.8, 1.6])))
+    ends = follow(own, drawn(own))
+    assert (ends.value < truth.objective + 1e-2).sum() >= 6
+    assert ends.value.min() == pytest.approx(truth.objective, abs=1e-2)
+    assert ends.settled[ends.value.argmin()]
+    u = own.like.unknowns
+    assert ((ends.v >= u.low) & (ends.v <= u.high)).all()
+
+
+def test_no_end_is_worse_than_its_start():
+    own = solver()
+    v = drawn(own)
+    assert (follow(own, v, rounds=3).value <= own.solve(v).worth.value).all()
+
+
+def test_starts_without_a_trajectory_stay_where_they_are():
+    own = solver("x' = k*x^2 + m; x(0) = 5; -9 < k < 9; 0 < m < 9")
+    v = np.array([[8.0, 1.0], [-0.5, 1.0]])
+    ends = follow(own, v)
+    assert np.isinf(ends.value[0])
+    np.testing.assert_array_equal(ends.v[0], v[0])
+    assert np.isfinite(ends.value[1])
+
+
+def test_what_will_not_come_near_the_best_is_given_up():
+    own = solver()
+    ends = follow(own, drawn(own), best=-1e6)
+    assert not ends.settled.all()
+
+
+def test_the_same_starts_give_the_same_ends():
+    own = solver()
+    one, other = (follow(own, drawn(own)) for _ in range(2))
+    np.testing.assert_array_equal(one.v, other.v)

@@ -1,0 +1,64 @@
+"""Generations of starts end where fresh ones agree, and copies of the best lead to better ones."""
+
+import numpy as np
+
+import odinfer as od
+from odinfer.trajectory.finding.generations import Generations, changed, generations
+from odinfer.trajectory.finding.side_by_side import SideBySide
+
+T = np.linspace(0.0, 8.0, 17)
+
+
+def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1e3"):
+    y = 2.0 + 3.0 * np.exp(-0.8 * T) + 0.1 * np.random.default_rng(0).normal(size=17)
+    return SideBySide.of(od.Problem(od.Model.from_text(text), od.Data(T, y[:, None], states=["x"])))
+
+
+def anywhere(own, rng):
+    u = own.like.unknowns
+    while True:
+        yield rng.uniform(u.low, u.high)
+
+
+def test_the_search_ends_where_fresh_starts_agree_and_copies_lead_nowhere():
+    own = solver()
+    asked = []
+
+    def done(found):
+        asked.append(found.agreeing)
+        return True
+
+    every = list(generations(own, anywhere(own, np.random.default_rng(0)), np.random.default_rng(1), done))
+    assert len(every) == 2
+    assert asked == [every[-1].agreeing]
+    assert every[-1].agreeing >= 3
+    assert len(every[-1].value) == 48
+    assert every[-1].fresh.sum() == 32
+
+
+def test_where_that_is_not_good_enough_it_goes_on_until_nothing_becomes_better():
+    own = solver()
+    every = list(generations(own, anywhere(own, np.random.default_rng(0)), np.random.default_rng(1), lambda _: False))
+    assert len(every) == 5
+
+
+def test_copies_keep_to_bounds_and_differ():
+    own = solver()
+    u = own.like.unknowns
+    found = Generations(u.low + np.linspace(0, 1, 6)[:, None] * (u.high - u.low), np.arange(6.0), np.ones(6, bool))
+    copies = changed(own, found, np.random.default_rng(0), 24)
+    assert ((copies >= u.low) & (copies <= u.high)).all()
+    assert len(np.unique(copies.round(9), axis=0)) > 20
+
+
+def test_copies_are_made_of_a_single_end_too():
+    own = solver()
+    found = Generations(np.zeros((2, 2)), np.array([1.0, np.inf]), np.ones(2, bool))
+    assert np.isfinite(changed(own, found, np.random.default_rng(0), 9)).all()
+
+
+def test_without_any_trajectory_there_is_no_end():
+    own = solver("x' = k + x^2; x(0) = 5; 0.1 < k < 9")
+    every = list(generations(own, anywhere(own, np.random.default_rng(0)), np.random.default_rng(1), lambda _: True))
+    assert np.isinf(every[-1].value).all()
+    assert every[-1].agreeing == 0
