@@ -60,13 +60,6 @@ def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
         best, ends = _side_by_side(problem, seed, say)
     else:
         best, ends = _one_by_one(problem, seed, say)
-    if best is not None:
-        unknown = np.full(len(problem.model.states), np.nan)
-        best = shoot(problem, unknown, [p.x0 for p in best.paths], best.phi) or best
-        better = pulled_in(problem, unknown, best, 10.0 ** free_decades(problem))
-        if better.objective < best.objective:
-            best = better
-            ends.append(better.objective)
     return Ways(best, tuple(sorted(ends)))
 
 
@@ -84,7 +77,13 @@ def _side_by_side(problem: Problem, seed: int, say: Progress) -> tuple[Refined |
     fresh, rng = mixed(problem, np.random.default_rng([seed, 3])), np.random.default_rng([seed, 4])
     for i, found in enumerate(generations(solver, fresh, rng, good_enough)):
         say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
-    return _refined(solver, found), found.value.tolist()
+    near = _refined(solver, found)
+    return None if near is None else _exact(problem, near), found.value.tolist()
+
+
+def _exact(problem: Problem, near: Refined) -> Refined:
+    """The maximum at the end of a search, where no step gains anything any more."""
+    return shoot(problem, np.full(len(problem.model.states), np.nan), [p.x0 for p in near.paths], near.phi) or near
 
 
 def _refined(solver: SideBySide, found: Generations) -> Refined | None:
@@ -128,6 +127,11 @@ def _one_by_one(problem: Problem, seed: int, say: Progress) -> tuple[Refined | N
         say("looking around", 0.9)
         best, around = _hopped(problem, best, np.random.default_rng([seed, 4]), Budget(_HOPS * _STEPS // 4))
         ends += around
+        best = _exact(problem, best)
+        better = pulled_in(problem, np.full(len(problem.model.states), np.nan), best, 10.0 ** free_decades(problem))
+        if better.objective < best.objective:
+            best = better
+            ends.append(better.objective)
     return best, ends
 
 
