@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
-from odinfer.matching.levenberg import Rule, corner, damped_step, levenberg_marquardt, pushed_out
+from odinfer.matching.levenberg import Rule, corner, damped_step, learnt, levenberg_marquardt, pushed_out, whole
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 COORDINATE = st.floats(-2.0, 2.0)
@@ -238,3 +238,37 @@ def test_what_rounding_has_left_of_an_indifferent_parameter_does_not_move_the_ot
     found = corner(S, np.array([4.0, 0.0]), np.array([2.0, 1.0]))
     np.testing.assert_allclose(found, [2.0, 0.0])
     assert corner(np.empty((0, 0)), np.empty(0), np.empty(0)).shape == (0,)
+
+
+def random_hessians(seed: int, P: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    """A Gauss–Newton Hessian, what it leaves out (the sum being positive definite), and a source of numbers."""
+    rng = np.random.default_rng(seed)
+    A, B = rng.normal(size=(2, P, P))
+    H, S = A @ A.T + 0.1 * np.eye(P), 0.5 * (B + B.T)
+    S *= 0.5 * np.linalg.eigvalsh(H)[0] / np.abs(np.linalg.eigvalsh(S)).max()
+    return H, S, rng
+
+
+@given(st.integers(0, 10_000), st.integers(2, 5))
+def test_what_is_learnt_explains_the_last_step(seed, P):
+    H, S, rng = random_hessians(seed, P)
+    s = rng.normal(size=P)
+    found = learnt(np.zeros((1, P, P)), H[None], s[None], ((H + S) @ s)[None])[0]
+    np.testing.assert_allclose((H + found) @ s, (H + S) @ s, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found, found.T, atol=1e-12)
+
+
+def test_a_step_against_the_curvature_teaches_nothing():
+    H = np.eye(2)[None]
+    before = np.diag([0.1, 0.2])[None]
+    s = np.array([[1.0, 0.0]])
+    found = learnt(before, H, s, -s)
+    np.testing.assert_array_equal(found != 0, before != 0)
+
+
+def test_a_sum_that_is_not_positive_definite_is_left_to_gauss_newton():
+    H = np.stack([np.eye(2), np.eye(2), np.eye(2)])
+    S = np.stack([-2.0 * np.eye(2), 0.5 * np.eye(2), np.full((2, 2), np.nan)])
+    found = whole(H, S)
+    np.testing.assert_array_equal(found, [np.eye(2), 1.5 * np.eye(2), np.eye(2)])
+    assert whole(H, np.zeros((3, 2, 2))) is H

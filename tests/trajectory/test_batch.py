@@ -9,7 +9,7 @@ from odinfer.smoothing.units import Units
 from odinfer.trajectory import refine as rf
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.likelihood import Likelihood
-from odinfer.uncertainty.ends import HeldParameter, HeldState
+from odinfer.uncertainty.ends import HeldState, HeldUnknown
 
 T = np.linspace(0.0, 3.0, 10)
 
@@ -115,7 +115,7 @@ def test_a_batch_is_carried_where_each_alone_is(on, best):
 
 def test_a_held_parameter_stays_at_its_target_and_the_rest_is_at_its_best(problem, best, on):
     targets = best.phi[0] + np.array([-0.1, 0.02, 0.2])
-    held = HeldParameter(on.like.unknowns, np.zeros(3, int))
+    held = HeldUnknown(on.like.unknowns, on.like.unknowns.phi_index[[0, 0, 0]])
     found = on.maximise(on.start(best, 3), held, targets)
     np.testing.assert_allclose(found.phi[:, 0], targets, rtol=1e-9)
     for target, value in zip(targets, found.value, strict=True):

@@ -229,6 +229,22 @@ def test_steps_stay_within_the_bounds_and_what_a_bound_holds_does_not_move(bound
         np.testing.assert_allclose((a * move).sum(1), gap, rtol=1e-6, atol=1e-8)
 
 
+@FEW
+@given(seed=SEEDS)
+def test_what_a_bound_stops_is_counted_on_by_nothing_else(bounded, seed):
+    H, g, rng = some_equations(seed)
+    low, high = bounded.unknowns.low, bounded.unknowns.high
+    at = np.clip(rng.normal(size=(3, 6)), low, high)
+    move, fall = bounded.step(at, H, g, np.full(3, 1e-3))
+    H = H + 1e-3 * np.eye(6) * H
+    inside = (at + move > low + 1e-9) & (at + move < high - 1e-9)
+    left = g + (H @ move[..., None])[..., 0]
+    size = np.abs(H).max() * np.abs(move).max() + np.abs(g).max()
+    assert np.abs(left[inside]).max(initial=0.0) <= 1e-7 * size
+    gained = -(g * move).sum(1) - 0.5 * (move * (H @ move[..., None])[..., 0]).sum(1)
+    np.testing.assert_allclose(fall, np.maximum(gained, 0.0), rtol=1e-6, atol=1e-9)
+
+
 def test_an_unknown_without_influence_stays_where_it_is(open_):
     H, g, _ = some_equations(1)
     H[:, 3], H[:, :, 3], g[:, 3] = 0.0, 0.0, 0.0

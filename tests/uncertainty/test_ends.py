@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.trajectory.batch import OnMeshes
-from odinfer.uncertainty.ends import HeldColumn, HeldParameter, HeldState, Wanted, find_ends
+from odinfer.uncertainty.ends import HeldColumn, HeldState, HeldUnknown, Wanted, find_ends
 from uncertainty.growth import fall_at_parameter, fall_at_state
 from uncertainty.hidden import doubled
 
@@ -32,7 +32,7 @@ def test_at_ends_of_a_parameter_the_likelihood_has_fallen_by_what_was_asked_for(
     logistic, growth_fit, maximum, on, name
 ):
     side, asked = np.repeat(BOTH, 2), np.tile([1.0, 5.0], 2)
-    held = HeldParameter(maximum.like.unknowns, np.full(4, maximum.problem.free.index(name)))
+    held = HeldUnknown(maximum.like.unknowns, np.full(4, maximum.like.unknowns.names.index(name)))
     best = on.start(maximum.refined, 4)
     found = find_ends(on, best, held, wanted_of(maximum, held, best, side, asked, 1e6), tolerance=0.01)
     assert len(found.lost) == 0
@@ -54,7 +54,7 @@ def test_at_ends_of_a_state_the_likelihood_has_fallen_by_what_was_asked_for(grow
 
 
 def test_trajectories_at_the_ends_have_the_held_value(maximum, on):
-    held = HeldParameter(maximum.like.unknowns, np.zeros(2, int))
+    held = HeldUnknown(maximum.like.unknowns, maximum.like.unknowns.phi_index[[0, 0]])
     best = on.start(maximum.refined, 2)
     found = find_ends(on, best, held, wanted_of(maximum, held, best, BOTH, 3.84, 1e6))
     np.testing.assert_allclose(held.value(found.batch), found.values, rtol=0.02)
@@ -62,7 +62,7 @@ def test_trajectories_at_the_ends_have_the_held_value(maximum, on):
 
 
 def test_a_limit_that_comes_first_is_the_end(maximum, on):
-    held = HeldParameter(maximum.like.unknowns, np.ones(2, int))
+    held = HeldUnknown(maximum.like.unknowns, maximum.like.unknowns.phi_index[[1, 1]])
     best = on.start(maximum.refined, 2)
     sd = maximum.info.spread(held.gradient(best))[0]
     limit = held.value(best) + BOTH * np.array([0.3, 0.6]) * sd
@@ -73,8 +73,8 @@ def test_a_limit_that_comes_first_is_the_end(maximum, on):
 
 
 def test_many_at_once_are_what_each_alone_is(maximum, on):
-    index, side = np.array([0, 0, 1, 1]), np.tile(BOTH, 2)
-    held, best = HeldParameter(maximum.like.unknowns, index), on.start(maximum.refined, 4)
+    index, side = maximum.like.unknowns.phi_index[[0, 0, 1, 1]], np.tile(BOTH, 2)
+    held, best = HeldUnknown(maximum.like.unknowns, index), on.start(maximum.refined, 4)
     asked = wanted_of(maximum, held, best, side, 3.84, 1e6)
     together = find_ends(on, best, held, asked).values
     for b in range(4):
@@ -86,13 +86,14 @@ def test_many_at_once_are_what_each_alone_is(maximum, on):
 def held_quantities(u, node: int):
     one = np.zeros(1, int)
     return {
-        "parameter": HeldParameter(u, one),
+        "parameter": HeldUnknown(u, u.phi_index[one]),
+        "initial value": HeldUnknown(u, one),
         "state": HeldState(u, 0, np.array([node]), one),
         "logarithm of a state": HeldState(u, 0, np.array([node]), one, log=True),
     }
 
 
-@pytest.mark.parametrize("what", ["parameter", "state", "logarithm of a state"])
+@pytest.mark.parametrize("what", ["parameter", "initial value", "state", "logarithm of a state"])
 def test_gradients_of_held_quantities_equal_finite_differences(maximum, on, what):
     held = held_quantities(maximum.like.unknowns, len(on.meshes[0]) // 3)[what]
     best, h = on.start(maximum.refined, 1), 1e-4

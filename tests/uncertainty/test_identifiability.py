@@ -76,7 +76,9 @@ def test_an_open_end_is_said_with_the_limit_on_its_other_side():
 def test_an_interval_from_bound_to_bound_is_open_too():
     fit = decay_fit("x' = -k*x", bounds={"k": (0.1, 2.0)})
     assert said(fit, [0.1], [2.0]) == ("k is not determined by these data: any value within its bounds fits",)
-    assert said(fit, [0.1], [0.8]) == ()
+    (note,) = said(fit, [0.1], [0.8])
+    assert note == "bounds, and not the data, limit k (below 0.8 any value fits)"
+    assert said(fit, [0.2], [0.8]) == ()
 
 
 def test_parameters_that_go_far_together_are_named_by_what_stays(lv_fit):

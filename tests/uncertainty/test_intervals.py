@@ -133,9 +133,8 @@ def test_an_end_that_the_data_do_not_set_is_open():
 
 
 def test_ways_end_at_bounds_or_so_far_out_that_it_makes_no_difference(decay, decay_data):
-    index, side = np.zeros(2, int), np.array([-1.0, 1.0])
-    plain = od.fit(decay, decay_data)
-    k = plain.theta["k"]
+    side, plain = np.array([-1.0, 1.0]), od.fit(decay, decay_data)
+    k, index = plain.theta["k"], plain.maximum().like.unknowns.phi_index[[0, 0]]
     limit, bound = far_from(plain.maximum(), index, side)
     np.testing.assert_allclose(limit, [k - 1e4 * k, k + 1e4 * k])
     np.testing.assert_array_equal(bound, [-np.inf, np.inf])
@@ -143,6 +142,9 @@ def test_ways_end_at_bounds_or_so_far_out_that_it_makes_no_difference(decay, dec
     limit, bound = far_from(log.maximum(), index, side)
     np.testing.assert_allclose(limit, [np.log(0.1), np.log(1e4 * log.theta["k"])])
     np.testing.assert_allclose(bound, [np.log(0.1), np.inf])
+    wide = od.fit(od.Problem(decay, decay_data, scale={"k": "log"}, bounds={"k": (1e-9, 1e9)}))
+    limit, bound = far_from(wide.maximum(), index, side)  # where there is a bound, it is asked for
+    np.testing.assert_array_equal(limit, bound)
 
 
 def test_ends_that_the_data_leave_open_are_open_and_the_others_are_not():
@@ -194,3 +196,35 @@ def test_initial_values_local_parameters_and_noise_parameters_have_intervals():
         np.testing.assert_allclose(fit.profile(name).interval(), fit.interval()[name], rtol=0.02)
     with pytest.raises(od.InputError, match=r"'k' has one value per experiment"):
         fit.profile("k")
+
+
+def test_where_only_a_product_is_determined_bounds_of_one_factor_limit_the_other():
+    t = np.linspace(0.0, 4.0, 15)
+    y = 3.0 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(0).normal(size=15)
+    data = od.Data(t, y, states=["x"])
+    low, high = od.fit(od.Problem(od.Model.from_text("x' = -k*x"), data)).interval()["k"]
+    fit = od.fit(od.Problem(
+        od.Model.from_text("x' = -a*b*x"), data, bounds={"a": (1e-6, 1e6), "b": (0.5, 2.0)},
+        scale={"a": "log", "b": "log"},
+    ))  # fmt: skip
+    # The ends of a are where b is at its bound and the product at its own end.
+    np.testing.assert_allclose(fit.interval()["a"], (low / 2.0, high / 0.5), rtol=0.01)
+    assert fit.interval()["b"] == (0.5, 2.0)
+
+
+def test_ends_are_right_where_gauss_newton_alone_goes_astray():
+    # Large residuals on a curve that bends: the Hessian is far from that of Gauss–Newton.
+    t = np.linspace(0.0, 6.0, 14)
+    y = 2.0 * np.exp(-0.6 * t) + 1.2 * np.sin(2.0 * t)
+    data = od.Data(t, y, states=["x"])
+    model = od.Model.from_text("x' = -k*x + c*cos(w*t)")
+    fit = od.fit(od.Problem(model, data, bounds={"k": (0.01, 5.0), "w": (0.5, 4.0)}))
+    best = fit.maximum()
+    u = best.like.unknowns
+    for name, ends in fit.interval().items():
+        wanted = best.info.fall(u.unit(np.array([u.names.index(name)])), 0.95)[0]
+        for end in ends:
+            if end not in (fit.problem.limits(name) if fit.problem else ()):
+                held = od.fit(od.Problem(model, data, fixed={name: end}, start=dict(fit.theta) | {name: end}))
+                fall = 2.0 * (best.loglik - held.maximum().loglik)
+                assert fall == pytest.approx(wanted, rel=0.1)

@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.uncertainty.profile import profile as profile_of
-from uncertainty.growth import fall_at_parameter
+from uncertainty.growth import fall_at_parameter, fall_at_state
 
 
 def test_a_profile_is_the_best_likelihood_with_the_parameter_fixed(lv, lv_data, lv_fit):
@@ -73,3 +73,31 @@ def test_a_profile_goes_no_further_than_its_bounds(decay, decay_data):
     assert found.values.max() <= 0.72
     assert found.limits == (-np.inf, 0.72)
     assert found.interval()[1] <= 0.72
+
+
+def test_a_free_initial_value_has_a_profile(growth_fit):
+    best = growth_fit.maximum()
+    (name,) = best.like.unknowns.names[: best.like.unknowns.of_phi.start]
+    found = growth_fit.profile(name)
+    for i in (0, 4, -1):
+        right = fall_at_state(growth_fit, best.refined.paths[0].mesh[0], float(found.values[i]))
+        assert -2 * found.likelihoods[i] == pytest.approx(right, abs=2e-3)
+    low, high = found.interval()
+    assert low < found.estimate < high
+
+
+def test_a_profile_of_an_initial_value_is_kept_in_files_and_shown(growth_fit, tmp_path):
+    name = growth_fit.maximum().like.unknowns.names[0]
+    fit = growth_fit.including(growth_fit.profile(name))
+    fit.save(tmp_path / "fit.json")
+    back = od.load(tmp_path / "fit.json")
+    assert back.interval(kind="profile")[name] == fit.profiles[name].interval()
+    assert name in back.summary()
+
+
+def test_initial_values_that_are_given_have_no_profile():
+    t = np.linspace(0.0, 4.0, 15)
+    y = 3.0 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(0).normal(size=15)
+    fit = od.fit(od.Problem(od.Model.from_text("x(0) = 3; x' = -k*x"), od.Data(t, y, states=["x"])))
+    with pytest.raises(od.InputError, match=r"'x\(0\)' is not estimated"):
+        fit.profile("x(0)")

@@ -2,6 +2,12 @@
 
 A step of Gauss–Newton is damped until it lowers the objective; success lowers the damping, failure raises it. What a
 point is, how a step is made and when it is good enough are the caller's; the loop owns the damping.
+
+The Hessian of a sum of squares is H + S: H has the products of first derivatives, S the residuals times their second
+ones. Where residuals are large and the model bends, S is as large as H, and steps of Gauss–Newton, which has H alone,
+go too far again and again. S can be `learnt` from how the gradient changes: after a step s that changed it by y, (H +
+S)s must be y; the change of S that does so and is smallest in the metric of the Hessian is that of Dennis, Gay and
+Welsch (1981). Before that S shrinks to the size that the step shows, so that what was learnt elsewhere is forgotten.
 """
 
 from __future__ import annotations
@@ -141,3 +147,37 @@ def corner(S: Array, right: Array, before: Array) -> Array:
 def pushed_out(at: Array, gradient: Array, low: Array, high: Array) -> Mask:
     """Unknowns that sit at a bound while the objective falls beyond it: a step has to hold them."""
     return np.asarray(((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0)))
+
+
+def learnt(S: Array, H: Array, s: Array, y: Array) -> Array:
+    """The corrections (B, P, P) after steps s (B, P) that changed gradients by y (B, P), from those before.
+
+    Args:
+        H: of Gauss–Newton, where the steps have led to (B, P, P).
+    """
+    with np.errstate(all="ignore"):
+        wanted = y - _times(H, s)
+        size = np.abs((s * wanted).sum(1)) / np.abs((s * _times(S, s)).sum(1))
+        S = S * np.where(np.isfinite(size), np.minimum(size, 1.0), 1.0)[:, None, None]
+        along, left = (s * y).sum(1), wanted - _times(S, s)
+        twice = left[:, :, None] * y[:, None, :]
+        change = (twice + twice.swapaxes(1, 2)) / along[:, None, None]
+        change -= ((s * left).sum(1) / along**2)[:, None, None] * (y[:, :, None] * y[:, None, :])
+        sound = (along > 0) & np.isfinite(change).all((1, 2))
+    return S + np.where(sound[:, None, None], change, 0.0)
+
+
+def whole(H: Array, S: Array) -> Array:
+    """H + S (B, P, P) where that is positive definite, else H."""
+    if not S.any():
+        return H
+    d = np.sqrt(np.maximum(np.einsum("bii->bi", H), 1e-300))
+    with np.errstate(all="ignore"):
+        scaled = (H + S) / (d[:, :, None] * d[:, None, :])
+        fine = np.isfinite(scaled).all((1, 2))
+        least = np.linalg.eigvalsh(np.where(fine[:, None, None], scaled, np.eye(H.shape[-1])))[:, 0]
+    return np.where((fine & (least > 0))[:, None, None], H + S, H)
+
+
+def _times(M: Array, v: Array) -> Array:
+    return np.asarray((M @ v[..., None])[..., 0])

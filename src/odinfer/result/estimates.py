@@ -108,7 +108,7 @@ def _given_once(fit: Fit) -> set[str]:
 
 
 def _initial(fit: Fit) -> list[Estimate]:
-    """A row per state and experiment where its curve starts; the intervals are the bands there.
+    """A row per state and experiment where its curve starts; the intervals are the bands there, unless it has its own.
 
     Initial values that are parameters have rows as such; those that are given are said to be.
     """
@@ -125,6 +125,9 @@ def _initial(fit: Fit) -> list[Estimate]:
                 continue
             name = f"{state}({number(begin)})" + (f", {label}" if several and state not in everywhere else "")
             ends, error = (float(low[k]), float(high[k])), float(sd[k])
+            profile = fit.profiles.get(f"{state}(0)" + f"[{label}]" * several)
+            if profile is not None:
+                ends = profile.interval()
             if fit.posterior is not None:
                 draws = fit.posterior.x0.get(f"{label}:{state}" if several else state)
                 if draws is not None:

@@ -199,10 +199,10 @@ class Fit:
         raise InputError(f"this fit has no {kind} intervals yet: fit.including(fit.{made}).interval(kind='{kind}')")
 
     def profile(self, name: str, problem: Problem | None = None) -> Profile:
-        """The profile likelihood of a parameter; `.interval()` and `.plot()` are its use.
+        """The profile likelihood of a parameter or initial value; `.interval()` and `.plot()` are its use.
 
         Args:
-            name: of an estimated parameter.
+            name: of an estimated parameter, or of a state that starts anywhere, as "prey(0)" or "prey(0)[control]".
             problem: what was fitted, if this fit comes from a file.
         """
         from odinfer.uncertainty.profile import profile

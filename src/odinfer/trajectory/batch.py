@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.levenberg import Mask, Rule, levenberg_marquardt
+from odinfer.matching.levenberg import Mask, Rule, learnt, levenberg_marquardt, whole
 from odinfer.trajectory.collocation import Condensed, condense
 from odinfer.trajectory.likelihood import Likelihood, Seen
 from odinfer.trajectory.reading import Reading
@@ -24,6 +24,7 @@ Index = NDArray[np.int64]
 
 # At this violation of the collocation equations one more Newton correction, already known, leaves about its square.
 _FEASIBLE = 1e-4
+_ASIDE = 1e-3  # of a standard deviation: how far next to a maximum gradients are compared
 _ROOM = 10_000_000  # numbers in the derivatives of what is read of trajectories side by side
 
 
@@ -42,6 +43,7 @@ class Batch:
         lins: per experiment, sensitivities.
         noise: parameters of the noise (B, K), at their best where they are not known.
         value: the objective, −log-likelihood − log p(θ) at the best noise (B,); infinite where there is no trajectory.
+        bend: what Gauss–Newton leaves out of the Hessian (B, P, P), as far as that is known.
     """
 
     phi: Array
@@ -50,12 +52,14 @@ class Batch:
     lins: tuple[Condensed, ...]
     noise: Array
     value: Array
+    bend: Array
 
     def take(self, index: Index) -> Batch:
         """Those at `index`."""
         return Batch(
             self.phi[index], tuple(v[index] for v in self.x0), tuple(v[index] for v in self.Z),
             tuple(Condensed(*(v[index] for v in lin)) for lin in self.lins), self.noise[index], self.value[index],
+            self.bend[index],
         )  # fmt: skip
 
     def put(self, index: Index, other: Batch) -> Batch:
@@ -72,7 +76,7 @@ class Batch:
         return Batch(
             merged(self.phi, other.phi), each(self.x0, other.x0), each(self.Z, other.Z),
             tuple(Condensed(*each(o, n)) for o, n in zip(self.lins, other.lins, strict=True)),
-            merged(self.noise, other.noise), merged(self.value, other.value),
+            merged(self.noise, other.noise), merged(self.value, other.value), merged(self.bend, other.bend),
         )  # fmt: skip
 
 
@@ -147,10 +151,13 @@ class OnMeshes:
             begun[:, i] = course.jumped(jump, begun[:, i], problem.theta_of(e, phi))[0]
         return begun
 
-    def judged(self, phi: Array, x0: tuple[Array, ...], Z: tuple[Array, ...], lins: tuple[Condensed, ...]) -> Batch:
+    def judged(
+        self, phi: Array, x0: tuple[Array, ...], Z: tuple[Array, ...], lins: tuple[Condensed, ...],
+        bend: Array | None = None,
+    ) -> Batch:  # fmt: skip
         """A batch with its objective; infinite where the equations are not solved."""
-        nothing = np.empty(0)
-        found = Batch(phi, x0, Z, lins, nothing, nothing)
+        nothing, P = np.empty(0), self.like.unknowns.size
+        found = Batch(phi, x0, Z, lins, nothing, nothing, np.zeros((len(phi), P, P)) if bend is None else bend)
         with np.errstate(over="ignore", invalid="ignore"):
             worth = self.seen.like.judged(self._read(found, self.seen.readings), phi)
         solved = np.max([lin.violation for lin in lins], 0) <= _FEASIBLE
@@ -185,7 +192,21 @@ class OnMeshes:
             x0.append(first)
             Z.append(at)
             lins.append(kept)
-        return self.judged(phi, tuple(x0), tuple(Z), tuple(lins))
+        return self.judged(phi, tuple(x0), tuple(Z), tuple(lins), batch.bend)
+
+    def bent(self, best: Batch) -> Batch:
+        """The same copies of one maximum, and how the objective bends there: from gradients next to it."""
+        one, u = best.take(np.zeros(1, np.int64)), self.like.unknowns
+        H, g = self._gauss_newton(one)
+        at = u.join(one.x0, one.phi)[0]
+        with np.errstate(divide="ignore"):
+            h = _ASIDE * np.minimum(1.0 / np.sqrt(np.diag(H[0])), 1.0 + np.abs(at))
+        h = np.where(at + h > u.high, -h, h)
+        aside = self.moved(best.take(np.zeros(len(h), np.int64)), np.diag(h))
+        with np.errstate(invalid="ignore"):
+            bend = (self._gauss_newton(aside)[1] - g) / h[:, None] - H[0]
+        fine = np.isfinite(bend).all() and np.isfinite(aside.value).all()
+        return replace(best, bend=best.bend + 0.5 * (bend + bend.T)) if fine else best
 
     def _x0(self, x0: Array, e: int, move: Array, phi: Array) -> Array:
         """Initial values (B, K) of an experiment after a step of its own numbers (B, W) to φ (B, F)."""
@@ -194,11 +215,16 @@ class OnMeshes:
         return p.course(e).initial(p.theta_of(e, phi), x0[:, free] + move[:, : len(free)])
 
     def normal(self, batch: Batch) -> tuple[Array, Array]:
+        """Hessians (B, P, P), positive semidefinite, and gradients (B, P) of the objective."""
+        H, g = self._gauss_newton(batch)
+        return whole(H, batch.bend), g
+
+    def _gauss_newton(self, batch: Batch) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""
         size = self._pieces(batch)
         if size < len(batch.phi):
             places = [np.arange(i, min(i + size, len(batch.phi))) for i in range(0, len(batch.phi), size)]
-            H, g = zip(*(self.take(own).normal(batch.take(own)) for own in places), strict=True)
+            H, g = zip(*(self.take(own)._gauss_newton(batch.take(own)) for own in places), strict=True)
             return np.concatenate(H), np.concatenate(g)
         S = [reading.read(lin.nodes[..., :-1], lin.starts[..., :-1], lin.stages[..., :-1])
              for reading, lin in zip(self.seen.readings, batch.lins, strict=True)]  # fmt: skip
@@ -223,11 +249,20 @@ class OnMeshes:
         done = ~np.isfinite(batch.value)
         if done.all():
             return batch
+        B, P = len(done), self.like.unknowns.size
+        # Where each was last, its gradient there, and how the objective bends.
+        last, slope, bend = np.full((B, P), np.nan), np.zeros((B, P)), batch.bend.copy()
 
         def propose(now: Batch, damping: Array) -> tuple[Any, Mask]:
             active = np.flatnonzero(np.isfinite(damping) & np.isfinite(now.value))
             part, own = self.take(active), now.take(active)
-            H, g = part.normal(own)
+            H, g = part._gauss_newton(own)
+            at = self.like.unknowns.join(own.x0, own.phi)
+            came = np.flatnonzero((at != last[active]).any(1) & np.isfinite(last[active]).all(1))
+            there = active[came]
+            bend[there] = learnt(bend[there], H[came], at[came] - last[there], g[came] - slope[there])
+            last[active], slope[active] = at, g
+            H = whole(H, bend[active])
             a = gap = None
             if held is not None and target is not None:
                 quantity = held.take(active)
@@ -248,7 +283,7 @@ class OnMeshes:
             return now.put(some.places[taken], some.batch.take(np.flatnonzero(taken)))
 
         rule = Rule(damping=1e-4, most=1e8, tries=most, leave=True)
-        return levenberg_marquardt(batch, propose, lambda *_: done, rule, merge).point
+        return replace(levenberg_marquardt(batch, propose, lambda *_: done, rule, merge).point, bend=bend)
 
 
 def _far(gap: Array, a: Array, H: Array) -> Mask:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.levenberg import pushed_out
+from odinfer.matching.levenberg import Mask, pushed_out
 from odinfer.observation import Observation, observation_of
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _EXACT = 1e-4  # residuals, in units of the states' scales, that are as good as none
+_ROUNDS = 6  # in which a step is fitted into the bounds
 _NOISE_FLOOR = 1e-9  # smallest noise in units of the states' scales: exact data must not give an infinite likelihood
 
 
@@ -159,35 +160,57 @@ class Likelihood:
         B, P = g.shape
         low, high = self.unknowns.low, self.unknowns.high
         if a is None or gap is None:
-            push, border = g, np.zeros((B, P))
+            push, border, gap = g, np.zeros((B, P)), np.zeros(B)
         else:
             push, border = g - ((g * a).sum(1) / np.maximum((a * a).sum(1), 1e-300))[:, None] * a, a
-        held = pushed_out(at, push, low, high)
-        if a is not None:
-            held &= a == 0.0
+        held = pushed_out(at, push, low, high) & (border == 0.0)
         d = np.sqrt(np.maximum(np.einsum("bii->bi", H), 1e-300))
-        S = np.zeros((B, P + 1, P + 1))
-        S[:, :P, :P] = H / (d[:, :, None] * d[:, None, :])
+        S = H / (d[:, :, None] * d[:, None, :])
         S[:, np.arange(P), np.arange(P)] += damping[:, None]
-        S[:, :P, :P] *= ~held[:, :, None] & ~held[:, None, :]
-        S[:, np.arange(P), np.arange(P)] += held
-        edge = np.where(held, 0.0, border) / d
-        size = np.maximum(np.abs(edge).max(1), 1e-300)
-        S[:, :P, P] = S[:, P, :P] = edge / size[:, None]
-        S[:, P, P] = np.where(np.abs(edge).max(1) > 0, 0.0, 1.0)
-        right = np.zeros((B, P + 1, 2))
-        right[:, :P, 0] = right[:, :P, 1] = np.where(held, 0.0, -g / d)
-        if gap is not None:
-            right[:, P, 0] = gap / size
-        lost = ~(np.isfinite(S).all((1, 2)) & np.isfinite(right).all((1, 2)))  # of what is no trajectory
-        S[lost], right[lost] = np.eye(P + 1), 0.0
+        scaled, edge = g / d, border / d
+        lost = ~(np.isfinite(S).all((1, 2)) & np.isfinite(scaled).all(1) & np.isfinite(edge).all(1) & np.isfinite(gap))
+        S[lost], scaled[lost], edge[lost], gap = np.eye(P), 0.0, 0.0, np.where(lost, 0.0, gap)  # of no trajectory
+        inside = (low - at) * d, (high - at) * d
+        move = _within(S, scaled, edge, gap, *inside, held)
+        still = _within(S, scaled, edge, 0.0 * gap, *inside, held) if gap.any() else move
+        # What a Gauss–Newton step gains that keeps the held quantity where it is.
+        fall = -(scaled * still).sum(1) - 0.5 * (still * (S @ still[..., None])[..., 0]).sum(1)
+        return np.clip(at + move / d, low, high) - at, np.maximum(fall, 0.0)
+
+
+def _within(S: Array, g: Array, edge: Array, gap: Array, low: Array, high: Array, held: Mask) -> Array:
+    """The minima (B, P) of δᵀSδ/2 + gᵀδ with edgeᵀδ = gap, as good as inside low ≤ δ ≤ high.
+
+    What would leave the bounds is held at them, and the rest is found again: cut off afterwards, a step would count on
+    what it cannot have.
+
+    Args:
+        held: unknowns that stay where they are.
+    """
+    B, P = g.shape
+    size = np.maximum(np.abs(edge).max(1), 1e-300)
+    edge, gap, diagonal = edge / size[:, None], gap / size, np.arange(P)
+    own = np.arange(P) == np.abs(edge).argmax(1)[:, None]  # by which the held quantity can always be met
+    fixed, at = held.copy(), np.zeros((B, P))
+    for _ in range(_ROUNDS):
+        M = np.zeros((B, P + 1, P + 1))
+        M[:, :P, :P] = S * (~fixed[:, :, None] & ~fixed[:, None, :])
+        M[:, diagonal, diagonal] += fixed
+        free_edge = np.where(fixed, 0.0, edge)
+        M[:, :P, P] = M[:, P, :P] = free_edge
+        M[:, P, P] = np.where(np.abs(free_edge).max(1) > 0, 0.0, 1.0)
+        right = np.empty((B, P + 1))
+        right[:, :P] = np.where(fixed, at, -g - (S @ at[..., None])[..., 0])
+        right[:, P] = np.where(M[:, P, P] == 1.0, 0.0, gap - (edge * at).sum(1))
         try:
-            found = np.linalg.solve(S, right)
+            found = np.linalg.solve(M, right[..., None])[:, :P, 0]
         except np.linalg.LinAlgError:
-            found = np.stack([np.linalg.pinv(s) @ r for s, r in zip(S, right, strict=True)])
-        move, still = found[:, :P, 0] / d, found[:, :P, 1] / d
-        fall = -0.5 * (g * still).sum(1)  # of a Gauss–Newton step that keeps the held quantity where it is
-        return np.clip(at + move, low, high) - at, np.maximum(fall, 0.0)
+            found = np.stack([np.linalg.pinv(m) @ r for m, r in zip(M, right, strict=True)])[:, :P]
+        beyond = ~fixed & ((found < low) | (found > high)) & ~(own & (edge != 0))
+        if not beyond.any():
+            break
+        at, fixed = np.where(beyond, np.clip(found, low, high), at), fixed | beyond
+    return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,20 +42,21 @@ _NEAR = 0.01  # of the way: how far from its goal a held state may be, which is 
 
 
 @dataclass(frozen=True)
-class HeldParameter:
-    """The free parameters `index` (B,), one of each trajectory, on their own scales."""
+class HeldUnknown:
+    """The unknowns at places `index` (B,), one of each trajectory: parameters on their own scales, initial values."""
 
     unknowns: Unknowns
     index: Index
 
-    def take(self, index: Index) -> HeldParameter:
+    def take(self, index: Index) -> HeldUnknown:
         return replace(self, index=self.index[index])
 
     def value(self, batch: Batch) -> Array:
-        return np.asarray(batch.phi[np.arange(len(self.index)), self.index])
+        v = self.unknowns.join(batch.x0, batch.phi)
+        return np.asarray(v[np.arange(len(self.index)), self.index])
 
     def gradient(self, batch: Batch) -> Array:
-        return self.unknowns.unit(self.unknowns.phi_index[self.index])
+        return self.unknowns.unit(self.index)
 
 
 @dataclass(frozen=True)
@@ -153,13 +154,15 @@ class Ends(NamedTuple):
 
 class _Round(NamedTuple):
     """What one round found: trajectories at distances (A,) from the maximum, whether they are solutions on the right
-    side, whether the fall cannot be trusted yet, and the root of the fall as a share of what is wanted."""
+    side, whether the fall cannot be trusted yet, the root of the fall as a share of what is wanted, and what another
+    step would gain."""
 
     batch: Batch
     at: Array
     good: Mask
     rough: Mask
     ratio: Array
+    gain: Array
 
 
 @np.errstate(over="ignore", invalid="ignore")  # parameters may leave the finite numbers on their way
@@ -180,17 +183,22 @@ def find_ends(
     goal = np.where(np.isfinite(found.values), found.values, wanted.limit)
     settled = np.isfinite(goal) & np.isfinite(found.batch.value)
     settled[found.lost] = False
-    goals = np.where(settled, goal, held.value(found.batch))
-    exact = on.maximise(found.batch, held, goals, tolerance=accuracy)
-    ratio, left = _fall(on, exact, held, wanted, best)
-    there = np.abs(held.value(exact) - goal) <= _NEAR * np.abs(goal - held.value(best))
-    end = np.abs(ratio**2 - 1.0) <= max(2.0 * tolerance, _SURE)
-    limit = (goal == wanted.limit) & (ratio <= 1.0)
-    sure = settled & there & (left <= _LEFT) & (end | limit) | (held.value(best) == wanted.limit)
+    sure, exact = held.value(best) == wanted.limit, found.batch
+    if settled.any():
+        here = np.flatnonzero(settled)
+        part, quantity, some = on.take(here), held.take(here), Wanted(*(v[here] for v in wanted))
+        there = part.maximise(found.batch.take(here), quantity, goal[here], tolerance=accuracy)
+        ratio, left = _fall(part, there, quantity, some, best)
+        near = np.abs(quantity.value(there) - goal[here]) <= _NEAR * np.abs(goal - held.value(best))[here]
+        end = np.abs(ratio**2 - 1.0) <= max(2.0 * tolerance, _SURE)
+        limit = (goal[here] == some.limit) & (ratio <= 1.0)
+        sure[here] |= near & (left <= _LEFT) & (end | limit)
+        exact = exact.put(here, there)
     wrong = np.flatnonzero(~sure)
     if not len(wrong):
         return Ends(found.values, exact, wrong)
     some = Wanted(*(v[wrong] for v in wanted))
+    best = replace(best, bend=found.batch.bend) if found.batch.bend.any() else on.bent(best)
     again = _followed(on.take(wrong), best.take(wrong), held.take(wrong), some, tolerance)
     values = found.values.copy()
     values[wrong] = again.values
@@ -237,12 +245,12 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
             pace = width / (ratio - root[active])  # of the quantity per growth of the root
             further = np.where(pace > 0, np.minimum(_AIM, 1.0 - ratio) * pace, np.inf)
             between = (1.0 - root[active]) * pace
-        further, between = np.clip(further, 0.3 * width, 3.0 * width), np.clip(between, 0.1 * width, 0.9 * width)
-        step[active] = np.where(inside, further, np.where(over, between, 0.4 * width))
+        further, between = np.clip(further, 0.3 * width, 3.0 * width), np.clip(between, 0.1 * width, 1.1 * width)
+        step[active] = np.where(inside, further, np.where(over, np.minimum(between, 0.9 * width), 0.4 * width))
         kept, taken = inside | close, active[inside | close]
         now = now.put(taken, trial.take(np.flatnonzero(kept)))
+        found[active[close]] = (start[active] + side[active] * np.minimum(at[active] + between, room[active]))[close]
         at[taken], root[taken], outer[active[over]] = reach[kept], ratio[kept], reach[over]
-        found[active[close]] = goal[close]
         found[active[limit]] = np.where(np.isfinite(wanted.limit), wanted.limit, side * np.inf)[active[limit]]
         failures[active[~good]] += 1
         stuck = failures[active] > _FAILURES
@@ -275,13 +283,17 @@ def _quick(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25
     inner, inner_ratio = np.zeros(len(side)), np.zeros(len(side))  # the furthest that is known to be inside
     outer = np.full(len(side), np.inf)
     found = np.where(room > 0, side * np.inf, start)
-    now, active = best, np.flatnonzero(room > 0)
+    to_gain = np.full(len(side), np.inf)  # as long as corrections are needed
+    now, active, astray, bent = best, np.flatnonzero(room > 0), np.empty(0, np.int64), False
     for _ in range(most):
         if not len(active):
             break
         goal = start[active] + side[active] * reach[active]
         some = Wanted(*(v[active] for v in wanted))
         r = _along_the_ridge(on.take(active), now.take(active), held.take(active), some, start[active], goal, best)
+        if r.rough.any() and not bent:  # Gauss–Newton alone does not lead along the ridge: once more
+            now, bent = on.bent(best), True
+            continue
         now = now.put(active[r.good], r.batch.take(np.flatnonzero(r.good)))
         sure = r.good & ~r.rough
         inside, over = sure & (r.ratio < 1.0), sure & (r.ratio >= 1.0)
@@ -300,7 +312,12 @@ def _quick(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25
         middle = 0.5 * (inner[active] + outer[active])
         step = np.where(outside & np.isfinite(middle) & ~r.rough, middle, step)
         reach[active] = np.minimum(step, room[active])
-        active = active[~close & ~at_limit]
+        with np.errstate(invalid="ignore"):
+            worse = r.rough & ~(r.gain < 0.5 * to_gain[active])  # steps that lead nowhere
+        to_gain[active] = np.where(r.rough, r.gain, np.inf)
+        astray = np.append(astray, active[worse])
+        active = active[~close & ~at_limit & ~worse]
+    active = np.append(active, astray)
     # Not settled: the last point inside, continued at its pace, or the first outside, whichever is nearer.
     with np.errstate(invalid="ignore", divide="ignore"):
         guess = np.where(inner_ratio > 0, inner / inner_ratio, np.inf)
@@ -323,4 +340,4 @@ def _along_the_ridge(
     fall = np.where(good, 2.0 * (trial.value - gain - best.value[0]), np.inf)
     # A gain as large as the fall itself says that the quadratic picture does not hold yet.
     rough = good & (2.0 * gain > 0.25 * np.maximum(fall, 0.1 * wanted.fall))
-    return _Round(trial, at, good, rough, np.sqrt(np.maximum(fall, 1e-12) / wanted.fall))
+    return _Round(trial, at, good, rough, np.sqrt(np.maximum(fall, 1e-12) / wanted.fall), gain)

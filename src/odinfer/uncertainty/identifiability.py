@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import listed
-from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.uncertainty.information import Information
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
@@ -21,6 +20,8 @@ _POOR = 1.0
 _CONTRAST = 5.0
 # Two parameters go together if both change by this factor on a log scale on the way to an open end.
 _ALONG = float(np.log(10.0))
+# By this factor a parameter must change for it to be said.
+_COUNTS = float(np.log(1.5))
 
 
 def notes(u: Unknowns, v: Array, info: Information, low: Array, high: Array, there: Array) -> tuple[str, ...]:
@@ -40,6 +41,9 @@ def notes(u: Unknowns, v: Array, info: Information, low: Array, high: Array, the
     # An end at a bound counts as open: there the bound, and not the data, sets the limit.
     open_ = np.isinf(low) | np.isinf(high) | ((low <= limits[:, 0]) & (high >= limits[:, 1]))
     poor = [j for j in range(len(theta)) if (open_[j] or wide[j]) and theta[j] != 0]
+    with np.errstate(divide="ignore", invalid="ignore"):  # logs by which parameters change up to each end
+        grown = np.log(np.array([problem.theta(end)[problem.free_index] for end in there]) / theta)
+    grown = np.where(np.isfinite(grown), grown, 0.0)
     said, told = _flat(u, v, info)
     for i, j in combinations([j for j in poor if j not in told], 2):
         found = _combination(u, phi, info, i, j)
@@ -52,17 +56,61 @@ def notes(u: Unknowns, v: Array, info: Information, low: Array, high: Array, the
         else:
             said.append(f"{a} and {b} are poorly determined by these data, but {name} is known within {error:.2g} %")
         told |= {i, j}
-    for i, j in combinations([j for j in range(len(theta)) if open_[j] and j not in told], 2):
-        both = _together(problem, theta, there, i, j)
+    for group in _groups([j for j in range(len(theta)) if open_[j] and j not in told], grown):
+        names = [problem.free[j] for j in group]
+        both = _together(names, grown, *group) if len(group) == 2 else None
         if both is not None:
-            a, b = problem.free[i], problem.free[j]
-            said.append(f"only {both} is determined by these data, not {a} and {b}, which can go far together")
-            told |= {i, j}
-    for j in range(len(theta)):
-        name = problem.free[j]
-        if open_[j] and j not in told:
-            said.append(f"{name} is not determined by these data: {_limits(low[j], high[j], *limits[j])}")
+            said.append(
+                f"only {both} is determined by these data, not {names[0]} and {names[1]}, which can go far together"
+            )
+        elif len(group) > 1:
+            said.append(f"{listed(names)} are not determined by these data: they can change together, and far")
+        else:
+            j = group[0]
+            along = [problem.free[i] for i in np.flatnonzero(_alongside(grown, j))]
+            rest = f", if {listed(along)} {'changes' if len(along) == 1 else 'change'} along" if along else ""
+            fits = _limits(low[j], high[j], *limits[j])
+            said.append(f"{names[0]} is not determined by these data: {fits}{rest}")
+        told |= set(group)
+    said += _bounded([(problem.free[j], low[j], high[j], *limits[j]) for j in range(len(theta)) if j not in told])
     return tuple(said)
+
+
+def _groups(places: list[int], grown: Array) -> list[list[int]]:
+    """Parameters with open ends, those together that go along with each other."""
+    groups: list[list[int]] = []
+    for j in places:
+        along = _along(grown, j)
+        joined = [g for g in groups if any(along[i] or _along(grown, i)[j] for i in g)]
+        groups = [g for g in groups if g not in joined] + [sorted([j, *(i for g in joined for i in g)])]
+    return sorted(groups)
+
+
+def _along(grown: Array, j: int) -> NDArray[np.bool_]:
+    """Which parameters (F,) change by more than a factor on the way to the ends of parameter j."""
+    return np.asarray((np.abs(grown[[j, j + grown.shape[1]]]) > _ALONG).any(0))
+
+
+def _alongside(grown: Array, j: int) -> NDArray[np.bool_]:
+    """Which other parameters (F,) change by a factor that counts, and half as much as parameter j, on its way."""
+    ends = np.abs(grown[[j, j + grown.shape[1]]])
+    found = (ends > np.maximum(_COUNTS, 0.5 * ends[:, [j]])).any(0)
+    return np.asarray(found & (np.arange(grown.shape[1]) != j))
+
+
+def _bounded(ends: list[tuple[str, float, float, float, float]]) -> list[str]:
+    """A sentence on parameters that end at a bound on one side: names, ends of the intervals, and bounds.
+
+    Zero as a bound only says that there are no negative values.
+    """
+    found = []
+    for name, low, high, lowest, highest in ends:
+        below, above = (
+            end == bound and np.isfinite(bound) and bound != 0 for end, bound in ((low, lowest), (high, highest))
+        )
+        if below != above:
+            found.append(f"{name} ({'below' if below else 'above'} {high if below else low:.3g} any value fits)")
+    return [f"bounds, and not the data, limit {listed(found)}"] if found else []
 
 
 def _flat(u: Unknowns, v: Array, info: Information) -> tuple[list[str], set[int]]:
@@ -159,13 +207,12 @@ def _combination(u: Unknowns, phi: Array, info: Information, i: int, j: int) -> 
     return best
 
 
-def _together(problem: Problem, theta: Array, there: Array, i: int, j: int) -> str | None:
+def _together(names: list[str], grown: Array, i: int, j: int) -> str | None:
     """The ratio or product that stays when following one of two open ends takes the other parameter along as far."""
-    for end in there[[i, i + len(theta), j, j + len(theta)]]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            grown = np.log(problem.theta(end)[problem.free_index] / theta)[[i, j]]
-        if np.isfinite(grown).all() and (np.abs(grown) > _ALONG).all() and 0.5 < abs(grown[0] / grown[1]) < 2.0:
-            return f"{problem.free[i]}{'/' if grown[0] * grown[1] > 0 else '·'}{problem.free[j]}"
+    F = grown.shape[1]
+    for end in grown[[i, i + F, j, j + F]][:, [i, j]]:
+        if np.isfinite(end).all() and (np.abs(end) > _ALONG).all() and 0.5 < abs(end[0] / end[1]) < 2.0:
+            return f"{names[0]}{'/' if end[0] * end[1] > 0 else '·'}{names[1]}"
     return None
 
 

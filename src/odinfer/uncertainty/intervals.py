@@ -13,7 +13,7 @@ from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.shot_ends import shot_end
-from odinfer.uncertainty.ends import HeldColumn, HeldParameter, HeldState, Wanted, find_ends
+from odinfer.uncertainty.ends import HeldColumn, HeldState, HeldUnknown, Wanted, find_ends
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import quantile
@@ -40,7 +40,12 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     with np.errstate(over="ignore"):
         ends = [np.where(problem.is_log, np.exp(np.where(problem.is_log, v, 0.0)), v) for v in (low, high)]
     limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
-    low, high = (np.clip(v, limits[:, 0], limits[:, 1]) for v in ends)
+    # What ends at a bound ends there exactly, whatever scales round.
+    bounds = problem.phi_bounds
+    low, high = (
+        np.where(own == bound, limit, np.clip(v, limits[:, 0], limits[:, 1]))
+        for own, v, bound, limit in zip((low, high), ends, bounds, limits.T, strict=True)
+    )
     log = tuple(n for n, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
     # An end that was not reached says nothing about what fits beyond it.
     F, own = len(phi), problem.theta(phi)[problem.free_index]
@@ -60,13 +65,14 @@ def _given_up(problem: Problem, there: Array, lost: Index) -> Iterator[str]:
 
 
 def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
-    """How far to go in φ (B,) from the estimate, and the bound (B,) on that side."""
-    problem = maximum.problem
-    low, high = problem.phi_bounds
-    phi = maximum.phi[index]
-    far = np.where(problem.is_log[index], np.log(_FAR), _FAR * np.maximum(np.abs(phi), 1e-3))
-    bound, away = np.where(side < 0, low[index], high[index]), phi + side * far
-    return np.where(side < 0, np.maximum(bound, away), np.minimum(bound, away)), bound
+    """How far to go from the estimates of unknowns at places (B,), and the bound (B,) on that side."""
+    u = maximum.like.unknowns
+    v = u.join([p.x0 for p in maximum.refined.paths], maximum.phi)[index]
+    log = np.zeros(u.size, bool)
+    log[u.of_phi] = maximum.problem.is_log
+    far = np.where(log[index], np.log(_FAR), _FAR * np.maximum(np.abs(v), 1e-3))
+    bound = np.where(side < 0, u.low[index], u.high[index])
+    return np.where(np.isfinite(bound), bound, v + side * far), bound
 
 
 def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array, Index]:
@@ -76,25 +82,22 @@ def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array,
     """
     like, refined, info = maximum.like, maximum.refined, maximum.info
     F = len(refined.phi)
-    both, side = np.tile(np.arange(F), 2), np.repeat([-1.0, 1.0], F)
-    on, held = OnMeshes.of(like, refined), HeldParameter(like.unknowns, both)
+    both, side = np.tile(like.unknowns.phi_index, 2), np.repeat([-1.0, 1.0], F)
+    on, held = OnMeshes.of(like, refined), HeldUnknown(like.unknowns, both)
     best = on.start(refined, 2 * F)
     a = held.gradient(best)
     sd = info.spread(a)[0]
     limit, bound = far_from(maximum, both, side)
-    # Where the likelihood does not change at all there is no way to follow: any value will do.
-    blind = np.isinf(sd)
-    limit = np.where(blind, refined.phi[both], limit)
     fall = info.fall(a, level)
     found, there, lost = find_ends(on, best, held, Wanted(side, fall, sd, limit))
     budget, reached = Budget(_STEPS), []
     for i in lost.tolist():
-        end = shot_end(like.problem, like.scale, refined, int(both[i]), side[i], fall[i], sd[i], limit[i], budget)
+        end = shot_end(like.problem, like.scale, refined, i % F, side[i], fall[i], sd[i], limit[i], budget)
         if end is not None:
             found[i] = end
             reached.append(i)
     lost = np.setdiff1d(lost, reached)
-    open_ = ((found == limit) & (limit != bound)) | blind | np.isin(np.arange(2 * F), lost)
+    open_ = ((found == limit) & (limit != bound)) | np.isin(np.arange(2 * F), lost)
     found = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found)
     return found[:F], found[F:], there.phi, lost
 

@@ -134,7 +134,8 @@ def _check_uncertainty(u: Uncertainty, fit: Fit) -> None:
 
 
 def _check_profile(p: Profile, fit: Fit) -> None:
-    _must(p.name in fit.parameter_names, "there is a profile of an unknown parameter")
+    initial = {f"{s}(0){label}" for s in fit.state_names for label in ("", *(f"[{e}]" for e in fit.experiments))}
+    _must(p.name in {*fit.parameter_names, *initial}, "there is a profile of an unknown parameter")
     _check_array("values", p.values, None)
     _check_array("likelihoods", p.likelihoods, len(p.values))
     _must(len(p.values) > 0 and _ordered(p.values), "the values of a profile do not increase")
