@@ -21,8 +21,8 @@ from odinfer.methods.odin import Odin
 from odinfer.methods.unsmoothed import lucky
 from odinfer.problem.problem import Problem
 from odinfer.studio.desk import Plain, Source, problems
-from odinfer.trajectory.finding.multistart import rough_noise, starts
 from odinfer.trajectory.finding.shooting import grown
+from odinfer.trajectory.finding.starts import rough_noise, starts
 from odinfer.trajectory.integrate import Budget, Exhausted
 from odinfer.trajectory.refine import Refined, shoot
 
