@@ -179,3 +179,16 @@ def test_a_narrow_curved_valley_is_followed_to_its_end():
     assert near.converged
     assert far.loglik == pytest.approx(near.loglik, abs=1e-2)
     assert far.phi[0] == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize(("m", "x"), [(1000.192, 2.000031), (1000.391, 2.000284), (1000.123, 2.000313)])
+def test_a_jump_that_a_rough_integration_puts_too_late_is_followed(m, x):
+    model = od.Model.from_text("x' = y; y' = m*(1 - x^2)*y - x")
+    t = np.linspace(0.0, 2000.0, 40)
+    states = solve_ivp(
+        lambda _, s: [s[1], 1000.0 * (1.0 - s[0] ** 2) * s[1] - s[0]], (0.0, 2000.0), [2.0, 0.0], "Radau", t, rtol=1e-8
+    ).y.T
+    problem = od.Problem(model, od.Data(t, states, states=["x", "y"]))
+    found = rf.shoot(problem, Units.of(problem).scale, [np.array([x, 3e-5])], np.array([m]), 0)
+    assert found is not None
+    np.testing.assert_allclose(found.paths[0].states(t)[:, 0], states[:, 0], atol=0.01)

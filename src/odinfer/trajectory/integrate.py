@@ -211,12 +211,13 @@ def _between(
 
 
 def every_integrated(
-    problem: Problem, phi: Array, x0: Sequence[Array], scale: Array, budget: Budget | None = None
-) -> tuple[CollocationPath, ...] | None:
+    problem: Problem, phi: Array, x0: Sequence[Array], scale: Array, budget: Budget | None = None,
+    tolerance: float = TOLERANCE,
+) -> tuple[CollocationPath, ...] | None:  # fmt: skip
     """The trajectories at φ (F,) of all experiments from initial values (K,); None if any of them ends too early."""
     paths = []
     for e, own in enumerate(x0):
-        path = integrated(problem, e, problem.theta_of(e, phi), own, scale, budget)
+        path = integrated(problem, e, problem.theta_of(e, phi), own, scale, budget, tolerance)
         if path is None:
             return None
         paths.append(path)

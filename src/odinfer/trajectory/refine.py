@@ -18,7 +18,7 @@ from odinfer.matching.levenberg import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import MANY, CollocationPath, Condensed, mesh_for, split
-from odinfer.trajectory.integrate import Budget, Exhausted, every_integrated
+from odinfer.trajectory.integrate import TOLERANCE, Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
@@ -170,13 +170,10 @@ def shoot(
         enough: nats that a step must gain for the search to go on.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
-        paths = every_integrated(problem, phi, x0, scale, budget)
-        if paths is None:
+        found = _from_initial(problem, x0, phi, scale, budget)
+        if found is None:
             return None
-        like = Likelihood(problem, scale_of(paths, scale))
-        start = _settled(like, paths, phi)
-        if start is None:
-            return None
+        like, start = found
         point, iterations, converged = _maximise(like, start, max_iterations, budget, enough)
         for _ in range(_FINER if enough == 0 and not problem.plain else 0):  # on the way no mesh need be fine
             finer = [path.refined(point.phi, like.scale, ACCURATE) for path in point.paths]
@@ -292,8 +289,32 @@ def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
 
 def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budget | None) -> _Point | None:
     """The trajectory from initial values, on a mesh of its own."""
-    paths = every_integrated(like.problem, phi, x0, like.scale, budget)
-    return None if paths is None else _settled(like, paths, phi)
+    found = _from_initial(like.problem, x0, phi, like.scale, budget, like)
+    return None if found is None else found[1]
+
+
+def _from_initial(
+    problem: Problem,
+    x0: Sequence[Array],
+    phi: Array,
+    scale: Array,
+    budget: Budget | None,
+    like: Likelihood | None = None,
+) -> tuple[Likelihood, _Point] | None:
+    """The same with its likelihood, which is made here if scales were not known (NaN) before.
+
+    Where something fast begins suddenly, a path that was integrated roughly can be too far from the trajectory on its
+    own mesh: it is late by more than the change takes. A more accurate one is not.
+    """
+    for tolerance in (TOLERANCE, 0.1 * TOLERANCE) if problem.plain else (TOLERANCE,):
+        paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
+        if paths is None:
+            return None
+        own = like or Likelihood(problem, scale_of(paths, scale))
+        point = _settled(own, paths, phi)
+        if point is not None:
+            return own, point
+    return None
 
 
 def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
