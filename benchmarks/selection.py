@@ -80,8 +80,9 @@ def _chosen(rows: dict, only: str) -> list:
 def _judged(model: Model, data: od.Data, draws: int) -> tuple[dict[str, bool], float]:
     """Which equations are accused, and the p-value of the model as a whole."""
     problem = od.Problem(model, data)
-    equations = {j.state: j.contradicts for j in judge(problem, draws=draws)}
-    return equations, judge_model(od.fit(problem), problem, 0, draws).p
+    equations = {j.state: j.contradicts for j in judge(problem, od.Odin().search, draws=draws)}
+    fit = od.fit(problem)
+    return equations, judge_model(None if fit.uncertainty is None else fit.maximum(), 0, draws).p
 
 
 def _own_seeds(first: int, name: str, noise: float) -> int:

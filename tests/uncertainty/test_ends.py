@@ -1,5 +1,8 @@
 """Ends of likelihood intervals: the likelihood, maximised anew by scipy, has fallen there by what was asked for."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -115,3 +118,42 @@ def test_a_held_column_is_what_its_expression_makes_of_a_state():
         np.testing.assert_allclose(column.value(batch), factor * state.value(batch) + shift)
         np.testing.assert_allclose(column.gradient(batch), factor * state.gradient(batch))
         assert column.take(np.array([2])).value(batch.take(np.array([2])))[0] == column.value(batch)[2]
+
+
+@pytest.fixture(scope="module")
+def judge():
+    """benchmarks/ends.py: the likelihood by SymPy and SciPy alone."""
+    path = Path(__file__).parents[2] / "benchmarks" / "ends.py"
+    spec = importlib.util.spec_from_file_location("ends", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("relaxation", 5), ("logistic", 2), ("michaelis-menten", 3), ("oscillator", 4), ("gompertz", 7), ("epidemic", 9)],
+)
+def test_at_every_printed_end_scipy_finds_the_fall_that_belongs_to_it(judge, name, seed):
+    text, problem = judge.random_problem(name, seed)
+    found = judge.measured(text, problem, seed)
+    assert found["gain"] < 1e-3
+    assert len(found["ends"]) == 4 * len(problem.free)
+    for _, _, _, end, share in found["ends"]:
+        assert np.isfinite(end)
+        assert share == pytest.approx(1.0, abs=0.03)
+
+
+def test_an_end_on_a_profile_that_hardly_rises_is_still_an_end(judge):
+    # Towards large a the fall levels off at 1.4 times what belongs to the interval.
+    text, problem = judge.random_problem("saturating uptake", 1008)
+    fit = od.fit(problem)
+    own, drawn = fit.interval()["a"], fit.profile("a").interval()
+    np.testing.assert_allclose(own, drawn, rtol=1e-3)
+    assert 1.6 < own[1] < 2.0
+    best = fit.maximum()
+    fall = float(best.info.fall(best.like.unknowns.unit(best.like.unknowns.phi_index[:1]), 0.95)[0])
+    by_scipy = judge.Judge(text, problem)
+    top, v = by_scipy.fitted(by_scipy.unknowns([p.x0 for p in best.refined.paths], best.phi))
+    drop = next(iter(judge.drops(by_scipy, top, v, by_scipy.before, [own[1]])))
+    assert drop / fall == pytest.approx(1.0, abs=0.03)

@@ -8,8 +8,9 @@ of what is wanted, the end is about 1/r times as far. There are two ways to an e
   step with the quantity held; subtracts from the fall what another such step would still gain back (`rough` if that is
   too much to trust); and takes distance/r as the next reach, kept inside the bracket of what is known to be inside and
   outside.
-- The likelihood is then maximised anew with the quantity held at the supposed end: if it has not fallen there by what
-  is wanted, or has fallen by more at a supposed limit, it was no end.
+- The likelihood is then maximised anew with the quantity held at the supposed end. Where it has fallen by a little more
+  or less than is wanted, the end is moved along the slope of the profile, which the held quantity's share of the
+  gradient gives; if that does not help, or if the likelihood has fallen by more at a supposed limit, it was no end.
 - `_followed`, for these. From the maximum outwards, every point is maximised before the next step is taken, steps
   being short enough for the root of the fall to grow by a third of what is wanted at most. A quantity is unlimited only
   if the likelihood, maximised far out, says so.
@@ -37,7 +38,11 @@ _STILL = 1e-10  # and of those that only ask what is left to gain
 # most, the share of the way to the next point below which the ridge is taken to end, and what a maximum may still gain.
 _AIM, _GROWTH, _POINTS, _SHORTEST, _LEFT = 0.35, 0.6, 60, 1e-4, 0.02
 _FAILURES = 10  # steps that did not lead to a maximum, after which the ridge is taken to end
-_SURE = 0.1  # relative error of the fall at a supposed end up to which it is one
+# Relative error of the fall at a supposed end up to which it is moved along the slope there, and how often at most.
+_CORRECTED, _CORRECTIONS = 0.5, 4
+_ROUNDING = 0.03  # of residuals in standard deviations, by that of unknowns
+_RISE = 1e-3  # growth of the fall at an end per distance from the maximum, in units of what is wanted, at least
+_DAMPINGS = (1e-10, 1e-2, 1.0, 100.0)  # of the steps that show whether a promised gain is real
 _NEAR = 0.01  # of the way: how far from its goal a held state may be, which is held in first order only
 
 
@@ -167,7 +172,7 @@ class _Round(NamedTuple):
 
 @np.errstate(over="ignore", invalid="ignore")  # parameters may leave the finite numbers on their way
 def find_ends(
-    on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.05, accuracy: float = 1e-3
+    on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.02, accuracy: float = 1e-3
 ) -> Ends:
     """Where the profile likelihood of a held quantity has fallen by half of `wanted.fall`.
 
@@ -180,41 +185,91 @@ def find_ends(
     if not len(wanted.side):
         return Ends(wanted.side, best, np.empty(0, np.int64))
     found = _quick(on, best, held, wanted, tolerance=tolerance)
+    begin = held.value(best)
     goal = np.where(np.isfinite(found.values), found.values, wanted.limit)
     settled = np.isfinite(goal) & np.isfinite(found.batch.value)
     settled[found.lost] = False
-    sure, exact = held.value(best) == wanted.limit, found.batch
-    if settled.any():
-        here = np.flatnonzero(settled)
-        part, quantity, some = on.take(here), held.take(here), Wanted(*(v[here] for v in wanted))
-        there = part.maximise(found.batch.take(here), quantity, goal[here], tolerance=accuracy)
-        ratio, left = _fall(part, there, quantity, some, best)
-        near = np.abs(quantity.value(there) - goal[here]) <= _NEAR * np.abs(goal - held.value(best))[here]
-        end = np.abs(ratio**2 - 1.0) <= max(2.0 * tolerance, _SURE)
-        limit = (goal[here] == some.limit) & (ratio <= 1.0)
-        sure[here] |= near & (left <= _LEFT) & (end | limit)
+    values, exact, here = found.values.copy(), found.batch, np.flatnonzero(settled)
+    at = _Measured(*np.full((3, len(goal)), np.inf))
+    if len(here):
+        part, own, some = on.take(here), held.take(here), Wanted(*(v[here] for v in wanted))
+        there = part.maximise(exact.take(here), own, goal[here], tolerance=accuracy)
         exact = exact.put(here, there)
+        for all_, new in zip(at, _measured(part, there, own, some, best), strict=True):
+            all_[here] = new
+    for left in range(_CORRECTIONS, -1, -1):
+        solved = settled & (at.left <= _LEFT) & (np.abs(held.value(exact) - goal) <= _NEAR * np.abs(goal - begin))
+        error = np.abs(at.ratio**2 - 1.0)
+        rises = wanted.side * at.slope * np.abs(goal - begin) > _RISE * wanted.fall
+        limit = (goal == wanted.limit) & (at.ratio <= 1.0)
+        sure = solved & ((rises & (error <= tolerance)) | limit) | (begin == wanted.limit)
+        near = np.flatnonzero(solved & ~sure & (error <= _CORRECTED))
+        if not left or not len(near):
+            break
+        goal[near] = _corrected(at, held, wanted, best, goal)[near]
+        part, own, some = on.take(near), held.take(near), Wanted(*(v[near] for v in wanted))
+        moved = _at(part, exact.take(near), own, goal[near])
+        exact, values[near] = exact.put(near, moved), goal[near]
+        for old, new in zip(at, _measured(part, moved, own, some, best), strict=True):
+            old[near] = new
     wrong = np.flatnonzero(~sure)
     if not len(wrong):
-        return Ends(found.values, exact, wrong)
+        return Ends(values, exact, wrong)
     some = Wanted(*(v[wrong] for v in wanted))
     best = replace(best, bend=found.batch.bend) if found.batch.bend.any() else on.bent(best)
     again = _followed(on.take(wrong), best.take(wrong), held.take(wrong), some, tolerance)
-    values = found.values.copy()
     values[wrong] = again.values
     return Ends(values, exact.put(wrong, again.batch), wrong[again.lost])
 
 
-def _fall(on: OnMeshes, batch: Batch, held: Held, wanted: Wanted, best: Batch) -> tuple[Array, Array]:
-    """The root of the fall as a share of what is wanted (B,), and what is still to be gained, in units of it (B,)."""
-    size = len(batch.value)
+class _Measured(NamedTuple):
+    """At maxima with a quantity held: the root of the fall as a share of what is wanted (B,), what is still to be
+    gained in units of that (B,), and the slope of the objective by the quantity (B,)."""
+
+    ratio: Array
+    left: Array
+    slope: Array
+
+
+def _measured(on: OnMeshes, batch: Batch, held: Held, wanted: Wanted, best: Batch) -> _Measured:
+    size, a = len(batch.value), held.gradient(batch)
     H, g = on.normal(batch)
     with np.errstate(invalid="ignore", over="ignore"):
-        _, gain = on.step(batch, H, g, np.full(size, _STILL), held.gradient(batch), np.zeros(size))
+        _, gain = on.step(batch, H, g, np.full(size, _STILL), a, np.zeros(size))
         fall = 2.0 * (batch.value - best.value[0])
-    fine = np.isfinite(fall)
+        # All else is at its best or at a bound, so the rest of the gradient is that of the quantity alone.
+        u = on.like.unknowns
+        v = u.join(batch.x0, batch.phi)
+        free = np.where((v > u.low) & (v < u.high), a, 0.0)
+        slope = (g * free).sum(1) / np.maximum((free * free).sum(1), 1e-300)
+        # What a rounding of the unknowns does to the residuals: if that is not small, no maximum can be told.
+        rounding = (np.finfo(float).eps * np.abs(v) * np.sqrt(np.einsum("bii->bi", H))).max(1, initial=0.0)
+    fine = np.isfinite(fall) & (rounding <= _ROUNDING)
     ratio = np.where(fine, np.sqrt(np.maximum(fall, 0.0) / wanted.fall), np.inf)
-    return ratio, np.where(fine & np.isfinite(gain), 2.0 * gain / wanted.fall, np.inf)
+    left = np.where(fine & np.isfinite(gain), 2.0 * gain / wanted.fall, np.inf)
+    # A step that is not damped promises much where an unknown hardly matters; what counts is what a step gains.
+    doubtful = np.flatnonzero(fine & (left > _LEFT))
+    if len(doubtful):
+        part, own, a = on.take(doubtful), batch.take(doubtful), a[doubtful]
+        real = np.zeros(len(doubtful))
+        for damping in _DAMPINGS:
+            still = np.zeros(len(doubtful))
+            move, _ = part.step(own, H[doubtful], g[doubtful], np.full(len(doubtful), damping), a, still)
+            with np.errstate(invalid="ignore"):
+                real = np.fmax(real, own.value - part.moved(own, move).value)
+        left[doubtful] = np.minimum(left[doubtful], 2.0 * real / wanted.fall[doubtful])
+    return _Measured(ratio, left, slope)
+
+
+def _corrected(at: _Measured, held: Held, wanted: Wanted, best: Batch, goal: Array) -> Array:
+    """Ends (B,) moved along the slope of the root of the fall, by half of their distance at most."""
+    distance, room = (np.abs(v - held.value(best)) for v in (goal, wanted.limit))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        move = (1.0 - at.ratio) * at.ratio * wanted.fall / (wanted.side * at.slope)
+    straight = distance / np.maximum(at.ratio, 1e-3)
+    further = np.where(wanted.side * at.slope > 0, distance + move, straight)
+    reach = np.minimum(np.clip(further, 0.5 * distance, 1.5 * distance), room)
+    return np.asarray(held.value(best) + wanted.side * reach)
 
 
 def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float) -> Ends:
@@ -224,7 +279,8 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
     with np.errstate(invalid="ignore"):
         known = np.isfinite(wanted.sd) & (wanted.sd > 0)
         step = np.where(known, _AIM * wanted.sd * np.sqrt(wanted.fall), 0.1 * (1e-3 + np.abs(start)))
-    at, root = np.zeros(len(side)), np.zeros(len(side))  # the furthest maximum inside, and the root of its fall
+    # The furthest maximum inside, the root of its fall, and the slope there.
+    at, root, slope = np.zeros(len(side)), np.zeros(len(side)), np.zeros(len(side))
     outer = np.full(len(side), np.inf)  # the nearest maximum outside
     failures = np.zeros(len(side), int)
     found, now, active, lost = start.copy(), best, np.flatnonzero(room > 0), np.empty(0, np.int64)
@@ -235,10 +291,15 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         width, goal = reach - at[active], start[active] + side[active] * reach
         part, own, quantity = on.take(active), now.take(active), held.take(active)
         trial = _at(part, own, quantity, goal)
-        ratio, left = _fall(part, trial, quantity, Wanted(*(v[active] for v in wanted)), best)
+        some = Wanted(*(v[active] for v in wanted))
+        ratio, left, steep = _measured(part, trial, quantity, some, best)
         good = np.isfinite(ratio) & (left <= _LEFT) & (np.abs(quantity.value(trial) - goal) <= _NEAR * reach)
-        # A fall that jumps has left the ridge, unless the step was as short as can be.
-        good &= (ratio - root[active] <= _GROWTH) | (width <= _SHORTEST * reach)
+        # A fall that jumps, or that the slopes before and after do not explain, has left the ridge, unless the step was
+        # as short as can be.
+        most = 3.0 * np.fmax(np.abs(slope[active]), np.abs(steep)) * width / (0.5 * some.fall) + _LEFT
+        explained = (ratio - root[active] <= _GROWTH) & (ratio**2 - root[active] ** 2 <= most)
+        good &= explained | (width <= _SHORTEST * reach)
+        good &= (ratio < 1.0) | (side[active] * steep * reach > _RISE * some.fall)  # at an end it falls further
         close, inside = good & (np.abs(ratio**2 - 1.0) <= tolerance), good & (ratio < 1.0)
         over, limit = good & ~close & ~inside, inside & (reach >= room[active])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,7 +311,8 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         kept, taken = inside | close, active[inside | close]
         now = now.put(taken, trial.take(np.flatnonzero(kept)))
         found[active[close]] = (start[active] + side[active] * np.minimum(at[active] + between, room[active]))[close]
-        at[taken], root[taken], outer[active[over]] = reach[kept], ratio[kept], reach[over]
+        at[taken], root[taken], slope[taken] = reach[kept], ratio[kept], steep[kept]
+        outer[active[over]] = reach[over]
         found[active[limit]] = np.where(np.isfinite(wanted.limit), wanted.limit, side * np.inf)[active[limit]]
         failures[active[~good]] += 1
         stuck = failures[active] > _FAILURES
@@ -272,7 +334,7 @@ def _at(on: OnMeshes, now: Batch, held: Held, goal: Array) -> Batch:
     return on.maximise(on.moved(now, move), held, goal, tolerance=1e-5)
 
 
-def _quick(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25, tolerance: float = 0.05) -> Ends:
+def _quick(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25, tolerance: float = 0.02) -> Ends:
     """The ends by one Gauss–Newton step a round."""
     start, side = held.value(best), wanted.side
     room = np.abs(wanted.limit - start)

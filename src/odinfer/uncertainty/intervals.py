@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.batch import OnMeshes
+from odinfer.trajectory.batch import Batch, OnMeshes
 from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.shot_ends import shot_end
-from odinfer.uncertainty.ends import HeldColumn, HeldState, HeldUnknown, Wanted, find_ends
+from odinfer.uncertainty.ends import Ends, HeldColumn, HeldState, HeldUnknown, Wanted, find_ends
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import quantile
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _STEPS = 30_000  # of integration, for all ends that cannot be followed otherwise
+_LEVEL = 0.1  # share of what is wanted, below which the likelihood has not fallen
 _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
 
 
@@ -75,6 +76,27 @@ def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]
     return np.where(np.isfinite(bound), bound, v + side * far), bound
 
 
+def reached(
+    maximum: Maximum, on: OnMeshes, best: Batch, held: HeldUnknown, wanted: Wanted, accuracy: float = 1e-3
+) -> Ends:
+    """The ends of parameters on the meshes of the maximum or, where none are found there, by integration."""
+    like, refined, budget, left = maximum.like, maximum.refined, Budget(_STEPS), []
+    parameter = held.index - like.unknowns.of_phi.start  # initial values, before these, cannot be held there
+    ends = find_ends(on, best, held, wanted, accuracy=accuracy)
+    # Where the likelihood does not change in first order, and has not fallen as far as it was followed, it goes on.
+    level = np.isinf(wanted.sd) & (ends.batch.value - best.value < 0.5 * _LEVEL * wanted.fall)
+    for i in ends.lost.tolist():
+        side, fall, sd, limit = (float(v[i]) for v in wanted)
+        end, j = limit if level[i] else None, int(parameter[i])
+        if end is None and j >= 0:
+            end = shot_end(like.problem, like.scale, refined, j, side, fall, sd, limit, budget)
+        if end is None:
+            left.append(i)
+        else:
+            ends.values[i] = end
+    return ends._replace(lost=np.array(left, np.int64))
+
+
 def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array, Index]:
     """Lower and upper ends (F,) of the free parameters' likelihood intervals, and all of φ at each (2F, F).
 
@@ -89,14 +111,7 @@ def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array,
     sd = info.spread(a)[0]
     limit, bound = far_from(maximum, both, side)
     fall = info.fall(a, level)
-    found, there, lost = find_ends(on, best, held, Wanted(side, fall, sd, limit))
-    budget, reached = Budget(_STEPS), []
-    for i in lost.tolist():
-        end = shot_end(like.problem, like.scale, refined, i % F, side[i], fall[i], sd[i], limit[i], budget)
-        if end is not None:
-            found[i] = end
-            reached.append(i)
-    lost = np.setdiff1d(lost, reached)
+    found, there, lost = reached(maximum, on, best, held, Wanted(side, fall, sd, limit))
     open_ = ((found == limit) & (limit != bound)) | np.isin(np.arange(2 * F), lost)
     found = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found)
     return found[:F], found[F:], there.phi, lost
@@ -122,7 +137,7 @@ def state_ends(
     low, high = (np.full(K, end) for end in (-np.inf, np.inf)) if columns else like.problem.state_bounds
     bound = np.where(side < 0, low[held.k], high[held.k])
     blind = np.isinf(sd)
-    found, _, lost = find_ends(on, best, held, Wanted(side, fall, sd, np.where(blind, x, bound)), tolerance=0.01)
+    found, _, lost = find_ends(on, best, held, Wanted(side, fall, sd, np.where(blind, x, bound)))
     if len(lost):  # once more on the log scale
         log, up = replace(held.take(lost), log=True), side[lost] * np.sign(x[lost])
         far = np.log(np.maximum(np.abs(x[lost]), 1e-300)) + up * np.log(_FAR)

@@ -9,8 +9,8 @@ import numpy as np
 from odinfer.errors import InputError, nearest
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
-from odinfer.uncertainty.ends import HeldUnknown, Wanted, find_ends
-from odinfer.uncertainty.intervals import far_from
+from odinfer.uncertainty.ends import HeldUnknown, Wanted
+from odinfer.uncertainty.intervals import far_from, reached
 from odinfer.uncertainty.results import Profile
 from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
@@ -41,10 +41,15 @@ def profile(maximum: Maximum, name: str) -> Profile:
     freedom, fall = info.spread(a[:1])[1][0], info.fall(a, CONFIDENCE)
     limit, _ = far_from(maximum, index, side)
     wanted = Wanted(side, fall * shares**2, info.spread(a)[0], limit)
-    exact = find_ends(on, best, held, wanted, accuracy=1e-6).batch
+    ends = reached(maximum, on, best, held, wanted, accuracy=1e-6)
     estimate = float(held.value(best)[0])
-    values, lost = held.value(exact), exact.value - refined.objective
-    good = np.isfinite(exact.value) & (side * (values - estimate) > 0)
+    values, lost = held.value(ends.batch), ends.batch.value - refined.objective
+    # Ends that were found by integration have fallen by what was wanted, and no trajectory on these meshes.
+    shot = np.abs(ends.values - values) > 0.05 * np.abs(values - estimate)
+    shot &= np.isfinite(ends.values) & (ends.values != limit)
+    shot[ends.lost] = False
+    values, lost = np.where(shot, ends.values, values), np.where(shot, 0.5 * wanted.fall, lost)
+    good = np.isfinite(lost) & (side * (values - estimate) > 0)
     values, lost = np.append(values[good], estimate), np.append(lost[good], 0.0)
     values, order = np.unique(values, return_index=True)
     if place in u.phi_index and problem.is_log[place - u.of_phi.start]:

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 Intervals = dict[str, tuple[float, float]]
 
 BAND = 1.959963984540054  # half a 95 % band in standard deviations of a normal distribution
+_NEAR = 0.01  # relative error of the root of the fall, to which ends are found
+_APART = 3.0  # points of a profile that are so many times as far from the estimate as those before are far apart
 # Kinds of intervals beyond the default, for `--uncertainty` and `Fit.interval(kind=...)`.
 KINDS = ("likelihood", "profile", "bootstrap", "sample")
 
@@ -85,16 +87,21 @@ class Profile:
         for side, limit in ((-1.0, self.limits[0]), (1.0, self.limits[1])):
             here = side * (self.values - self.estimate) >= 0
             v, r = self.values[here][:: int(side)], root[here][:: int(side)]
-            out = np.flatnonzero(r >= wanted)
+            out = np.flatnonzero(r >= (1.0 - _NEAR) * wanted)
             if not len(out):
                 found.append(float(limit))
-            elif out[0] == 0:
-                found.append(float(v[0]))
+            elif out[0] == 0 or r[out[0]] <= (1.0 + _NEAR) * wanted:
+                found.append(float(v[out[0]]))  # found as an end
             else:
-                i = out[0]
-                share = (wanted - r[i - 1]) / (r[i] - r[i - 1])
-                found.append(float(v[i - 1] + share * (v[i] - v[i - 1])))
+                found.append(self._between(v[out[0] - 1], v[out[0]], *(r[out[0] - 1 : out[0] + 1] / wanted)))
         return found[0], found[1]
+
+    def _between(self, inner: float, outer: float, less: float, more: float) -> float:
+        """Where the root of the fall is one, between points where it is less and more; far apart, on a log scale."""
+        near, far, share = abs(inner - self.estimate), abs(outer - self.estimate), (1.0 - less) / (more - less)
+        if far > _APART * near > 0:
+            return float(self.estimate + (outer - inner) / (far - near) * near * (far / near) ** share)
+        return float(inner + share * (outer - inner))
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """The profile as a matplotlib figure; written to `path` if given."""
