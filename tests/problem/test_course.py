@@ -113,3 +113,14 @@ def test_inputs_that_are_constant_are_numbers_to_the_compiled_field():
 def test_a_start_long_before_the_data_is_not_part_of_the_time_that_is_told():
     np.testing.assert_array_equal(course("x' = -k*x; x(0) = 3").told, np.append(0.0, T))
     np.testing.assert_array_equal(course("x' = -k*x; x(-1000) = 3").told, T)
+
+
+def test_inputs_that_change_before_a_trajectory_begins_are_named():
+    early = {"u": ([0.0, 0.5, 0.6, 9.0], [1.0, 1.0, 0.0, 0.0])}
+    assert course("input u; x' = u - k*x", inputs=early).unheard == ("u",)
+    assert course("input u; x' = u - k*x; x(t0) = 3", inputs=early).unheard == ("u",)
+    assert course("input u; x' = u - k*x; x(0) = 3", inputs=early).unheard == ()
+    assert course("input u; x' = u - k*x; x(0) > 0", inputs=early).unheard == ()
+    same = {"u": ([0.0, 0.5, 4.0, 9.0], [1.0, 1.0, 1.0, 0.0])}
+    assert course("input u; x' = u - k*x", inputs=same).unheard == ()
+    assert course("step u; x' = u - k*x", inputs={"u": ([0.0, 1.0, 9.0], [1.0, 0.0, 0.0])}).unheard == ("u",)

@@ -135,3 +135,28 @@ def test_a_parameter_at_its_bound_is_warned_about_and_a_fixed_one_is_not(problem
     assert made(problem, curves, warnings=("read me",)).warnings == ("read me",)
     tight = replace(problem, bounds={"a": (2.0, 5.0)})
     assert made(tight, curves).warnings == ()
+
+
+@pytest.mark.parametrize("begin", ["", "; x(0) = 0", "; x(0) > 0"])
+def test_an_input_before_the_first_observation_counts_where_initial_values_are_given_earlier_and_else_it_is_said(begin):
+    t, seen = np.linspace(0.0, 10.0, 101), np.arange(2.0, 11.0)
+    u = np.where(t <= 1.0, 1.0, 0.0)
+    x = 2.0 / 0.3 * (1.0 - np.exp(-0.3 * 1.05)) * np.exp(-0.3 * (seen - 1.05))  # about what the pulse leaves
+    y = x + 0.02 * np.random.default_rng(0).normal(size=9)
+    model = od.Model.from_text(f"input u; x' = b*u - k*x{begin}")
+    fit = od.fit(od.Problem(model, od.Data(seen, y, ["x"], inputs={"u": (t, u)})))
+    said = [note for note in fit.warnings if "before trajectories begin" in note]
+    low, high = fit.interval()["b"]
+    if begin == "; x(0) = 0":  # nothing else can have made what is seen
+        assert not said
+        assert 1.8 < low < 2.0 < high < 2.2
+    elif begin:  # a pulse, or what was there before it
+        assert not said
+        assert np.isinf(low)
+        assert high < 2.2
+    else:
+        assert len(said) == 1
+        assert "input u" in said[0]
+        assert "at t = 2" in said[0]
+        assert "x(0) = 0" in said[0]
+        assert np.isinf([low, high]).all()

@@ -129,6 +129,18 @@ class Course:
         return np.stack([_held(t, *u[n]) if n in steps else np.interp(t, *u[n]) for n in self.model.inputs], -1)
 
     @functools.cached_property
+    def unheard(self) -> tuple[str, ...]:
+        """The inputs that change before the trajectory begins: what they do there has no influence."""
+        found = []
+        for name in self.model.inputs:
+            t, u = self.experiment.u[name]
+            before = np.append(
+                u[t < self.start], self.inputs_at(np.array([self.start]))[0, self.model.inputs.index(name)]
+            )
+            found += [name] if np.ptp(before) > 0 else []
+        return tuple(found)
+
+    @functools.cached_property
     def corners(self) -> Array:
         """Times at which an input bends visibly or anything jumps: solutions have kinks there, and meshes know."""
         found = [np.empty(0), np.asarray(self.model.said.breaks, float), np.array([j.time for j in self.jumps])]

@@ -166,6 +166,7 @@ def assemble(
         warnings=(
             *warnings,
             *_too_few(common),
+            *_unheard(problem),
             *_at_bounds(problem, result.theta),
             *(uncertainty.notes if uncertainty else ()),
         ),
@@ -208,6 +209,18 @@ def _too_few(facts: Mapping[str, Any]) -> Iterator[str]:
         yield (
             f"{observed} observations for {unknowns} unknowns (parameters, initial values and noise) leave nothing to "
             "tell how sure the estimates are: no intervals"
+        )
+
+
+def _unheard(problem: Problem) -> Iterator[str]:
+    courses = [problem.course(e) for e in range(len(problem.data.experiments))]
+    state = problem.model.states[0]
+    for name in dict.fromkeys(name for c in courses for name in c.unheard):
+        own = [c for c in courses if name in c.unheard]
+        where = f"t = {own[0].start:g}" if len(own) == 1 else f"their first times in {len(own)} experiments"
+        yield (
+            f"input {name} changes before trajectories begin, at {where}, which has no influence; initial values "
+            f"that are given earlier, such as {state}(0) = 0, make it count"
         )
 
 

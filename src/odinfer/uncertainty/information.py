@@ -44,13 +44,19 @@ class Information(Corrected):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             doubt = np.where(np.isinf(self.freedom), 0.0, parts**2 / self.freedom).sum(-1)
             freedom = np.where(doubt > 0, plain**2 / doubt, np.inf)
-        blind = np.abs(a @ self.flat).max(-1, initial=0.0) > 1e-6 * np.abs(a).max(-1, initial=0.0)
+        blind = self._blind(a)
+        freedom = np.where(blind, self.freedom.min(initial=np.inf), freedom)  # what is flat says nothing of its noise
         return np.where(blind, np.inf, np.sqrt(np.maximum(variance, 0.0))), np.maximum(freedom, 1.0)
+
+    def _blind(self, a: Array) -> NDArray[np.bool_]:
+        """Whether quantities with such gradients change along directions that are flat."""
+        return np.asarray(np.abs(a @ self.flat).max(-1, initial=0.0) > 1e-6 * np.abs(a).max(-1, initial=0.0))
 
     def fall(self, a: Array, level: float) -> Array:
         """Twice the fall of the log-likelihood (...) at the ends of intervals of such quantities."""
         variance, plain = (np.einsum("...p,pq,...q->...", a, m, a) for m in (self.covariance, self.plain))
-        grown = np.where(plain > 0, variance / np.where(plain > 0, plain, 1.0), 1.0)
+        seen = (plain > 0) & ~self._blind(a)
+        grown = np.where(seen, variance / np.where(seen, plain, 1.0), 1.0)
         return threshold(self.spread(a)[1], self.count, level) * grown
 
 
