@@ -47,7 +47,7 @@ def test_an_error_is_marked_where_it_is(text, line, marked):
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("x = a*x", "write x' = ... for how fast it changes"),
+        ("x = a*x\ny' = x", "write x' = ... for how fast it changes"),
         ("x' == a*x", "write one = where an equation is meant"),
         ("x' = a x", "write a*x"),
         ("x' = 2x", "write 2*x"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from odinfer.each import panels
 from odinfer.each.row import WHOLE
-from odinfer.each.summary import headline, remarks, spread_table, tone
+from odinfer.each.summary import as_text, headline, remarks, spread_table, tone
 from odinfer.errors import InputError, listed
 from odinfer.files import make_folder, replacing, write_whole
 from odinfer.problem.tables.csv_file import write_csv
@@ -94,6 +94,7 @@ def html(fits: Fits) -> str:
         groups=(("Worth a look", noted), ("The others" if noted else "All of them", others)),
         open=_OPEN,
         panels=drawn,
+        alts={name: _alt(fits, name, why) for name in drawn},
         why=why,
         header=("series", *found),
         cells=_cells(fits, found),
@@ -133,14 +134,21 @@ def _ranges(columns: tuple[str, ...], axes: panels.Axes) -> str:
     return ", ".join(parts)
 
 
+def _alt(fits: Fits, name: str, why: Mapping[str, str]) -> str:
+    """What a panel shows: whether the fit is one, and the estimates."""
+    row = fits.rows[name]
+    found = ", ".join(f"{p} {as_text(value)[0]}" for p, value in list(row.theta.items())[:6])
+    return f"{name}: data and fit, {why.get(name) or row.status}" + (f"; {found}" if found else "")
+
+
 def _cells(fits: Fits, found: Any) -> list[tuple[str, ...]]:
     """Estimates with their intervals, a row per series."""
     rows = []
     for name in list(fits)[:_ROWS]:
         cells = []
         for by_series in found.values():
-            value, low, high = by_series.get(name, (float("nan"),) * 3)
-            ends = f" ({number(low, 3)} to {number(high, 3)})" if low == low else ""
-            cells.append(number(value, 4) + ends)
+            own = by_series.get(name, (float("nan"),) * 3)
+            value, low, high = as_text(own)
+            cells.append(f"{value} ({low} to {high})" if own[1] == own[1] else value)
         rows.append((name, *cells))
     return rows

@@ -10,7 +10,8 @@ import numpy as np
 
 from odinfer.each.row import Estimate
 from odinfer.judgement.equation_test import FALSE_ALARMS
-from odinfer.style.text import TextTable, few, number, plain
+from odinfer.style.text import TextTable, aligned, few, number, plain
+from odinfer.uncertainty.results import BAND
 
 if TYPE_CHECKING:
     from odinfer.each.fits import Fits
@@ -62,12 +63,18 @@ def long_table(fits: Fits) -> TextTable:
     """Every estimate of every series."""
     found = fits.estimates()
     rows = [
-        (name, quantity, number(value[0]), *(number(v, 4) for v in value[1:]))
+        (name, quantity, *as_text(value))
         for name in fits
         for quantity, by_series in found.items()
         if (value := by_series.get(name)) is not None
     ]
     return TextTable(("series", "parameter", "estimate", "95 % from", "to"), tuple(rows))
+
+
+def as_text(value: Estimate) -> list[str]:
+    """An estimate and the ends of its interval, to the same place."""
+    sides = [abs(end - value[0]) for end in value[1:] if np.isfinite(end)]
+    return aligned(value, min((side for side in sides if side > 0), default=np.nan) / BAND)
 
 
 def spread_table(fits: Fits) -> TextTable:

@@ -71,8 +71,12 @@ def theme() -> str:
 def svg(figure: Figure) -> bytes:
     """A figure as an SVG file that follows the reader's choice of light or dark; words stay words."""
     from matplotlib import rc_context
+    from matplotlib.text import Text
 
     figure.patch.set_visible(False)
+    for words in figure.findobj(Text):
+        if isinstance(colour := words.get_color(), str) and colour == "black":  # which nobody chose
+            words.set_color(STYLE["ink"])
     for ax in figure.axes:
         ax.patch.set_visible(False)
     buffer = io.StringIO()

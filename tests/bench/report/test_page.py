@@ -28,7 +28,10 @@ def test_every_item_of_the_paper_has_a_table_and_a_figure(written):
         assert all(path.stat().st_size > 5000 for path in figures)
     page = (folder / PAGE).read_text("utf-8")
     assert page.count("<table>") >= 10
-    assert page.count("data:image/png") == len(list(folder.glob("*.png")))
+    assert page.count("data:image/svg+xml") == len(list(folder.glob("*.png")))  # which follow the page by night
+    assert "data:image/png" not in page
+    for alt in re.findall(r'<img alt="([^"]*)"', page):
+        assert re.search(r"\. \w.*\d", alt), alt
     assert "Not run yet" not in page
 
 

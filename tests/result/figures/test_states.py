@@ -92,10 +92,14 @@ def test_a_refuted_model_is_drawn_by_its_own_best_trajectory_beside_the_compromi
     assert alt.endswith("its equation contradicts the data")
 
 
-def test_a_model_that_is_refuted_as_a_whole_says_so_in_every_panel():
+def test_a_model_that_is_refuted_as_a_whole_says_so_in_every_panel_and_hidden_states_are_said_to_be():
     fit = hidden(details={"model_test": {"p": 0.01, "draws": 99}})
-    assert {plot.title for plot in states_picture(fit).plots} == {"the model contradicts the data (p = 0.01)"}
-    assert {plot.title for plot in states_picture(hidden()).plots} == {""}
+    against = "the model contradicts the data (p = 0.01)"
+    for plot in states_picture(fit).plots:
+        assert plot.title == (f"not observed; {against}" if "hidden" in plot.name else against)
+    for plot in states_picture(hidden()).plots:
+        assert plot.title == ("not observed: what the model implies" if "hidden" in plot.name else "")
+        assert ("not observed" in plot.alt) == ("hidden" in plot.name)
 
 
 def test_words_say_how_far_the_data_are_from_the_fit():

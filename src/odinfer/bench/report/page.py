@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,11 +13,12 @@ from odinfer.bench.report.tables import ReportTable
 from odinfer.errors import InputError
 from odinfer.files import staged
 from odinfer.problem.tables.csv_file import write_csv
-from odinfer.style.drawing import png
+from odinfer.style.drawing import png, svg
 from odinfer.style.html import inlined, page
 from odinfer.version import __version__
 
 PAGE = "index.html"
+_IN_WORDS = 3  # rows of a table in the words of a picture
 
 
 class Item(NamedTuple):
@@ -113,11 +114,12 @@ def write(results: Results, folder: Path) -> list[str]:
 
 
 def _written(results: Results, folder: Path) -> list[str]:
-    pictures = {}
+    pictures, drawings = {}, {}
     for name, draw in figures.every(results).items():
         figure = draw()
         if figure is not None:
             pictures[name] = png(figure, 130)
+            drawings[name] = svg(figure), figure.get_size_inches()[0]
     sections, names = [], []
     for item in ITEMS:
         made = [table(results) for table in item.tables]
@@ -125,8 +127,9 @@ def _written(results: Results, folder: Path) -> list[str]:
         for table in made:
             write_csv(folder / f"{table.name}.csv", table.columns)
             names.append(f"{table.name}.csv")
-        shown = inlined({n: p for n, p in pictures.items() if n.startswith(item.figures)})
-        sections.append((item, made, shown))
+        own = {n: d for n, d in drawings.items() if n.startswith(item.figures)}
+        texts = inlined({n: image for n, (image, _) in own.items()})
+        sections.append((item, made, [(_alt(item, n, made), texts[n], round(96 * own[n][1])) for n in own]))
     for name, picture in pictures.items():
         (folder / f"{name}.png").write_bytes(picture)
         names.append(f"{name}.png")
@@ -134,7 +137,17 @@ def _written(results: Results, folder: Path) -> list[str]:
     return [PAGE, *names]
 
 
-def _page(results: Results, sections: list[tuple[Item, list[ReportTable], dict[str, str]]]) -> str:
+def _alt(item: Item, name: str, made: Sequence[ReportTable]) -> str:
+    """What a picture shows, in numbers of the table beside it."""
+    table = next((t for t in made if t.name == name), next(iter(made), None))
+    if table is None:
+        return f"{item.title}: {name}"
+    rows = (", ".join(f"{h} {c.splitlines()[0]}" for h, c in zip(table.header, row, strict=False) if c) for row in
+            table.rows[:_IN_WORDS])  # fmt: skip
+    return f"{item.title}: {name}. {'; '.join(rows)}"
+
+
+def _page(results: Results, sections: list[tuple[Item, list[ReportTable], list[tuple[str, str, int]]]]) -> str:
     stored = sum(len(records) for _, records in results.found)
     planned = sum(cell.full for cell, _ in results.found)
     few = sorted({(c.method.label, len(r)) for c, r in results.cells() if len(r) < c.full})

@@ -45,6 +45,7 @@ Array = NDArray[np.float64]
 
 _WIDE = 30.0  # the ratio of log-normal values from which on their axis is logarithmic
 _CROWD = 4  # experiments that one panel can hold; if there are more, each has panels of its own
+_HIDDEN = "not observed: what the model implies"
 _BANDS = 3  # experiments whose bands of new observations one panel can hold
 
 
@@ -131,6 +132,9 @@ def _best_colour(fit: Fit, own: str) -> str:
 
 def _verdict(fit: Fit, panel: Panel) -> tuple[str, str]:
     """What is said above a panel, and in which colour."""
+    if not any(np.isfinite(r.y).any() for r in panel.traces):
+        against = refuted(fit) if fit.converged else ""
+        return (f"not observed; {against}", BAD) if against else (_HIDDEN, STYLE["faint"])
     if not fit.converged:
         return "", STYLE["ink"]
     said = fit.verdicts.get(panel.state)
@@ -145,7 +149,9 @@ def _words(fit: Fit, panel: Panel, title: str) -> str:
     seen = sum(int(np.isfinite(r.y).sum()) for r in panel.traces)
     off = [r.y - np.interp(r.seen_at, r.t, r.centre) for r in panel.traces if len(r.t)]
     size = largest(np.concatenate([o[r.limit == 0] for o, r in zip(off, panel.traces, strict=True)])) if off else np.nan
-    parts = [f"{seen} observations and fit" if seen else "estimated, not observed"]
+    if not seen:
+        return f"{panel.name}: {title}"
+    parts = [f"{seen} observations and fit"]
     if np.isfinite(size):
         parts.append(f"residuals within ±{number(size, 2)}")
     lost = [r.y - np.interp(r.seen_at, r.best_at, r.best) for r in panel.traces if len(r.best)]
