@@ -83,16 +83,16 @@ leaves = st.sampled_from(NAMES) | numbers
 
 
 def wider(inner):
-    calls = [
-        st.builds(f"{name}({{}})".format, inner)
-        for name in ("exp", "log", "sqrt", "abs", "sign", "sin", "tanh", "atan")
-    ]
+    calls = [st.builds(call.replace("(x)", "({})").format, inner) for call in ONE]
+    calls += [st.builds("hill({}, {}, {})".format, inner, inner, inner)]
     pairs = [st.builds(f"({{}} {op} {{}})".format, inner, inner) for op in ("+", "-", "*", "/", "^")]
     pairs += [st.builds(f"{name}({{}}, {{}})".format, inner, inner) for name in ("min", "max")]
     conditions = st.builds("{} {} {}".format, inner, st.sampled_from(("<", "<=", ">", ">=", "==", "!=")), inner)
     both_ways = st.builds("{} {} {}".format, conditions, st.sampled_from(("and", "or")), conditions)
-    chosen = st.builds("where({}, {}, {})".format, conditions | both_ways, inner, inner)
-    return st.one_of(*calls, *pairs, chosen, st.builds("(-{})".format, inner))
+    neither = st.builds("not ({})".format, conditions)
+    chosen = st.builds("where({}, {}, {})".format, conditions | both_ways | neither, inner, inner)
+    pieces = st.builds("piecewise({}, {}, {}, {}, {})".format, inner, conditions, inner, conditions, inner)
+    return st.one_of(*calls, *pairs, chosen, pieces, st.builds("(-{})".format, inner))
 
 
 @settings(max_examples=150, deadline=None)

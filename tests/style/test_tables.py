@@ -25,3 +25,11 @@ def test_long_names_wrap():
     text = printed(TextTable(("", "model", "BIC"), (("A", "word " * 30, "12"),)), 40)
     assert max(map(len, text.splitlines())) <= 40
     assert text.count("word") == 30
+
+
+def test_numbers_are_never_cut_where_there_is_little_room():
+    cells = ("A", "a_model_with_a_long_name", "-455.23", "<0.001", "0.005")
+    text = printed(TextTable(("", "model", "risk", "weight", "p"), (cells,)), 40)
+    assert all(number in text for number in cells[2:])
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 40

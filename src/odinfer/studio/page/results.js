@@ -152,9 +152,9 @@ export function showComparison(parent, answer) {
     const verdicts = answer.verdicts[row.name] ?? {};
     const wrong = Object.keys(verdicts).filter((s) => verdicts[s] === "contradicts");
     const verdict = wrong.length ? `contradicts: ${wrong.join(", ")}` : Object.values(verdicts).includes("not judged") ? "as a whole" : "consistent";
-    return [label, verdict, shown(row.bic, 4), shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
+    return [label, verdict, shown(row.bic, 4), row.weight < 0.001 ? "<0.001" : shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
   });
-  const header = ["model", "equations", "BIC", "weight", "AICc", "log-likelihood", "unknowns", "risk", "p"];
+  const header = ["model", "equations", "BIC", "weight", "AICc", "log L", "unknowns", "risk", "p"];
   tableOf(section(parent, "Models, the best first"), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
   const list = section(parent, "In words").appendChild(element("ul"));
   for (const text of [...answer.sentences, ...answer.notes]) list.append(element("li", "", text));
