@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.interpolate import CubicHermiteSpline
 
-from odinfer.smoothing.curves import Curve, Gradients
+from odinfer.smoothing.curves import Curve, Gradients, Hermite
 from odinfer.smoothing.units import Units
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
@@ -82,3 +83,16 @@ def test_what_is_kept_cannot_be_exchanged_and_is_compared_by_identity(kind):
     assert one != other
     with pytest.raises(AttributeError):
         one.t = np.ones(2)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 9))
+def test_cubic_hermite_pieces_are_scipys(seed, n):
+    rng = np.random.default_rng(seed)
+    t = np.cumsum(10.0 ** rng.uniform(-2, 1, n))
+    x, slope = rng.normal(size=(2, n, 3))
+    right, found = CubicHermiteSpline(t, x, slope), Hermite(t, x, slope)
+    at = np.concatenate([t, rng.uniform(t[0], t[-1], 20), [t[0] - 0.1, t[-1] + 0.1]])
+    for mine, other in ((found(at), right(at)), (found.derivative(at), right.derivative()(at))):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+    np.testing.assert_array_equal(found(t[:-1]), x[:-1])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import odinfer as od
-from odinfer.trajectory.collocation import STAGES, A, C, CollocationPath, _radau
+from odinfer.trajectory.collocation import STAGES, A, C, CollocationPath, _radau, alike, condense, condense_paths
 
 FEW = settings(max_examples=15, derandomize=True, deadline=None)
 TRUTH = np.array([2.0, 1.0, 4.0, 1.0])
@@ -172,3 +172,28 @@ def test_stiff_equations_need_no_fine_mesh():
 def test_a_path_outside_the_finite_numbers_has_an_infinite_violation(problem):
     assert flat_path(problem, np.linspace(0, 2, 5), [1e200, 1e200]).condense(TRUTH, ONES).violation == np.inf
     assert flat_path(problem, np.linspace(0, 2, 5), [np.nan, 1.0]).condense(TRUTH, ONES).violation == np.inf
+
+
+# ---- many at once
+
+
+def test_paths_of_experiments_that_only_data_tell_apart_are_linearised_at_once_as_each_alone(lv):
+    times = [np.linspace(0, 2, 9), np.linspace(0, 1.5, 9), np.linspace(0, 2, 7)]
+    data = od.Data.join({str(i): lv.sample(0.1, i, t=t) for i, t in enumerate(times)})
+    problem, phi, scale = od.Problem(lv.model, data), np.array([2.0, 1.0, 4.0, 1.0]), np.ones(2)
+    paths = [CollocationPath.through(problem, e, t, lv.states) for e, t in enumerate(times)]
+    assert alike(problem, paths) == [[0, 1], [2]]
+    for path, found in zip(paths, condense_paths(problem, paths, phi, scale), strict=True):
+        alone = condense(problem, path.experiment, path.mesh, path.x0[None], path.Z[None], phi[None], scale)
+        for mine, other in zip(found, alone, strict=True):
+            np.testing.assert_allclose(mine, other[0], rtol=1e-12, atol=1e-13)
+
+
+def test_experiments_with_inputs_of_their_own_are_not_alike():
+    model = od.Model.from_text("x' = -k*x + u; input u")
+    t = np.linspace(0, 1, 5)
+    parts = {name: od.Data(t, 1.0 + t, states=["x"], inputs={"u": (t, i + t)}) for i, name in enumerate("ab")}
+    data = od.Data.join(parts)
+    problem = od.Problem(model, data)
+    paths = [CollocationPath.through(problem, e, t, lambda t: np.ones((len(t), 1))) for e in range(2)]
+    assert alike(problem, paths) == [[0], [1]]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import odinfer as od
+from odinfer.trajectory.bordered import Bordered
 from odinfer.trajectory.likelihood import Likelihood
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
@@ -68,7 +69,7 @@ def test_a_batch_is_what_each_alone_is(estimated, seed):
         own = slice(b, b + 1)
         H1, g1 = equations(estimated, v[own])
         for mine, alone in (
-            (H[own], H1),
+            (H.dense()[own], H1.dense()),
             (g[own], g1),
             (value[own], objective(estimated, v[own])),
             (move[own], estimated.step(v[own], H1, g1, np.full(1, 0.1))[0]),
@@ -107,7 +108,7 @@ def test_the_hessian_is_that_of_gauss_and_newton(known, seed):
         J = S[e][0, np.isfinite(known.y[e][0, :, 0]), 0]
         right[np.ix_(own, own)] += J.T @ J / 0.08**2
     right[2, 2] += 1 / 0.2**2
-    np.testing.assert_allclose(equations(known, v)[0][0], right, rtol=1e-9)
+    np.testing.assert_allclose(equations(known, v)[0].dense()[0], right, rtol=1e-9)
 
 
 def test_the_objective_is_the_density_of_data_and_prior(known):
@@ -189,7 +190,7 @@ def some_equations(seed: int, B: int = 3, P: int = 6):
 @given(seed=SEEDS, damping=st.floats(1e-8, 10.0))
 def test_steps_solve_the_damped_equations(open_, seed, damping):
     H, g, rng = some_equations(seed)
-    move, fall = open_.step(rng.normal(size=(3, 6)), H, g, np.full(3, damping))
+    move, fall = open_.step(rng.normal(size=(3, 6)), Bordered.whole(H), g, np.full(3, damping))
     for b in range(3):
         damped = H[b] + damping * np.diag(np.diag(H[b]))
         np.testing.assert_allclose(damped @ move[b], -g[b], rtol=1e-6, atol=1e-7 * np.abs(g[b]).max())
@@ -201,12 +202,13 @@ def test_steps_solve_the_damped_equations(open_, seed, damping):
 def test_a_held_quantity_changes_by_the_gap_and_the_rest_is_at_its_best(open_, seed):
     H, g, rng = some_equations(seed)
     a, gap = rng.normal(size=(3, 6)), rng.normal(size=3)
-    move, fall = open_.step(np.zeros((3, 6)), H, g, np.zeros(3), a, gap)
+    move, fall = open_.step(np.zeros((3, 6)), Bordered.whole(H), g, np.zeros(3), a, gap)
     np.testing.assert_allclose((a * move).sum(1), gap, rtol=1e-6, atol=1e-8)
     for b in range(3):
         left = H[b] @ move[b] + g[b]  # only along a
         np.testing.assert_allclose(left, (left @ a[b]) / (a[b] @ a[b]) * a[b], atol=1e-5 * np.abs(g[b]).max())
-        still = open_.step(np.zeros((1, 6)), H[b : b + 1], g[b : b + 1], np.zeros(1), a[b : b + 1], np.zeros(1))[0][0]
+        own = slice(b, b + 1)
+        still = open_.step(np.zeros((1, 6)), Bordered.whole(H[own]), g[own], np.zeros(1), a[own], np.zeros(1))[0][0]
         assert fall[b] == pytest.approx(-(g[b] @ still + 0.5 * still @ H[b] @ still), rel=1e-4, abs=1e-9)
 
 
@@ -219,7 +221,7 @@ def test_steps_stay_within_the_bounds_and_what_a_bound_holds_does_not_move(bound
     free = ~np.isfinite(low) & ~np.isfinite(high)
     # A quantity of unknowns without bounds, so that a bound pushes as it does without one.
     a, gap = (rng.normal(size=(3, 6)) * free, rng.normal(size=3)) if hold else (None, None)
-    move, fall = bounded.step(at, H, g, np.full(3, 1e-3), a, gap)
+    move, fall = bounded.step(at, Bordered.whole(H), g, np.full(3, 1e-3), a, gap)
     assert (at + move >= low).all()
     assert (at + move <= high).all()
     assert (fall >= 0).all()
@@ -235,7 +237,7 @@ def test_what_a_bound_stops_is_counted_on_by_nothing_else(bounded, seed):
     H, g, rng = some_equations(seed)
     low, high = bounded.unknowns.low, bounded.unknowns.high
     at = np.clip(rng.normal(size=(3, 6)), low, high)
-    move, fall = bounded.step(at, H, g, np.full(3, 1e-3))
+    move, fall = bounded.step(at, Bordered.whole(H), g, np.full(3, 1e-3))
     H = H + 1e-3 * np.eye(6) * H
     inside = (at + move > low + 1e-9) & (at + move < high - 1e-9)
     left = g + (H @ move[..., None])[..., 0]
@@ -248,7 +250,7 @@ def test_what_a_bound_stops_is_counted_on_by_nothing_else(bounded, seed):
 def test_an_unknown_without_influence_stays_where_it_is(open_):
     H, g, _ = some_equations(1)
     H[:, 3], H[:, :, 3], g[:, 3] = 0.0, 0.0, 0.0
-    move, fall = open_.step(np.zeros((3, 6)), H, g, np.full(3, 1e-6))
+    move, fall = open_.step(np.zeros((3, 6)), Bordered.whole(H), g, np.full(3, 1e-6))
     assert np.isfinite(move).all()
     np.testing.assert_allclose(move[:, 3], 0.0, atol=1e-12)
     assert (fall > 0).all()

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 DRAWS = 199  # simulations
 _CHUNK = 50  # simulations side by side, if there are not too many values in all of them
 _SIDE_BY_SIDE = 20_000_000
+_ACCURACY = 1e-3  # nats to which they are fitted: what is compared differs by many times as much
 # Values in all simulations that are fitted unasked, where data are compressed (trajectory/reading.py) and elsewhere;
 # and the fewest simulations that say anything.
 _UNASKED, _UNASKED_WHOLE, _FEWEST = 200_000_000, 10_000_000, 39
@@ -67,7 +68,7 @@ def judge_model(maximum: Maximum | None, seed: int, draws: int, say: Progress = 
     size = int(np.clip(_SIDE_BY_SIDE // max(int(like.problem.count.sum()), 1), 1, _CHUNK))
     for i in range(0, draws, size):
         say("testing the model as a whole", i / draws)
-        on, found = refitted(like, refined, info.sigma, min(size, draws - i), (seed, i))
+        on, found = refitted(like, refined, info.sigma, min(size, draws - i), (seed, i), _ACCURACY)
         good = np.isfinite(found.value)
         x = on.states_at(found, like.t)
         null.append(on.like.signal(x, refined.sigma**2, found.phi)[good].sum(-1))

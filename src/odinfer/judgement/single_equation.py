@@ -18,6 +18,7 @@ from odinfer.matching.minimise import Solution
 from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
 from odinfer.problem.tables.series import Series
+from odinfer.smoothing.curves import Hermite
 from odinfer.smoothing.grids import finer_grid
 from odinfer.trajectory.refine import Refined, paths_through, refine
 
@@ -42,22 +43,18 @@ class Estimate:
 
     def dense(self) -> list[tuple[Array, Array]]:
         """Times and states between the grid points, by cubic Hermite interpolation."""
-        from scipy.interpolate import CubicHermiteSpline
-
         found = []
         for t, x, slope in self.curves:
             fine, _ = finer_grid(t, _PARTS)
-            found.append((fine, CubicHermiteSpline(t, x, slope)(fine) if len(t) > 1 else x))
+            found.append((fine, Hermite(t, x, slope)(fine) if len(t) > 1 else x))
         return found
 
     def observed(self) -> list[Array]:
         """States (N, K) at the observation times of every experiment, which are grid times unless some were joined."""
-        from scipy.interpolate import CubicHermiteSpline
-
         found = []
         for (t, x, slope), e in zip(self.curves, self.risk.problem.data.experiments, strict=True):
             joined = not np.isin(e.t, t).all()
-            found.append(CubicHermiteSpline(t, x, slope)(e.t) if joined else x[np.searchsorted(t, e.t)])
+            found.append(Hermite(t, x, slope)(e.t) if joined else x[np.searchsorted(t, e.t)])
         return found
 
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.levenberg import Mask, Rule, learnt, levenberg_marquardt, whole
+from odinfer.matching.levenberg import Mask, Rule, learnt, levenberg_marquardt
+from odinfer.trajectory.bordered import Bordered
 from odinfer.trajectory.collocation import Condensed, condense
 from odinfer.trajectory.likelihood import Likelihood, Seen
 from odinfer.trajectory.reading import Reading
@@ -43,7 +44,8 @@ class Batch:
         lins: per experiment, sensitivities.
         noise: parameters of the noise (B, K), at their best where they are not known.
         value: the objective, −log-likelihood − log p(θ) at the best noise (B,); infinite where there is no trajectory.
-        bend: what Gauss–Newton leaves out of the Hessian (B, P, P), as far as that is known.
+        bend: what Gauss–Newton leaves out of the Hessian (B, P, P), as far as that is known; (B, 0, 0) of many
+            experiments, of whose data it leaves out little.
     """
 
     phi: Array
@@ -123,7 +125,7 @@ class OnMeshes:
         """`size` copies of a refined trajectory."""
 
         def copies(v: Array) -> Array:
-            return np.repeat(v[None], size, 0)
+            return np.broadcast_to(v, (size, *v.shape))  # of many experiments, copies in earnest take long to make
 
         x0, Z = (tuple(copies(getattr(p, name)) for p in refined.paths) for name in ("x0", "Z"))
         lins = tuple(
@@ -156,8 +158,9 @@ class OnMeshes:
         bend: Array | None = None,
     ) -> Batch:  # fmt: skip
         """A batch with its objective; infinite where the equations are not solved."""
-        nothing, P = np.empty(0), self.like.unknowns.size
-        found = Batch(phi, x0, Z, lins, nothing, nothing, np.zeros((len(phi), P, P)) if bend is None else bend)
+        nothing, u = np.empty(0), self.like.unknowns
+        n = Bordered.dense_size(u.experiments, len(u.initial), u.size)
+        found = Batch(phi, x0, Z, lins, nothing, nothing, np.zeros((len(phi), n, n)) if bend is None else bend)
         with np.errstate(over="ignore", invalid="ignore"):
             worth = self.seen.like.judged(self._read(found, self.seen.readings), phi)
         solved = np.max([lin.violation for lin in lins], 0) <= _FEASIBLE
@@ -196,15 +199,17 @@ class OnMeshes:
 
     def bent(self, best: Batch) -> Batch:
         """The same copies of one maximum, and how the objective bends there: from gradients next to it."""
+        if not best.bend.shape[1]:
+            return best
         one, u = best.take(np.zeros(1, np.int64)), self.like.unknowns
         H, g = self._gauss_newton(one)
         at = u.join(one.x0, one.phi)[0]
         with np.errstate(divide="ignore"):
-            h = _ASIDE * np.minimum(1.0 / np.sqrt(np.diag(H[0])), 1.0 + np.abs(at))
+            h = _ASIDE * np.minimum(1.0 / np.sqrt(H.diagonal[0]), 1.0 + np.abs(at))
         h = np.where(at + h > u.high, -h, h)
         aside = self.moved(best.take(np.zeros(len(h), np.int64)), np.diag(h))
         with np.errstate(invalid="ignore"):
-            bend = (self._gauss_newton(aside)[1] - g) / h[:, None] - H[0]
+            bend = (self._gauss_newton(aside)[1] - g) / h[:, None] - H.corner[0]
         fine = np.isfinite(bend).all() and np.isfinite(aside.value).all()
         return replace(best, bend=best.bend + 0.5 * (bend + bend.T)) if fine else best
 
@@ -214,18 +219,18 @@ class OnMeshes:
         free = p.model.free_initial
         return p.course(e).initial(p.theta_of(e, phi), x0[:, free] + move[:, : len(free)])
 
-    def normal(self, batch: Batch) -> tuple[Array, Array]:
+    def normal(self, batch: Batch) -> tuple[Bordered, Array]:
         """Hessians (B, P, P), positive semidefinite, and gradients (B, P) of the objective."""
         H, g = self._gauss_newton(batch)
-        return whole(H, batch.bend), g
+        return H.bent(batch.bend), g
 
-    def _gauss_newton(self, batch: Batch) -> tuple[Array, Array]:
+    def _gauss_newton(self, batch: Batch) -> tuple[Bordered, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""
         size = self._pieces(batch)
         if size < len(batch.phi):
             places = [np.arange(i, min(i + size, len(batch.phi))) for i in range(0, len(batch.phi), size)]
             H, g = zip(*(self.take(own)._gauss_newton(batch.take(own)) for own in places), strict=True)
-            return np.concatenate(H), np.concatenate(g)
+            return Bordered.join(list(H)), np.concatenate(g)
         S = [reading.read(lin.nodes[..., :-1], lin.starts[..., :-1], lin.stages[..., :-1])
              for reading, lin in zip(self.seen.readings, batch.lins, strict=True)]  # fmt: skip
         return self.seen.like.normal(self._read(batch, self.seen.readings), S, batch.noise, batch.phi)
@@ -236,7 +241,7 @@ class OnMeshes:
         return int(max(1, _ROOM // (each * len(self.like.scale))))
 
     def step(
-        self, batch: Batch, H: Array, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
+        self, batch: Batch, H: Bordered, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
     ) -> tuple[Array, Array]:
         """As `Likelihood.step`, from the unknowns of a batch."""
         return self.like.step(self.like.unknowns.join(batch.x0, batch.phi), H, g, damping, a, gap)
@@ -260,9 +265,10 @@ class OnMeshes:
             at = self.like.unknowns.join(own.x0, own.phi)
             came = np.flatnonzero((at != last[active]).any(1) & np.isfinite(last[active]).all(1))
             there = active[came]
-            bend[there] = learnt(bend[there], H[came], at[came] - last[there], g[came] - slope[there])
+            if bend.shape[1]:
+                bend[there] = learnt(bend[there], H.corner[came], at[came] - last[there], g[came] - slope[there])
             last[active], slope[active] = at, g
-            H = whole(H, bend[active])
+            H = H.bent(bend[active])
             a = gap = None
             if held is not None and target is not None:
                 quantity = held.take(active)
@@ -286,7 +292,7 @@ class OnMeshes:
         return replace(levenberg_marquardt(batch, propose, lambda *_: done, rule, merge).point, bend=bend)
 
 
-def _far(gap: Array, a: Array, H: Array) -> Mask:
+def _far(gap: Array, a: Array, H: Bordered) -> Mask:
     """Whether a held quantity is further from its target than a thousandth of its own standard deviation or so."""
-    size = np.sqrt((a * a / np.maximum(np.einsum("bii->bi", H), 1e-300)).sum(1))
+    size = np.sqrt((a * a / np.maximum(H.diagonal, 1e-300)).sum(1))
     return np.asarray(np.abs(gap) > 1e-3 * size)

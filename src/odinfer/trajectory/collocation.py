@@ -8,7 +8,7 @@ could blow up on the way; and the scheme is stable for stiff equations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -84,6 +84,18 @@ def split(mesh: Array, parts: Index) -> Array:
     return np.append(np.concatenate(inner), mesh[-1])
 
 
+def alike(problem: Problem, paths: Sequence[CollocationPath]) -> list[list[int]]:
+    """Places of paths that can be linearised side by side: nothing but data tells their experiments apart, and their
+    meshes have as many points."""
+    groups: dict[int, list[int]] = {}
+    for i, path in enumerate(paths):
+        course = problem.course(path.experiment)
+        told_apart = any([problem.split.any, problem.model.inputs, course.jumps, course.infusions])
+        told_apart |= problem.model.given_initial is not None
+        groups.setdefault(-i if told_apart else len(path.mesh), []).append(i)
+    return list(groups.values())
+
+
 class Condensed(NamedTuple):
     """First-order dependence on an experiment's own numbers (unknowns.py), W of them, and 1.
 
@@ -105,7 +117,7 @@ class Condensed(NamedTuple):
 def condense(
     problem: Problem, experiment: int, mesh: Array, x0: Array, Z: Array, phi: Array, scale: Array
 ) -> Condensed:
-    """Linearise the collocation equations of B paths on one mesh and eliminate everything but their own numbers.
+    """Linearise the collocation equations of B paths and eliminate everything but their own numbers.
 
     On an interval of length h from the state x the stages Z_a (a = 1 … s) shall solve Z_a = x + h Σ_b A_ab f(Z_b, θ).
     With the residual r of the present path, a change obeys (I − hA⊗f_x) δZ = δx + hA f_φ δφ − r. Solved for the three
@@ -114,6 +126,8 @@ def condense(
     of 1 is the Newton correction.
 
     Args:
+        experiment: whose they are, or one that is like those whose they are (`alike`).
+        mesh: of all paths (n+1,), or of each (B, n+1).
         x0, Z, phi: initial values (B, K), states at the stages (B, n, s, K), parameters (B, F).
         scale: of the states (K,), in which the violation of the equations is measured.
 
@@ -122,22 +136,23 @@ def condense(
     """
     B, n, s, K = Z.shape
     if (size := max(1, _ROOM // (n * (s * K) ** 2))) < B:
-        pieces = [condense(problem, experiment, mesh, x0[i : i + size], Z[i : i + size], phi[i : i + size], scale)
-                  for i in range(0, B, size)]  # fmt: skip
+        places = [slice(i, i + size) for i in range(0, B, size)]
+        pieces = [condense(problem, experiment, mesh if mesh.ndim == 1 else mesh[at], x0[at], Z[at], phi[at], scale)
+                  for at in places]  # fmt: skip
         return Condensed(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     course, index = problem.course(experiment), problem.own_index(experiment)
     own_theta = problem.theta_of(experiment, phi)
     slope = problem.slope(phi)[:, problem.own_phi(experiment)]
     first, F = len(problem.model.free_initial), len(index)  # columns of x0, and of φ
     width = first + F + 1
-    h = np.diff(mesh)
-    t = np.tile(course.inside(mesh[:-1, None], mesh[1:, None], mesh[:-1, None] + h[:, None] * C).ravel(), B)
+    begin, end, h = mesh[..., :-1, None], mesh[..., 1:, None], np.diff(mesh)
+    t = np.broadcast_to(course.inside(begin, end, begin + h[..., None] * C), (B, n, s)).ravel()
     f, fx, ft = course.linearise(t, Z.reshape(-1, K), np.repeat(own_theta, n * s, 0))
     f = f.reshape(B, n, s, K)
     fx = fx.reshape(B, n, s, K, K)
     with np.errstate(over="ignore", invalid="ignore"):
         ft = ft[..., index].reshape(B, n, s, K, F) * slope[:, None, None, None]
-    hA = h[:, None, None] * A
+    hA = np.broadcast_to(h[..., None, None] * A, (B, n, s, s))
     before = np.concatenate([x0[:, None], Z[:, :-1, -1]], 1)
     jumps: dict[int, list[tuple[Array, Array]]] = {}
     for i, jump in course.jumps_on(mesh):
@@ -147,29 +162,31 @@ def condense(
         residual = Z - before[:, :, None] - hA @ f
         violation = np.abs(residual / scale).max((1, 2, 3))
     good = np.isfinite(violation) & np.isfinite(fx).all((1, 2, 3, 4)) & np.isfinite(ft).all((1, 2, 3, 4))
-    nodes, starts = np.full((B, n + 1, K, width), np.nan), np.full((B, n, K, width), np.nan)
-    stages = np.full((B, n, s, K, width), np.nan)
-    violation = np.where(good, violation, np.inf)
-    if not good.any():
-        return Condensed(stages, nodes, starts, violation)
-    fx, ft, residual = fx[good], ft[good], residual[good]
-    G = len(fx)
-    L = -(hA[:, :, None, :, None] * fx.transpose(0, 1, 3, 2, 4)[:, :, None])  # (G, n, a, k, b, l)
-    L = L.reshape(G, n, s * K, s * K)
+    if not good.all():
+        stages, nodes, starts = (np.full((B, *shape, K, width), np.nan) for shape in ((n, s), (n + 1,), (n,)))
+        every = Condensed(stages, nodes, starts, np.full(B, np.inf))
+        if good.any():
+            own = mesh if mesh.ndim == 1 else mesh[good]
+            some = condense(problem, experiment, own, x0[good], Z[good], phi[good], scale)
+            for value, found in zip(every, some, strict=True):
+                value[good] = found
+        return every
+    L = -(hA[:, :, :, None, :, None] * fx.transpose(0, 1, 3, 2, 4)[:, :, None])  # (B, n, a, k, b, l)
+    L = L.reshape(B, n, s * K, s * K)
     L[..., np.arange(s * K), np.arange(s * K)] += 1.0
-    right = np.zeros((G, n, s, K, K + F + 1))
+    right = np.zeros((B, n, s, K, K + F + 1))
     right[..., :K] = np.eye(K)
-    right[..., K : K + F] = (hA @ ft.reshape(G, n, s, K * F)).reshape(G, n, s, K, F)
+    right[..., K : K + F] = (hA @ ft.reshape(B, n, s, K * F)).reshape(B, n, s, K, F)
     right[..., -1] = -residual
     try:
-        W = np.linalg.solve(L, right.reshape(G, n, s * K, K + F + 1))
+        W = np.linalg.solve(L, right.reshape(B, n, s * K, K + F + 1))
     except np.linalg.LinAlgError:
-        return Condensed(stages, nodes, starts, np.full(B, np.inf))
-    own_nodes = np.zeros((n + 1, G, K, width))  # time first: each step of the recursion is one block
+        W = np.full((B, n, s * K, K + F + 1), np.nan)
+    own_nodes = np.zeros((n + 1, B, K, width))  # time first: each step of the recursion is one block
     own_nodes[0, :, problem.model.free_initial, np.arange(first)] = 1.0
     if problem.model.given_initial is not None:
-        own_nodes[0, :, :, first:-1] = course.initial_slopes(own_theta[good])[..., index] * slope[good][:, None]
-    own_starts = own_nodes[:-1] if not jumps else np.empty((n, G, K, width))
+        own_nodes[0, :, :, first:-1] = course.initial_slopes(own_theta)[..., index] * slope[:, None]
+    own_starts = own_nodes[:-1] if not jumps else np.empty((n, B, K, width))
     last = np.moveaxis(W[:, :, -K:], 1, 0)
     through, own = np.ascontiguousarray(last[..., :K]), np.ascontiguousarray(last[..., K:])
     with np.errstate(over="ignore", invalid="ignore"):  # sensitivities may overflow along a long unstable path
@@ -177,15 +194,14 @@ def condense(
             if jumps:
                 own_starts[i] = own_nodes[i]
                 for by_x, by_phi in jumps.get(i, ()):
-                    own_starts[i] = by_x[good] @ own_starts[i]
-                    own_starts[i, ..., first:-1] += by_phi[good]
+                    own_starts[i] = by_x @ own_starts[i]
+                    own_starts[i, ..., first:-1] += by_phi
             np.matmul(through[i], own_starts[i], out=own_nodes[i + 1])
             own_nodes[i + 1, ..., first:] += own[i]
-        begun = np.moveaxis(own_starts, 0, 1)
-        inner = W[..., :K] @ begun
-    inner[..., first:] += W[..., K:]
-    nodes[good], starts[good] = np.moveaxis(own_nodes, 0, 1), begun
-    stages[good] = inner.reshape(G, n, s, K, width)
+        nodes, starts = np.moveaxis(own_nodes, 0, 1), np.moveaxis(own_starts, 0, 1)
+        inner = W[..., :K] @ starts
+        inner[..., first:] += W[..., K:]
+    stages = inner.reshape(B, n, s, K, width).astype(np.float64, copy=False)
     finite = np.isfinite(nodes).all((1, 2, 3)) & np.isfinite(stages).all((1, 2, 3, 4))
     return Condensed(stages, nodes, starts, np.where(finite, violation, np.inf))
 
@@ -237,12 +253,7 @@ class CollocationPath:
 
     def condense(self, phi: Array, scale: Array) -> Condensed:
         """Linearise the collocation equations and eliminate everything but the experiment's own numbers."""
-        p, e = self.problem, self.experiment
-        many = condense(p, e, self.mesh, self.x0[None], self.Z[None], phi[None], scale)
-        violation = float(many.violation[0])
-        if not np.isfinite(violation):
-            return Condensed(np.empty(0), np.empty(0), np.empty(0), np.inf)
-        return Condensed(many.stages[0], many.nodes[0], many.starts[0], violation)
+        return condense_paths(self.problem, [self], phi, scale)[0]
 
     def moved(self, lin: Condensed, move: Array, phi: Array) -> CollocationPath:
         """The path after a first-order step, which also applies the Newton correction.
@@ -337,3 +348,20 @@ class CollocationPath:
         if (parts == 1).all() or parts.sum() > most:
             return None
         return self.on_mesh(split(self.mesh, parts))
+
+
+def condense_paths(
+    problem: Problem, paths: Sequence[CollocationPath], phi: Array, scale: Array
+) -> tuple[Condensed, ...]:
+    """Each path linearised at φ (F,), those alike at once; empty, and violated infinitely, where it cannot be."""
+    found: dict[int, Condensed] = {}
+    for group in alike(problem, paths):
+        some = [paths[i] for i in group]
+        mesh, x0, Z = (np.stack([getattr(p, name) for p in some]) for name in ("mesh", "x0", "Z"))
+        phis = np.broadcast_to(phi, (len(some), len(phi)))
+        many = condense(problem, some[0].experiment, mesh[0] if len(some) == 1 else mesh, x0, Z, phis, scale)
+        for j, i in enumerate(group):
+            violation = float(many.violation[j])
+            stages, nodes, starts = (v[j] if np.isfinite(violation) else np.empty(0) for v in many[:3])
+            found[i] = Condensed(stages, nodes, starts, violation)
+    return tuple(found[i] for i in range(len(paths)))

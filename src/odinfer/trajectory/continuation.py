@@ -22,7 +22,7 @@ from odinfer.matching.sparse.krylov import Krylov
 from odinfer.matching.sparse.risk import SparseRisk
 from odinfer.observation.plain import Plain
 from odinfer.problem.unknowns import Unknowns
-from odinfer.smoothing.curves import Curve
+from odinfer.smoothing.curves import Curve, Hermite
 from odinfer.smoothing.shape_grid import Element, Group
 
 Array = NDArray[np.float64]
@@ -149,13 +149,11 @@ def _tightened(
     risk: SparseRisk, meshes: Sequence[Mesh], paths: Sequence[tuple[Array, Array, Array]], noise: Array, level: float
 ) -> SparseRisk:
     """The risk of a path on the meshes, its mismatches weighed with `level` times the noise."""
-    from scipy.interpolate import CubicHermiteSpline
-
     units, grids = risk.units, []
     for e, m, path in zip(risk.problem.data.experiments, meshes, paths, strict=True):
         y = np.full((len(m.t), len(noise)), np.nan)
         y[m.rows] = units.standard(e.y)
-        grids.append((m.t, y, (group(m, len(noise), level),), CubicHermiteSpline(*path)(units.standard_time(m.t))))
+        grids.append((m.t, y, (group(m, len(noise), level),), Hermite(*path)(units.standard_time(m.t))))
     hypers = [replace(h, noise=float(v)) for h, v in zip(risk.hypers, noise, strict=True)]
     return SparseRisk.build(risk.problem, units, hypers, grids, risk.field, noise)
 
@@ -173,14 +171,12 @@ def _noise(risk: SparseRisk, z: Array) -> Array:
 
 def _defect(risk: SparseRisk, paths: Sequence[tuple[Array, Array, Array]], phi: Array, noise: Array) -> float:
     """How far the path between collocation points leaves the equations over an element, in units of the noise."""
-    from scipy.interpolate import CubicHermiteSpline
-
     problem, units, worst = risk.problem, risk.units, 0.0
     for i, (t, x, f) in enumerate(paths):
         h, middle = np.diff(t), 0.5 * (t[1:] + t[:-1])
-        spline = CubicHermiteSpline(t, x, f)
+        spline = Hermite(t, x, f)
         at = units.user_time(middle)
         slope = problem.model.evaluate(at, units.user(spline(middle)), problem.theta(phi), problem.inputs_at(i, at))
-        miss = (spline.derivative()(middle) - units.standard_slope(slope)) * h[:, None]
+        miss = (spline.derivative(middle) - units.standard_slope(slope)) * h[:, None]
         worst = max(worst, float(np.nanmax(np.abs(miss) / np.sqrt(noise))))
     return worst

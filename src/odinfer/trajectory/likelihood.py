@@ -20,6 +20,7 @@ from odinfer.observation import Observation, observation_of
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 from odinfer.smoothing.residual_signal import evidence
+from odinfer.trajectory.bordered import Bordered
 from odinfer.trajectory.collocation import CollocationPath, Condensed
 from odinfer.trajectory.reading import Reading
 
@@ -120,7 +121,7 @@ class Likelihood:
                 found[:, m] = evidence([self.t[e] for e in seen], [residuals[e][:, :, m] for e in seen])
         return found
 
-    def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[Array, Array]:
+    def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[Bordered, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective.
 
         Args:
@@ -128,24 +129,23 @@ class Likelihood:
             noise: variances (B, M).
             phi: (B, F).
         """
-        B, P = len(phi), self.unknowns.size
-        H, g = np.zeros((B, P, P)), np.zeros((B, P))
+        B, u = len(phi), self.unknowns
+        H, g = Bordered.zeros(B, u.experiments, len(u.initial), u.size), np.zeros((B, u.size))
         for e, (states, derivatives) in enumerate(zip(x, S, strict=True)):
             r, J = self.observation.rows(e, states, derivatives, self.y[e], noise, phi)
             J = J.reshape(B, -1, J.shape[-1])
-            JT, own = np.swapaxes(J, 1, 2), self.unknowns.own(e)
-            H[:, own[:, None], own] += JT @ J
+            JT, own = np.swapaxes(J, 1, 2), u.own(e)
+            H.add(e, own, JT @ J)
             g[:, own] += (JT @ r.reshape(B, -1, 1))[..., 0]
         if self.problem.penalty:
-            of_phi = self.unknowns.of_phi
             for b, p in enumerate(phi):
                 prior = self.problem.prior_at(p)
-                g[b, of_phi] += prior.gradient
-                H[b, of_phi, of_phi] += prior.curvature
+                g[b, u.of_phi] += prior.gradient
+                H.add_last(b, prior.curvature)
         return H, g
 
     def step(
-        self, at: Array, H: Array, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
+        self, at: Array, H: Bordered, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
     ) -> tuple[Array, Array]:
         """Damped steps (B, P) from v (B, P) within the bounds, and how much the objective should still fall (B,).
 
@@ -164,21 +164,20 @@ class Likelihood:
         else:
             push, border = g - ((g * a).sum(1) / np.maximum((a * a).sum(1), 1e-300))[:, None] * a, a
         held = pushed_out(at, push, low, high) & (border == 0.0)
-        d = np.sqrt(np.maximum(np.einsum("bii->bi", H), 1e-300))
-        S = H / (d[:, :, None] * d[:, None, :])
-        S[:, np.arange(P), np.arange(P)] += damping[:, None]
+        d = np.sqrt(np.maximum(H.diagonal, 1e-300))
+        S = H.times(1.0 / d).plus(np.broadcast_to(damping[:, None], (B, P)))
         scaled, edge = g / d, border / d
-        lost = ~(np.isfinite(S).all((1, 2)) & np.isfinite(scaled).all(1) & np.isfinite(edge).all(1) & np.isfinite(gap))
-        S[lost], scaled[lost], edge[lost], gap = np.eye(P), 0.0, 0.0, np.where(lost, 0.0, gap)  # of no trajectory
-        inside = (low - at) * d, (high - at) * d
+        lost = ~(S.finite & np.isfinite(scaled).all(1) & np.isfinite(edge).all(1) & np.isfinite(gap))
+        scaled[lost], edge[lost], gap = 0.0, 0.0, np.where(lost, 0.0, gap)  # of no trajectory
+        S, inside = S.forgetting(np.flatnonzero(lost)), ((low - at) * d, (high - at) * d)
         move = _within(S, scaled, edge, gap, *inside, held)
         still = _within(S, scaled, edge, 0.0 * gap, *inside, held) if gap.any() else move
         # What a Gauss–Newton step gains that keeps the held quantity where it is.
-        fall = -(scaled * still).sum(1) - 0.5 * (still * (S @ still[..., None])[..., 0]).sum(1)
+        fall = -(scaled * still).sum(1) - 0.5 * (still * S.dot(still)).sum(1)
         return np.clip(at + move / d, low, high) - at, np.maximum(fall, 0.0)
 
 
-def _within(S: Array, g: Array, edge: Array, gap: Array, low: Array, high: Array, held: Mask) -> Array:
+def _within(S: Bordered, g: Array, edge: Array, gap: Array, low: Array, high: Array, held: Mask) -> Array:
     """The minima (B, P) of δᵀSδ/2 + gᵀδ with edgeᵀδ = gap, as good as inside low ≤ δ ≤ high.
 
     What would leave the bounds is held at them, and the rest is found again: cut off afterwards, a step would count on
@@ -189,23 +188,21 @@ def _within(S: Array, g: Array, edge: Array, gap: Array, low: Array, high: Array
     """
     B, P = g.shape
     size = np.maximum(np.abs(edge).max(1), 1e-300)
-    edge, gap, diagonal = edge / size[:, None], gap / size, np.arange(P)
+    edge, gap = edge / size[:, None], gap / size
     own = np.arange(P) == np.abs(edge).argmax(1)[:, None]  # by which the held quantity can always be met
     fixed, at = held.copy(), np.zeros((B, P))
     for _ in range(_ROUNDS):
-        M = np.zeros((B, P + 1, P + 1))
-        M[:, :P, :P] = S * (~fixed[:, :, None] & ~fixed[:, None, :])
-        M[:, diagonal, diagonal] += fixed
         free_edge = np.where(fixed, 0.0, edge)
-        M[:, :P, P] = M[:, P, :P] = free_edge
-        M[:, P, P] = np.where(np.abs(free_edge).max(1) > 0, 0.0, 1.0)
-        right = np.empty((B, P + 1))
-        right[:, :P] = np.where(fixed, at, -g - (S @ at[..., None])[..., 0])
-        right[:, P] = np.where(M[:, P, P] == 1.0, 0.0, gap - (edge * at).sum(1))
-        try:
-            found = np.linalg.solve(M, right[..., None])[:, :P, 0]
-        except np.linalg.LinAlgError:
-            found = np.stack([np.linalg.pinv(m) @ r for m, r in zip(M, right, strict=True)])[:, :P]
+        none = ~(np.abs(free_edge).max(1) > 0)
+        M = (
+            S.times(np.where(fixed, 0.0, 1.0))
+            .plus(np.where(fixed, 1.0, 0.0))
+            .within(free_edge, np.where(none, 1.0, 0.0))
+        )
+        right = np.empty((B, P + 1, 1))
+        right[:, :P, 0] = np.where(fixed, at, -g - S.dot(at))
+        right[:, P, 0] = np.where(none, 0.0, gap - (edge * at).sum(1))
+        found = M.solve(right)[:, :P, 0]
         beyond = ~fixed & ((found < low) | (found > high)) & ~(own & (edge != 0))
         if not beyond.any():
             break

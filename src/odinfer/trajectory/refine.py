@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
+from odinfer.smoothing.curves import Hermite
 from odinfer.smoothing.units import Units
-from odinfer.trajectory.collocation import MANY, CollocationPath, Condensed, mesh_for, split
+from odinfer.trajectory.bordered import Bordered
+from odinfer.trajectory.collocation import MANY, CollocationPath, Condensed, condense_paths, mesh_for, split
 from odinfer.trajectory.integrate import TOLERANCE, Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
@@ -44,7 +46,7 @@ class Refined:
         sigma: noise standard deviations (M,).
         loglik: log-likelihood at the maximum over the noise.
         objective: −loglik − log p(θ).
-        information: Gauss–Newton information of the unknowns (P, P).
+        information: Gauss–Newton information of the unknowns.
         iterations, converged: of the second phase.
     """
 
@@ -54,7 +56,7 @@ class Refined:
     sigma: Array
     loglik: float
     objective: float
-    information: Array
+    information: Bordered
     iterations: int
     converged: bool
 
@@ -80,15 +82,13 @@ def paths_through(
     problem: Problem, curves: Sequence[tuple[Array, Array, Array]], parts: int = 1
 ) -> tuple[CollocationPath, ...]:
     """First guesses from states and slopes: per experiment times (N,), x (N, K), dx/dt (N, K)."""
-    from scipy.interpolate import CubicHermiteSpline
-
     paths = []
     for e, (t, x, slope) in enumerate(curves):
         seen = problem.course(e).times
         if len(seen) == 1:  # an experiment of one time has an initial value and no path
             seen = t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
             x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
-        spline = CubicHermiteSpline(t, x, slope)
+        spline = Hermite(t, x, slope)
         corners = problem.course(e).between(seen[0], seen[-1])
         if len(seen) > MANY:
             mesh = mesh_for(spline, seen, corners)
@@ -220,12 +220,12 @@ def explore(
     like = Likelihood(problem, scale)
     if _hopeless(like, best.sigma**2):
         return best
-    d = np.sqrt(np.maximum(np.diag(best.information), 1e-300))
-    w, V = np.linalg.eigh(best.information / np.outer(d, d))
+    d = np.sqrt(np.maximum(best.information.diagonal, 1e-300))
+    w, V = best.information.times(1.0 / d).weakest(directions)
     at, found, unknowns = _packed(like, best.paths, best.phi), best, like.unknowns
     for i in range(min(directions, len(w))):
         for side in (reach, -reach):
-            there = np.clip(at + side * V[:, i] / d / np.sqrt(max(w[i], 1e-4)), unknowns.low, unknowns.high)
+            there = np.clip(at + side * V[:, i] / d[0] / np.sqrt(max(w[i], 1e-4)), unknowns.low, unknowns.high)
             paths = _moved(like, best.paths, best.condensed, there - at, best.phi)
             other = refine(problem, scale, paths, best.phi + unknowns.phi(there - at), budget=budget)
             if other is not None and other.objective < found.objective - 1e-6:
@@ -234,7 +234,7 @@ def explore(
 
 
 def _condense(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> tuple[tuple[Condensed, ...], float]:
-    lins = tuple(p.condense(phi, like.scale) for p in paths)
+    lins = condense_paths(like.problem, paths, phi, like.scale)
     return lins, max(lin.violation for lin in lins)
 
 
@@ -258,17 +258,17 @@ def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> J
 
 def _normal(
     like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array, noise: Array
-) -> tuple[Array, Array]:
-    """Gauss–Newton Hessian (P, P) and gradient (P,), about the paths with their Newton correction."""
+) -> tuple[Bordered, Array]:
+    """Gauss–Newton Hessian, alone in its batch, and gradient (P,), about the paths with their Newton correction."""
     seen = like.on([p.mesh for p in paths])
     maps = seen.maps(lins)
     x = [own + m[..., -1] for own, m in zip(seen.states(paths), maps, strict=True)]
     H, g = seen.like.normal(x, [m[..., :-1] for m in maps], noise, phi[None])
-    return H[0], g[0]
+    return H, g[0]
 
 
-def _step(like: Likelihood, at: Array, H: Array, g: Array, damping: float) -> Array:
-    return np.asarray(like.step(at[None], H[None], g[None], np.array([damping]))[0][0])
+def _step(like: Likelihood, at: Array, H: Bordered, g: Array, damping: float) -> Array:
+    return np.asarray(like.step(at[None], H, g[None], np.array([damping]))[0][0])
 
 
 def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
@@ -366,7 +366,7 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
     return _restored(like, *start)
 
 
-def _bent(like: Likelihood, point: _Point, at: Array, H: Array, move: Array, damping: float) -> Array:
+def _bent(like: Likelihood, point: _Point, at: Array, H: Bordered, move: Array, damping: float) -> Array:
     """A step (P,) that follows a curved valley: with the second-order change of the states along the first-order one.
 
     Trajectories a share h of the way on tell the second derivative of the states along the step; the correction undoes
@@ -387,7 +387,7 @@ def _bent(like: Likelihood, point: _Point, at: Array, H: Array, move: Array, dam
         for shift in (1.0, 0.0)
     )
     second = 0.5 * _step(like, at, H, curved - plain, damping)
-    size = np.sqrt(np.maximum(np.diag(H), 1e-300))
+    size = np.sqrt(np.maximum(H.diagonal[0], 1e-300))
     small = np.abs(second * size).max() <= _BEND * np.abs(move * size).max()
     bent = move + second
     return np.clip(at + bent, like.unknowns.low, like.unknowns.high) - at if small else move

@@ -83,15 +83,18 @@ def refits(
 
 
 def refitted(
-    like: Likelihood, refined: Refined, sigma: Array, size: int, seed: tuple[int, int]
+    like: Likelihood, refined: Refined, sigma: Array, size: int, seed: tuple[int, int], accuracy: float = 1e-6
 ) -> tuple[OnMeshes, Batch]:
     """Data simulated from a trajectory with noise sigma (..., K), and the trajectories fitted to them.
 
     The objective is infinite where there is none.
+
+    Args:
+        accuracy: of their maxima, in nats.
     """
     rng = np.random.default_rng(seed)
     data = OnMeshes.of(like, refined)
     x = data.states_at(data.start(refined, 1), like.t)
     y = [like.observation.draw(rng, e, own, refined.phi[None], sigma, size) for e, own in enumerate(x)]
     on = OnMeshes.of(like.observing(y), refined)
-    return on, on.maximise(on.start(refined, size))
+    return on, on.maximise(on.start(refined, size), tolerance=accuracy)

@@ -243,7 +243,7 @@ def _measured(on: OnMeshes, batch: Batch, held: Held, wanted: Wanted, best: Batc
         free = np.where((v > u.low) & (v < u.high), a, 0.0)
         slope = (g * free).sum(1) / np.maximum((free * free).sum(1), 1e-300)
         # What a rounding of the unknowns does to the residuals: if that is not small, no maximum can be told.
-        rounding = (np.finfo(float).eps * np.abs(v) * np.sqrt(np.einsum("bii->bi", H))).max(1, initial=0.0)
+        rounding = (np.finfo(float).eps * np.abs(v) * np.sqrt(H.diagonal)).max(1, initial=0.0)
     fine = np.isfinite(fall) & (rounding <= _ROUNDING)
     ratio = np.where(fine, np.sqrt(np.maximum(fall, 0.0) / wanted.fall), np.inf)
     left = np.where(fine & np.isfinite(gain), 2.0 * gain / wanted.fall, np.inf)
@@ -254,7 +254,7 @@ def _measured(on: OnMeshes, batch: Batch, held: Held, wanted: Wanted, best: Batc
         real = np.zeros(len(doubtful))
         for damping in _DAMPINGS:
             still = np.zeros(len(doubtful))
-            move, _ = part.step(own, H[doubtful], g[doubtful], np.full(len(doubtful), damping), a, still)
+            move, _ = part.step(own, H.take(doubtful), g[doubtful], np.full(len(doubtful), damping), a, still)
             with np.errstate(invalid="ignore"):
                 real = np.fmax(real, own.value - part.moved(own, move).value)
         left[doubtful] = np.minimum(left[doubtful], 2.0 * real / wanted.fall[doubtful])

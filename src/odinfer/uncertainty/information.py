@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.trajectory.bordered import Bordered, among, quadratic
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import ACCURATE, Refined
 from odinfer.uncertainty.small_sample import Corrected, corrected, threshold
@@ -32,15 +33,13 @@ class Information(Corrected):
         """About the unknowns at these places alone: all that quantities need that depend on no other."""
         if len(places) == len(self.covariance):
             return self
-        both = np.ix_(places, places)
-        parts = self.parts[:, both[0], both[1]]
-        return replace(self, covariance=self.covariance[both], plain=self.plain[both], parts=parts,
-                       flat=self.flat[places])  # fmt: skip
+        covariance, plain, *parts = (among(m, places) for m in (self.covariance, self.plain, *self.parts))
+        return replace(self, covariance=covariance, plain=plain, parts=tuple(parts), flat=self.flat[places])
 
     def spread(self, a: Array) -> tuple[Array, Array]:
         """Standard deviation and degrees of freedom (...) of quantities with gradients a (..., P) by the unknowns."""
-        variance, plain = (np.einsum("...p,pq,...q->...", a, m, a) for m in (self.covariance, self.plain))
-        parts = np.einsum("...p,kpq,...q->...k", a, self.parts, a)
+        variance, plain = (quadratic(m, a) for m in (self.covariance, self.plain))
+        parts = np.stack([quadratic(m, a) for m in self.parts], -1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             doubt = np.where(np.isinf(self.freedom), 0.0, parts**2 / self.freedom).sum(-1)
             freedom = np.where(doubt > 0, plain**2 / doubt, np.inf)
@@ -54,7 +53,7 @@ class Information(Corrected):
 
     def fall(self, a: Array, level: float) -> Array:
         """Twice the fall of the log-likelihood (...) at the ends of intervals of such quantities."""
-        variance, plain = (np.einsum("...p,pq,...q->...", a, m, a) for m in (self.covariance, self.plain))
+        variance, plain = (quadratic(m, a) for m in (self.covariance, self.plain))
         seen = (plain > 0) & ~self._blind(a)
         grown = np.where(seen, variance / np.where(seen, plain, 1.0), 1.0)
         return threshold(self.spread(a)[1], self.count, level) * grown
@@ -64,15 +63,13 @@ def information(like: Likelihood, refined: Refined) -> Information:
     """The information at a refined trajectory."""
     u, observation, phi = like.unknowns, like.observation, refined.phi[None]
     variance = refined.sigma**2
-    M = np.zeros((len(variance), u.size, u.size))
+    M = Bordered.zeros(len(variance), u.experiments, len(u.initial), u.size)
     seen = like.on([p.mesh for p in refined.paths])
     for e, (x, maps) in enumerate(zip(seen.states(refined.paths), seen.maps(refined.condensed), strict=True)):
         J = observation.rows(e, x, maps[..., :-1], seen.like.y[e], variance[None], phi)[1][0]
-        own = u.own(e)
-        for m, v in enumerate(variance):
-            J_m = J[:, observation.owners == m].reshape(-1, J.shape[-1])
-            M[m, own[:, None], own] += v * (J_m.T @ J_m)
-    prior = np.zeros((u.size, u.size))
-    prior[u.of_phi, u.of_phi] = like.problem.prior_at(refined.phi).curvature
+        each = [J[:, observation.owners == m].reshape(-1, J.shape[-1]) for m in range(len(variance))]
+        M.add(e, u.own(e), np.stack([v * (own.T @ own) for v, own in zip(variance, each, strict=True)]))
+    prior = Bordered.zeros(1, u.experiments, len(u.initial), u.size)
+    prior.add_last(0, like.problem.prior_at(refined.phi).curvature)
     found = corrected(M, variance, observation.is_known, observation.count, prior)
     return Information(**vars(found), accuracy=ACCURATE * like.scale)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import Batch, OnMeshes
+from odinfer.trajectory.bordered import among
+from odinfer.trajectory.finding.shot_ends import shot_end
 from odinfer.trajectory.integrate import Budget
-from odinfer.trajectory.shot_ends import shot_end
 from odinfer.uncertainty.ends import Ends, HeldColumn, HeldState, HeldUnknown, Wanted, find_ends
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
@@ -36,7 +37,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     low, high, there, lost = parameter_ends(maximum, level)
     v = u.join([p.x0 for p in maximum.refined.paths], phi)
     sd, freedom = info.spread(u.unit(u.phi_index))
-    C = info.covariance[u.of_phi, u.of_phi].copy()
+    C = among(info.covariance, u.phi_index)
     C[np.isinf(sd), np.isinf(sd)] = np.inf
     with np.errstate(over="ignore"):
         ends = [np.where(problem.is_log, np.exp(np.where(problem.is_log, v, 0.0)), v) for v in (low, high)]

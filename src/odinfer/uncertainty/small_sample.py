@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from odinfer.trajectory.bordered import Bordered, Woven
+
 Array = NDArray[np.float64]
 
 CONFIDENCE = 0.95  # of every interval and band, unless another level is asked for
-# Below this share of the best determined direction, in standardised unknowns, rounding decides.
-_FLAT = 1e-13
 
 
 def quantile(freedom: ArrayLike, level: float) -> Array:
@@ -55,23 +55,23 @@ class Corrected:
     Attributes:
         covariance: (P, P), without the directions that are flat.
         plain: the same as if the noise were known.
-        parts: (K, P, P), the share of each state's noise in `plain`.
+        parts: (P, P) of each of K states, the share of its noise in `plain`.
         freedom: degrees of freedom (K,) of the noise variances, infinite where they are known.
         sigma: noise standard deviations (K,), corrected for the fitted unknowns.
         flat: directions (P, ·) in which the data say nothing.
         count: observations per degree of freedom.
     """
 
-    covariance: Array
-    plain: Array
-    parts: Array
+    covariance: Array | Woven
+    plain: Array | Woven
+    parts: tuple[Array | Woven, ...]
     freedom: Array
     sigma: Array
     flat: Array
     count: float
 
 
-def corrected(M: Array, v: Array, known: NDArray[np.bool_], n: ArrayLike, prior: Array) -> Corrected:
+def corrected(M: Bordered, v: Array, known: NDArray[np.bool_], n: ArrayLike, prior: Bordered) -> Corrected:
     """Covariances of P unknowns from K states whose noise is known or estimated.
 
     With M_k the cross products of state k's sensitivities, the information is Σ M_k/v_k plus the prior's, and C its
@@ -81,31 +81,23 @@ def corrected(M: Array, v: Array, known: NDArray[np.bool_], n: ArrayLike, prior:
     with W_k = C (M_k/v_k) C, the share of state k in C.
 
     Args:
-        M: (K, P, P).
+        M: K of them.
         v: noise variances (K,), at their maximum likelihood where not known.
         n: observations of each state (K,).
-        prior: curvature of −log p(θ) (P, P).
+        prior: curvature of −log p(θ).
     """
     count = np.asarray(n, float)
-    C, _ = _inverse((M / v[:, None, None]).sum(0) + prior)
-    spent = np.einsum("pq,kqp->k", C, M) / v
+    each = M.matrices()
+    C, _ = M.sum(1.0 / v, prior).inverse()
+    spent = np.array([(C @ own).trace() for own in each]) / v
     left = np.maximum(count - spent, 1.0)
     v = np.where(known, v, v * count / left)
-    C, flat = _inverse((M / v[:, None, None]).sum(0) + prior)
-    parts = C @ (M / v[:, None, None]) @ C
+    C, flat = M.sum(1.0 / v, prior).inverse()
+    weighted = [C @ (float(w) * own) for w, own in zip(1.0 / v, each, strict=True)]
+    parts = tuple(own @ C for own in weighted)
     freedom = np.where(known, np.inf, left)
-    doubt = (2.0 / freedom)[:, None, None] * (parts - C @ (M / v[:, None, None]) @ parts)
-    grown = C + 2.0 * doubt.sum(0)
-    each = float(count[~known].sum() / left[~known].sum()) if not known.all() else 1.0
-    return Corrected(0.5 * (grown + grown.T), C, parts, freedom, np.sqrt(v), flat, each)
-
-
-def _inverse(H: Array) -> tuple[Array, Array]:
-    """The inverse without flat directions, and these (P, ·)."""
-    d = np.sqrt(np.maximum(np.diag(H), 1e-300))
-    w, V = np.linalg.eigh(H / np.outer(d, d))
-    sound = w > _FLAT * w[-1]
-    W = V[:, sound] / d[:, None]
-    flat = V[:, ~sound] / d[:, None]
-    size = np.linalg.norm(flat, axis=0)
-    return (W / w[sound]) @ W.T, flat / np.where(size > 0, size, 1.0)
+    grown = C
+    for nu, own, part in zip(freedom.tolist(), weighted, parts, strict=True):
+        grown = grown + (4.0 / nu) * (part - own @ part)
+    ratio = float(count[~known].sum() / left[~known].sum()) if not known.all() else 1.0
+    return Corrected(0.5 * (grown + grown.T), C, parts, freedom, np.sqrt(v), flat, ratio)

@@ -3,5 +3,5 @@
 `search.py` goes on from ODIN's minima, `multistart.py` from anywhere (`starts.py`): both by growing horizons
 (`shooting.py`), or, where all that is estimated has two bounds, by generations of starts (`generations.py`), which are
 followed side by side (`follow.py`, `side_by_side.py`, `trust_region.py`). `runaways.py` brings back parameters that ran
-off. Imports from `trajectory` and what stands before it.
+off, `shot_ends.py` finds ends of intervals. Imports from `trajectory` and what stands before it.
 """

@@ -116,7 +116,8 @@ class SideBySide:
             states.append(solved.marched.x.reshape(-1, E, *solved.marched.x.shape[1:])[which, e][:, rows])
             maps.append(by_own)
         with np.errstate(all="ignore"):
-            return self.like.normal(states, maps, solved.worth.noise[which], phi)
+            H, g = self.like.normal(states, maps, solved.worth.noise[which], phi)
+            return H.dense(), g
 
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,
