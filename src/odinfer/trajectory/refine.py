@@ -160,6 +160,7 @@ def shoot(
     max_iterations: int = 100,
     budget: Budget | None = None,
     enough: float = 0.0,
+    along: Sequence[CollocationPath] = (),
 ) -> Refined | None:
     """The same from initial values (K,) of every experiment, by integration; None if a trajectory ends too early.
 
@@ -168,9 +169,10 @@ def shoot(
 
     Args:
         enough: nats that a step must gain for the search to go on.
+        along: the trajectories, if they have been integrated already.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
-        found = _from_initial(problem, x0, phi, scale, budget)
+        found = _along(problem, along, phi, scale) if along else _from_initial(problem, x0, phi, scale, budget)
         if found is None:
             return None
         like, start = found
@@ -291,6 +293,15 @@ def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budge
     """The trajectory from initial values, on a mesh of its own."""
     found = _from_initial(like.problem, x0, phi, like.scale, budget, like)
     return None if found is None else found[1]
+
+
+def _along(
+    problem: Problem, paths: Sequence[CollocationPath], phi: Array, scale: Array
+) -> tuple[Likelihood, _Point] | None:
+    """The trajectory near paths that were integrated elsewhere, with its likelihood."""
+    like = Likelihood(problem, scale_of(paths, scale))
+    point = _settled(like, tuple(paths), phi)
+    return None if point is None else (like, point)
 
 
 def _from_initial(

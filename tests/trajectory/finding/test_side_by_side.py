@@ -5,6 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.trajectory.loglik import solution
 
 T = np.linspace(0.5, 6.0, 9)
 
@@ -79,3 +80,25 @@ def test_steps_are_measured_in_e_folds_or_by_bounds():
     assert unit["k"] == 1.0
     assert unit["a"] == pytest.approx(0.39)
     assert unit["y(0)[a]"] == pytest.approx(0.9)
+
+
+def test_paths_are_the_trajectories_on_meshes_of_their_steps():
+    p = problem()
+    solver = SideBySide.of(p, 1e-5, 2000)
+    v = points(solver, 1)[0]
+    for e, path in enumerate(solver.paths(v)):
+        exact = solution(p.course(e), p.theta_of(e, solver.like.unknowns.phi(v)), path.x0, T)
+        nodes = np.searchsorted(path.mesh, T)
+        np.testing.assert_array_equal(path.mesh[nodes], T)
+        np.testing.assert_allclose(path.nodes[nodes], exact, rtol=1e-4)
+    blown = od.Model.from_text("x' = k*x^2; x(0) = 1; -5 < k < 5")
+    ends = SideBySide.of(od.Problem(blown, od.Data(T, T[:, None], states=["x"])))
+    assert ends.paths(np.array([3.0])) is None
+
+
+def test_finer_steps_are_closer_to_the_exact_likelihood():
+    coarse = SideBySide.of(problem())
+    v = points(coarse)
+    exact = SideBySide.of(problem(), 1e-9, 9000).solve(v).worth.value
+    off, less = (np.abs(own.solve(v).worth.value - exact).max() for own in (coarse, coarse.finer()))
+    assert less < 0.1 * off

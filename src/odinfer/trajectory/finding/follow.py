@@ -59,7 +59,7 @@ def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _RO
         length = np.sqrt(((move / unit) ** 2).sum(1))
         solved = solver.solve(v[left] + move)
         gain = value[left] - solved.worth.value
-        share = np.where(np.isfinite(gain), gain / np.maximum(fall, 1e-300), -1.0)
+        share = np.where(np.isfinite(gain), gain / np.maximum(fall, 1e-12), -np.inf)
         better = (share > _ANY) & (gain > 0)
         radius[left] = np.where(share < _POOR, 0.25 * length, radius[left])
         radius[left] = np.where(share < -1.0, 0.1 * length, radius[left])

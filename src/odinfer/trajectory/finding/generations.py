@@ -1,7 +1,8 @@
 """Generations of starts, each followed side by side: fresh ones, and changed copies of the best ends so far.
 
 The search ends when several fresh starts have led to the best maximum, or none has become better for some generations,
-and changed copies of the best have not led away from it.
+and changed copies of the best have not led away from it. Steps are coarse as long as the best end is worth the same
+with fine ones.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def generations(
         done: asked where starts agree and no copy led further: whether that is good enough.
     """
     found = Generations(np.empty((0, solver.like.unknowns.size)))
+    finer: SideBySide | None = solver.finer()
     stale = 0
     for i in range(_MOST):
         new = np.stack([next(fresh) for _ in range(_FRESH)])
@@ -66,10 +68,26 @@ def generations(
         best = float(found.value.min(initial=np.inf))
         ends = follow(solver, np.concatenate([new, copies]), best)
         found.add(ends.v, ends.value, np.arange(len(ends.v)) < len(new))
+        if finer is not None and not _true(finer, found):  # what was found is due to errors of the steps
+            solver, finer = finer, None
+            found.value, best = _values(solver, found.v), np.inf
         stale = 0 if found.value.min() < best - SAME else stale + 1
         yield found
         if stale >= _STALE or (stale and len(copies) and found.agreeing >= _AGREE and done(found)):
             break
+
+
+def _true(finer: SideBySide, found: Generations) -> bool:
+    """Whether the best end is worth what was found, as far as more accurate steps can tell."""
+    best = int(found.value.argmin())
+    if not np.isfinite(found.value[best]):
+        return True
+    return bool(abs(_values(finer, found.v[best : best + 1])[0] - found.value[best]) <= SAME)
+
+
+def _values(solver: SideBySide, v: Array) -> Array:
+    """Objectives (B,) at unknowns (B, P)."""
+    return np.asarray(solver.solve(v).worth.value)
 
 
 def changed(solver: SideBySide, found: Generations, rng: np.random.Generator, count: int) -> Array:

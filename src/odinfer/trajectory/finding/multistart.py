@@ -78,22 +78,22 @@ def _side_by_side(problem: Problem, seed: int, say: Progress) -> tuple[Refined |
     for i, found in enumerate(generations(solver, fresh, rng, good_enough)):
         say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
     near = _refined(solver, found)
-    return None if near is None else _exact(problem, near), found.value.tolist()
-
-
-def _exact(problem: Problem, near: Refined) -> Refined:
-    """The maximum at the end of a search, where no step gains anything any more."""
-    return shoot(problem, np.full(len(problem.model.states), np.nan), [p.x0 for p in near.paths], near.phi) or near
+    if near is not None:  # on the meshes at hand, which the steps of the search have made
+        unknown, x0 = np.full(len(problem.model.states), np.nan), [p.x0 for p in near.paths]
+        near = shoot(problem, unknown, x0, near.phi, along=near.paths) or near
+    return near, found.value.tolist()
 
 
 def _refined(solver: SideBySide, found: Generations) -> Refined | None:
     """The best end as a trajectory on a mesh, or the next best one that leads to one."""
     u, unknown = solver.like.unknowns, np.full(len(solver.problem.model.states), np.nan)
     for i in np.argsort(found.value)[:_TRIED]:
-        if np.isfinite(found.value[i]):
-            near = shoot(solver.problem, unknown, solver.initial(found.v[i]), u.phi(found.v[i]), enough=_ENOUGH)
-            if near is not None:
-                return near
+        v = found.v[i]
+        for paths in (own.paths(v) for own in (solver, solver.finer()) if np.isfinite(found.value[i])):
+            if paths is not None:
+                near = shoot(solver.problem, unknown, solver.initial(v), u.phi(v), enough=_ENOUGH, along=paths)
+                if near is not None:
+                    return near
     return None
 
 
@@ -127,8 +127,9 @@ def _one_by_one(problem: Problem, seed: int, say: Progress) -> tuple[Refined | N
         say("looking around", 0.9)
         best, around = _hopped(problem, best, np.random.default_rng([seed, 4]), Budget(_HOPS * _STEPS // 4))
         ends += around
-        best = _exact(problem, best)
-        better = pulled_in(problem, np.full(len(problem.model.states), np.nan), best, 10.0 ** free_decades(problem))
+        unknown = np.full(len(problem.model.states), np.nan)
+        best = shoot(problem, unknown, [p.x0 for p in best.paths], best.phi) or best
+        better = pulled_in(problem, unknown, best, 10.0 ** free_decades(problem))
         if better.objective < best.objective:
             best = better
             ends.append(better.objective)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.forward.field import Field
-from odinfer.forward.march import Marched, march
+from odinfer.forward.march import Marched, Steps, march
+from odinfer.forward.rodas import inside
 from odinfer.forward.sensitivities import sensitivities
 from odinfer.forward.timetable import Timetable
 from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.collocation import MANY
+from odinfer.trajectory.collocation import MANY, C, CollocationPath
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
+_FINER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,10 @@ class SideBySide:
         few = all(len(e.t) <= MANY for e in problem.data.experiments)
         return few and isinstance(problem.model.derivatives, TextField)
 
+    def finer(self) -> SideBySide:
+        """The same with steps that are much more accurate."""
+        return replace(self, tolerance=_FINER * self.tolerance, most=4 * self.most)
+
     @property
     def problem(self) -> Problem:
         return self.like.problem
@@ -87,6 +93,22 @@ class SideBySide:
         with np.errstate(all="ignore"):
             worth = self.like.judged(self._states(marched, E), phi)
         return Solved(v, experiments, theta, marched, worth)
+
+    def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
+        """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
+        solved = self.solve(v[None])
+        if not np.isfinite(solved.worth.value[0]):
+            return None
+        found = []
+        for e, x0 in enumerate(self.initial(v)):
+            own = [(s, s.who == e) for s in solved.marched.events if isinstance(s, Steps) and (s.who == e).any()]
+            x, end = (np.concatenate([getattr(s, name)[here] for s, here in own]) for name in ("x", "end"))
+            bend = np.concatenate([s.bend[:, here] for s, here in own], 1)
+            course, stops = self.problem.course(e), self.field.table.stops[e]
+            mesh = np.append(np.concatenate([s.t[here] for s, here in own]), stops[-1])
+            Z = np.stack([inside(share, x, end, bend) for share in C], 1)
+            found.append(CollocationPath(self.problem, e, mesh, x0, Z, x if course.jumps else None))
+        return tuple(found)
 
     def _states(self, marched: Marched, E: int) -> list[Array]:
         """States (B, N, K) at the observations of every experiment."""
