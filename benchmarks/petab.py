@@ -1,16 +1,23 @@
 """Published PEtab problems: is the likelihood right, and does a fit find the optimum?
 
-    .venv/bin/python benchmarks/petab.py FOLDER [--only NAME …] [--fit] [--seeds 5]
+    .venv/bin/python benchmarks/petab.py FOLDER [--only NAME …] [--fit] [--seeds 5] [--profiles] [--peer [PYTHON]]
 
 FOLDER has a folder for each problem of the PEtab benchmark collection. First, the log-likelihood at the nominal values
 beside the one that other simulators give; with `--fit`, the default fit from the bounds alone, its log-likelihood below
-the best known one, and CPU seconds.
+the best known one, and CPU seconds; with `--profiles` the CPU seconds of the profiles of all parameters, too. With
+`--peer`, AMICI's compiled model and pyPESTO with fides follow starts of their own (benchmarks/peer.py), by this
+interpreter or another one that has them; where neither has, the figures that were recorded earlier are printed as such.
+The ratio is of CPU seconds: our whole fit by the peer's compilation and the starts that it needs for one hit.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import statistics
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -27,6 +34,47 @@ NOMINAL = {
     "Liu": -723.3575, "Perelson": -432.0385, "Rahman": -21.1535, "Zheng": 278.3335,
 }  # fmt: skip
 BEST = {**NOMINAL, "Perelson": -222.281}
+# CPU seconds of the peer for one hit, recorded earlier on a machine of this kind (AMICI 1.0, pyPESTO 0.7, fides), where
+# compiling a model took 29 to 34 more; None where no start hit.
+RECORDED = {"Perelson": 0.5, "Bertozzi": 0.5, "Bruno": 1.4, "Rahman": 3.3, "Boehm": 20.0, "Crauste": None,
+            "Borghans": None, "Elowitz": None}  # fmt: skip
+STARTS, SECONDS = 60, 300.0  # of the peer
+
+
+def peer(python: str, path: Path, name: str) -> dict[str, float] | None:
+    """What the peer needs for a problem, by an interpreter; None if it does not have the peer."""
+    script, env = Path(__file__).with_name("peer.py"), {**os.environ, "OMP_NUM_THREADS": "1"}
+    env["PATH"] = os.pathsep.join([str(Path(python).parent), env.get("PATH", "")])  # AMICI's own swig
+    command = [
+        python,
+        str(script),
+        str(path),
+        f"--best={BEST[name]}",
+        "--starts",
+        str(STARTS),
+        "--seconds",
+        str(SECONDS),
+    ]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    return json.loads(lines[-1]) if done.returncode == 0 and lines else None
+
+
+def beside(python: str, path: Path, name: str, ours: list[float]) -> str:
+    """A line about the peer, and the ratio of our seconds to its own."""
+    found = peer(python, path, name)
+    if found is None:
+        each = RECORDED.get(name)
+        told = "no hit" if name in RECORDED and each is None else f"{each} CPU s per hit" if each else "nothing"
+        return f"  peer: not installed here; recorded earlier on a machine of this kind: {told}"
+    hits, seconds = found["hits"], found["seconds"]
+    each = seconds / hits if hits else float("inf")
+    line = (f"  peer: {hits} of {found['starts']} starts hit, {each:.2f} CPU s per hit (best {found['best']:.3f}), "
+            f"compiling {found['compiling']:.1f} CPU s")  # fmt: skip
+    if ours:
+        mine = statistics.median(ours)
+        line += f"; ours {mine:.1f} CPU s: {mine / (each + found['compiling']):.2f} of the peer's"
+    return line
 
 
 def main() -> None:
@@ -35,6 +83,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--profiles", action="store_true")
+    parser.add_argument("--peer", nargs="?", const=sys.executable)
     given = parser.parse_args()
     warnings.simplefilter("ignore", od.InputWarning)
     print("| problem | states | experiments | log-likelihood | published | seconds |\n|---|---|---|---|---|---|")
@@ -52,6 +102,7 @@ def main() -> None:
         seconds, m = time.process_time() - begun, problem.model
         print(f"| {name} | {len(m.states)} | {len(problem.data.experiments)} | {found:.4f} | "
               f"{NOMINAL.get(name, '-')} | {seconds:.2f} |", flush=True)  # fmt: skip
+        ours = []
         for seed in range(given.seeds if given.fit else 0):
             begun = time.process_time()
             fit = od.fit(problem, seed=seed)
@@ -61,6 +112,15 @@ def main() -> None:
                 f"  seed {seed}: {BEST[name] - reached:.4f} below the best, {seconds:.1f} CPU s, {fit.status}",
                 flush=True,
             )
+            ours.append(seconds)
+            if given.profiles and fit.uncertainty is not None:
+                begun = time.process_time()
+                for parameter in fit.uncertainty.names:
+                    fit.profile(parameter)
+                spent = time.process_time() - begun
+                print(f"  profiles: {spent:.1f} CPU s, {spent / seconds:.1f} times the fit", flush=True)
+        if given.peer:
+            print(beside(given.peer, path, name, ours), flush=True)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ def test_who_terminates_it_is_told_where_the_results_are(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--workers", "2"], "--workers is for --each, which was not given"),
-        (["--store", "s", "--timeout", "3"], "--store and --timeout are for --each, which was not given"),
+        (["--workers", "2"], "here every state is observed as it is, so leave them out"),
+        (["--store", "s", "--timeout", "3"], "--timeout is for --each, which was not given"),
         (["--each", "--truth", "k=1"], "--truth cannot be used with --each"),
         (["--each", "--workers", "0"], "workers must be a whole number from 1 on"),
         (["--each", "--timeout", "0"], "timeout must be positive"),

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 NOT_CONVERGED, BAD_INPUT, INTERNAL = 1, 2, 70  # exit codes beside those of `terminal`
 KNOWN, DATA, HOW, OUT = "What is known beforehand", "What the data mean", "How to fit", "Output"
-EACH = "Many series, one model"
+EACH = "Many series (--each), or many starts"
 
 app = typer.Typer(
     add_completion=False,
@@ -134,10 +134,12 @@ def fit(
     test: Annotated[bool, _option("--test", "", "Test the model as a whole, by simulation.", HOW)] = False,
     seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
     each: Annotated[bool, _option("--each", "", "Fit every experiment on its own.", EACH)] = False,
-    workers: Annotated[int | None, _option("--workers", "N", "Processes; one per core if not given.", EACH)] = None,
+    workers: Annotated[
+        int | None, _option("--workers", "N", "Processes; with --each one per core if not given.", EACH)
+    ] = None,
     cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", EACH)] = None,
     store: Annotated[
-        Path | None, _option("--store", "DIR", "Where results last; store in the output if not given.", EACH)
+        Path | None, _option("--store", "DIR", "Where results last: the same command goes on.", EACH)
     ] = None,
     timeout: Annotated[float | None, _option("--timeout", "S", "Give a series up after S seconds.", EACH)] = None,
     out: Annotated[
@@ -157,8 +159,8 @@ def fit(
     from odinfer.result.report import OUTPUTS
 
     for_each = {"workers": workers, "cluster": cluster, "store": store, "timeout": timeout}
-    if given := [f"--{name}" for name, value in for_each.items() if value is not None and not each]:
-        raise InputError(f"{listed(given)} {'is' if len(given) == 1 else 'are'} for --each, which was not given")
+    if timeout is not None and not each:
+        raise InputError("--timeout is for --each, which was not given")
     if each and truth:
         raise InputError("--truth cannot be used with --each: every series has values of its own")
     folder = out or Path(f"{safe_name(model.stem)}-{'each' if each else 'fit'}")
@@ -177,7 +179,9 @@ def fit(
             return DONE if fit_all(problem, folder, asked, as_json, quiet) else NOT_CONVERGED
         with staged(folder, OUTPUTS) as stage:
             with progress(quiet or as_json) as tell:
-                result = run(problem, method=how, seed=seed, progress=tell)
+                result = run(
+                    problem, method=how, seed=seed, progress=tell, workers=workers, cluster=cluster, store=store
+                )
                 result = with_more(result, uncertainty, test, seed, tell)
                 if uncertainty is not None and result.uncertainty is None:
                     notes.append(f"no {uncertainty}: {result.without_intervals}")

@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odinfer.checks import choice, whole
@@ -91,6 +92,10 @@ def fit(
     method: Method | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    store: str | Path | None = None,
 ) -> Fit:
     """Infer parameters and states.
 
@@ -100,6 +105,10 @@ def fit(
         method: how; ODIN with its default settings if not given.
         seed: of everything random; the same seed gives the same answer.
         progress: called with (what, share done), for example `print`.
+        workers: where states are hidden or observed otherwise, and everything has bounds, so many processes follow the
+            starts, chunk by chunk, with the same answer for any number; all at once in this process if not given.
+        cluster: address of a Dask scheduler instead.
+        store: a folder in which ends of starts last: the same call goes on from there after a kill.
 
     Returns:
         What was estimated, with all that goes on from there. A fit that does not work out says so in its `status`.
@@ -133,4 +142,15 @@ def fit(
     # The matrices are small: threads inside BLAS cost more than they give. What leaves the floating-point numbers on
     # the way of a search shows in what it finds.
     with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return replace(method.fit(problem, seed, progress), problem=problem)
+        return replace(method.fit(problem, seed, progress, **_crew(method, workers, cluster, store)), problem=problem)
+
+
+def _crew(method: Method, workers: int | None, cluster: str | None, store: str | Path | None) -> dict[str, Any]:
+    """Who follows the starts, as an option of the method that has them."""
+    if workers is None and cluster is None and store is None:
+        return {}
+    if method.name != "odin":
+        raise InputError(f"workers, cluster and store are for the method odin, not {method.name}; leave them out")
+    from odinfer.trajectory.finding.crew import Crew
+
+    return {"crew": Crew(workers or 1, cluster, store)}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.errors import Status
+from odinfer.errors import InputError, Status
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.model_test import DRAWS
 from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
@@ -27,6 +27,7 @@ from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit, Workings
 from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.continuation import follow
+from odinfer.trajectory.finding.crew import Crew
 from odinfer.trajectory.finding.search import best_trajectory, misses
 from odinfer.uncertainty.maximum import Maximum, Reached
 
@@ -115,16 +116,22 @@ class Odin:
 
     def fit(
         self, problem: Problem, seed: int = 0, progress: Progress | None = None, level: float = FALSE_ALARMS,
-        draws: int = DRAWS, whole: bool = False,
+        draws: int = DRAWS, whole: bool = False, crew: Crew | None = None,
     ) -> Fit:  # fmt: skip
         """Infer θ, states, γ and noise, and judge the equations; see `odinfer.fit`.
 
         Args:
             level, draws, whole: of the judgement; see `odinfer.judgement.verdicts.judged`.
+            crew: who follows starts that are independent.
         """
         say = progress or silent
         if not problem.plain:
-            return without_smoother(self, problem, seed, say, draws, whole)
+            return without_smoother(self, problem, seed, say, draws, whole, crew)
+        if crew is not None:
+            raise InputError(
+                "workers, cluster and store are for fits from many starts, where states are hidden or observed "
+                "otherwise; here every state is observed as it is, so leave them out"
+            )
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.15)

@@ -19,6 +19,7 @@ from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Fit, Workings
 from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.residual_signal import SUSPICIOUS
+from odinfer.trajectory.finding.crew import Crew
 from odinfer.trajectory.finding.multistart import multistart
 from odinfer.uncertainty.maximum import Maximum
 
@@ -35,14 +36,17 @@ def lucky(step: Callable[[], _T]) -> _T | None:
         return None
 
 
-def without_smoother(method: Any, problem: Problem, seed: int, say: Progress, draws: int, whole: bool) -> Fit:
+def without_smoother(
+    method: Any, problem: Problem, seed: int, say: Progress, draws: int, whole: bool, crew: Crew | None = None
+) -> Fit:
     """The best trajectory from many starts.
 
     Args:
+        crew: who follows the starts.
         draws, whole: of the test of the model; it is asked for if a signal is left, or in any case.
     """
     clock = time.perf_counter()
-    ways = multistart(problem, seed, part_of(say, 0.0, 0.7))
+    ways = multistart(problem, seed, part_of(say, 0.0, 0.7), crew)
     best = ways.best
     maximum = None if best is None else lucky(lambda: Maximum.at(problem, best))
     details: dict[str, Any] = {"starts": len(ways.ends), "starts_agreeing": ways.agreeing, "start_objectives": [

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.trajectory.finding.follow import follow
+from odinfer.trajectory.finding.follow import Ends, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
 
 Array = NDArray[np.float64]
@@ -51,22 +51,25 @@ class Generations:
 
 
 def generations(
-    solver: SideBySide, fresh: Iterator[Array], rng: np.random.Generator, done: Callable[[Generations], bool]
-) -> Iterator[Generations]:
+    solver: SideBySide, fresh: Iterator[Array], rng: np.random.Generator, done: Callable[[Generations], bool],
+    followed: Callable[[SideBySide, Array, float], Ends] = follow, width: int = 1,
+) -> Iterator[Generations]:  # fmt: skip
     """All starts so far, generation by generation.
 
     Args:
         fresh: unknowns (P,) to start from, without end.
         done: asked where starts agree and no copy led further: whether that is good enough.
+        followed: what follows the starts of a generation.
+        width: how many times as many starts as usual a generation has.
     """
     found = Generations(np.empty((0, solver.like.unknowns.size)))
     finer: SideBySide | None = solver.finer()
     stale = 0
     for i in range(_MOST):
-        new = np.stack([next(fresh) for _ in range(_FRESH)])
-        copies = changed(solver, found, rng, _CHANGED) if i and np.isfinite(found.value).any() else new[:0]
+        new = np.stack([next(fresh) for _ in range(width * _FRESH)])
+        copies = changed(solver, found, rng, width * _CHANGED) if i and np.isfinite(found.value).any() else new[:0]
         best = float(found.value.min(initial=np.inf))
-        ends = follow(solver, np.concatenate([new, copies]), best)
+        ends = followed(solver, np.concatenate([new, copies]), best)
         found.add(ends.v, ends.value, np.arange(len(ends.v)) < len(new))
         if finer is not None and not _true(finer, found):  # what was found is due to errors of the steps
             solver, finer = finer, None

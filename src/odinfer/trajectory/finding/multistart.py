@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.errors import InputError
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.smoothing.residual_signal import SUSPICIOUS
+from odinfer.trajectory.finding.crew import WIDTH, Crew
 from odinfer.trajectory.finding.generations import Generations, generations
 from odinfer.trajectory.finding.runaways import pulled_in
 from odinfer.trajectory.finding.shooting import grown
@@ -54,16 +56,30 @@ class Ways:
         return sum(end - self.ends[0] < _SAME for end in self.ends) if self.best is not None else 0
 
 
-def multistart(problem: Problem, seed: int, say: Progress = silent) -> Ways:
-    """The best trajectory from any start, or none."""
+def multistart(problem: Problem, seed: int, say: Progress = silent, crew: Crew | None = None) -> Ways:
+    """The best trajectory from any start, or none.
+
+    Args:
+        crew: who follows the starts, where they are independent; this process, all at once, if not given.
+
+    Raises:
+        InputError: there is a crew, and starts are followed one after the other.
+    """
     if boxed(problem) and SideBySide.can(problem):
-        best, ends = _side_by_side(problem, seed, say)
+        best, ends = _side_by_side(problem, seed, say, crew)
+    elif crew is not None:
+        raise InputError(
+            "workers, cluster and store need starts that are independent: a model from text, and two finite bounds for "
+            "everything that is estimated; leave them out, or give bounds"
+        )
     else:
         best, ends = _one_by_one(problem, seed, say)
     return Ways(best, tuple(sorted(ends)))
 
 
-def _side_by_side(problem: Problem, seed: int, say: Progress) -> tuple[Refined | None, list[float]]:
+def _side_by_side(
+    problem: Problem, seed: int, say: Progress, crew: Crew | None = None
+) -> tuple[Refined | None, list[float]]:
     """The best trajectory of a problem with bounds for all, from generations of starts, and where these led."""
     sigma, solver = rough_noise(problem), SideBySide.of(problem)
 
@@ -75,8 +91,12 @@ def _side_by_side(problem: Problem, seed: int, say: Progress) -> tuple[Refined |
         return clear or (so_far.agreeing >= _AGREE_ANYWAY and not _poor(problem, near, sigma))
 
     fresh, rng = mixed(problem, np.random.default_rng([seed, 3])), np.random.default_rng([seed, 4])
-    for i, found in enumerate(generations(solver, fresh, rng, good_enough)):
-        say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
+    if crew is None:
+        for i, found in enumerate(generations(solver, fresh, rng, good_enough)):
+            say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
+    else:
+        with crew.following(problem, say) as followed:
+            *_, found = generations(solver, fresh, rng, good_enough, followed, WIDTH)
     near = _refined(solver, found)
     if near is not None:  # on the meshes at hand, which the steps of the search have made
         unknown, x0 = np.full(len(problem.model.states), np.nan), [p.x0 for p in near.paths]
