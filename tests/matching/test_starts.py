@@ -158,3 +158,12 @@ def test_a_saturation_is_found_however_small_its_rate_starts():
     start = np.array([[v, 0.5, v, v] for v in (1e-12, 1e-6, 1.0, 1e6)] * 2)
     phi, _ = match(risk, start)
     np.testing.assert_allclose(phi, np.tile(phi[2], (8, 1)), rtol=1e-2)
+
+
+def test_a_capacity_that_starts_too_small_is_found_though_it_leaves_nothing_to_the_rate():
+    model = od.Model.from_text("x' = r*x*(1 - x/K)", "growth")
+    x = od.simulate(model, {"r": 1.0, "K": 200.0}, [2.0], T)
+    p = od.Problem(model, od.Data(T, x + np.random.default_rng(0).normal(size=x.shape), states=model.states))
+    phi, _ = match(risk_of(p), np.array([[0.05, 8.0], [0.05, 30.0], [0.05, 300.0], [1.0, 200.0]]))
+    np.testing.assert_allclose(phi, np.tile(phi[3], (4, 1)), rtol=1e-2)
+    assert abs(phi[3, 1] / 200.0 - 1.0) < 0.1

@@ -113,8 +113,9 @@ class Matched(NamedTuple):
 def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) -> tuple[Array, Array]:
     """Levenberg–Marquardt on φ alone at the GP mean, from all starts side by side.
 
-    Parameters in which f is linear first get their best values for those of the others: a K in k x/(K + x) cannot find
-    its way while k is of the wrong size.
+    Each goes two ways where some parameters are linear in f and others are not: as it is, and with the linear ones at
+    their best values for the others first; the better end counts. A K in k x/(K + x) cannot find its way while k is of
+    the wrong size, but neither where a K far off has made k nothing.
 
     The first half of the starts keeps to positive parameters: through infinity a rate law such as k x/(K + x) has a
     way to negative ones that fits noise, while most models mean positive ones.
@@ -127,6 +128,9 @@ def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) ->
         φ (S, F) and the weighted squared mismatch (S,), inf where it is not finite.
     """
     p, z = risk.problem, risk.mean
+    linear = linear_parameters(p.model)[p.free_index] & ~p.is_log
+    ways = 2 if linear.any() and not linear.all() else 1
+    phi = np.repeat(phi, ways, 0)
     S, F = phi.shape
     M, K = z.shape
     x = risk.units.user(np.clip(z, *risk.z_bounds))
@@ -146,7 +150,6 @@ def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) ->
 
     low, high = (np.broadcast_to(b, (S, F)) for b in p.phi_bounds)
     low = np.where(_early(S)[:, None] & ~p.is_log, np.maximum(low, np.minimum(0.0, high)), low)
-    linear = linear_parameters(p.model)[p.free_index] & ~p.is_log
 
     def propose(now: Matched, damping: Array, of: Mask | bool = True) -> tuple[Matched, Mask]:
         moving = np.isfinite(now.value)[:, None] & of
@@ -161,10 +164,13 @@ def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) ->
     rule = Rule(least=0.0, most=1e3, tries=iterations if F else 0, enough=0.8)
     with np.errstate(over="ignore", invalid="ignore"):
         start = Matched(phi, *residual(phi))
-        if linear.any() and not linear.all():
-            start = start.merged(*propose(start, np.zeros(S), linear))
-        ended = levenberg_marquardt(start, propose, settles, rule, Matched.merged)
-    return ended.point.phi, ended.point.value
+        if ways > 1:
+            other = np.arange(S) % 2 == 1
+            found, better = propose(start, np.zeros(S), linear)
+            start = start.merged(found, better & other)
+        ended = levenberg_marquardt(start, propose, settles, rule, Matched.merged).point
+    best = np.arange(0, S, ways) + ended.value.reshape(-1, ways).argmin(1)
+    return ended.phi[best], ended.value[best]
 
 
 def distinct(problem: Problem, phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
