@@ -64,6 +64,15 @@ def test_trajectories_at_the_ends_have_the_held_value(maximum, on):
     assert 2 * (found.batch.value - best.value) == pytest.approx(np.full(2, 3.84), rel=0.1)
 
 
+def test_an_end_of_a_state_is_where_its_trajectory_is(maximum, on):
+    # It is held in first order only: where it should have been can lie where no trajectory goes.
+    held = HeldState(maximum.like.unknowns, 0, np.full(2, len(on.meshes[0]) // 3), np.zeros(2, int))
+    best = on.start(maximum.refined, 2)
+    found = find_ends(on, best, held, wanted_of(maximum, held, best, BOTH, 3.84, 1e6))
+    assert not len(found.lost)
+    np.testing.assert_array_equal(held.value(found.batch), found.values)
+
+
 def test_a_limit_that_comes_first_is_the_end(maximum, on):
     held = HeldUnknown(maximum.like.unknowns, maximum.like.unknowns.phi_index[[1, 1]])
     best = on.start(maximum.refined, 2)

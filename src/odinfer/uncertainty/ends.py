@@ -189,7 +189,7 @@ def find_ends(
     goal = np.where(np.isfinite(found.values), found.values, wanted.limit)
     settled = np.isfinite(goal) & np.isfinite(found.batch.value)
     settled[found.lost] = False
-    values, exact, here = found.values.copy(), found.batch, np.flatnonzero(settled)
+    exact, here = found.batch, np.flatnonzero(settled)
     at = _Measured(*np.full((3, len(goal)), np.inf))
     if len(here):
         part, own, some = on.take(here), held.take(here), Wanted(*(v[here] for v in wanted))
@@ -209,9 +209,11 @@ def find_ends(
         goal[near] = _corrected(at, held, wanted, best, goal)[near]
         part, own, some = on.take(near), held.take(near), Wanted(*(v[near] for v in wanted))
         moved = _at(part, exact.take(near), own, goal[near])
-        exact, values[near] = exact.put(near, moved), goal[near]
+        exact = exact.put(near, moved)
         for old, new in zip(at, _measured(part, moved, own, some, best), strict=True):
             old[near] = new
+    # A state is held in first order only: it ends where it is, not where it should have been.
+    values = np.where(sure, np.where(goal == wanted.limit, goal, held.value(exact)), found.values)
     wrong = np.flatnonzero(~sure)
     if not len(wrong):
         return Ends(values, exact, wrong)
