@@ -312,7 +312,7 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         step[active] = np.where(inside, further, np.where(over, np.minimum(between, 0.9 * width), 0.4 * width))
         kept, taken = inside | close, active[inside | close]
         now = now.put(taken, trial.take(np.flatnonzero(kept)))
-        found[active[close]] = (start[active] + side[active] * np.minimum(at[active] + between, room[active]))[close]
+        found[active[close]] = quantity.value(trial)[close]
         at[taken], root[taken], slope[taken] = reach[kept], ratio[kept], steep[kept]
         outer[active[over]] = reach[over]
         found[active[limit]] = np.where(np.isfinite(wanted.limit), wanted.limit, side * np.inf)[active[limit]]
