@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.judgement.model_test import judge_model, unasked
+from odinfer.judgement.model_test import _settled, judge_model, unasked
 from odinfer.systems import System, lotka_volterra
 
 PREDATOR = "predator' = -c*predator + d*prey*predator"
@@ -52,6 +54,36 @@ def test_missing_values_and_several_experiments_are_allowed():
     found = outcome(lotka_volterra.model, data, 39)
     assert 0.0 < found.p <= 1.0
     assert found.draws == 39
+
+
+@pytest.mark.parametrize(("model", "seed"), [(LIMITED.model, 5), (lotka_volterra.model, 5), (lotka_volterra.model, 11)])
+def test_simulations_end_early_without_another_verdict(model, seed):
+    maximum = od.fit(model, LIMITED.sample(0.1, seed)).maximum()
+    every, settled = judge_model(maximum, 0, 199), judge_model(maximum, 0, 199, level=0.05)
+    assert every.draws == 199
+    assert settled.draws <= every.draws
+    assert settled.signal == every.signal
+    assert settled.contradicts(0.05) == every.contradicts(0.05)
+
+
+def test_a_right_model_is_acquitted_by_a_quarter_of_the_simulations():
+    maximum = od.fit(lotka_volterra.model, lotka_volterra.sample(0.1, 1)).maximum()
+    assert judge_model(maximum, 0, 199, level=0.05).draws == 50
+
+
+@given(st.integers(1, 199), st.data())
+def test_what_is_settled_by_acquittal_cannot_be_overturned(of, data):
+    reached = data.draw(st.integers(1, of))
+    later = data.draw(st.integers(0, 199 - of))
+    if _settled(reached, of, 199, 0.05):
+        assert (1 + reached + later) / 200 > 0.05
+    elif of == 199:
+        assert (1 + reached) / 200 <= 0.05
+
+
+def test_nothing_reached_settles_a_verdict_only_after_many_simulations():
+    assert [_settled(0, n, 199, 0.05) for n in (50, 98, 99, 150)] == [False, False, True, True]
+    assert not _settled(0, 199, 199, 0.01)
 
 
 def test_without_a_trajectory_there_is_no_p_value():

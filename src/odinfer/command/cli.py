@@ -257,7 +257,7 @@ def compare(
     replicates: Replicates = "keep",
     kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
     level: Annotated[float, _option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
-    draws: Annotated[int, _option("--draws", "N", "Simulations per suspicious equation and model; 199.", HOW)] = 199,
+    draws: Annotated[int, _option("--draws", "N", "Simulations at most per equation and model; 199.", HOW)] = 199,
     holdout: Annotated[str | None, _option("--holdout", "last|gaps", "Also score a fifth left out.", HOW)] = None,
     workers: Annotated[int, _option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
     cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,

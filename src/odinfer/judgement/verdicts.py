@@ -76,7 +76,7 @@ def judged(
         search, minima: how the ODIN stage was run, and what it found.
         maximum: of the likelihood over trajectories; None if there is none.
         level: probability at most of accusing any equation of a right model.
-        draws: simulations per suspicious equation, and of the whole model.
+        draws: simulations per suspicious equation, and of the whole model, at most.
         whole: put the model to the test whatever it costs, and as a whole even if nothing is suspicious.
     """
     suspicious = maximum is None or bool(signal_left(maximum).max() > SUSPICIOUS)
@@ -92,5 +92,5 @@ def judged(
         equations = judge(problem, search, seed, level, draws, part_of(say, 0.0, 0.8), learned)
     simulated = draws if whole else unasked(problem, draws) if suspicious else 0
     tell = part_of(say, 0.8, 1.0)
-    found = judge_model(maximum, seed, simulated, tell) if simulated and maximum is not None else None
+    found = judge_model(maximum, seed, simulated, tell, level) if simulated and maximum is not None else None
     return Case(tuple(equations), found)

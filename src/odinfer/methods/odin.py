@@ -126,7 +126,7 @@ class Odin:
         """
         say = progress or silent
         if not problem.plain:
-            return without_smoother(self, problem, seed, say, draws, whole, crew)
+            return without_smoother(self, problem, seed, say, level, draws, whole, crew)
         if crew is not None:
             raise InputError(
                 "workers, cluster and store are for fits from many starts, where states are hidden or observed "

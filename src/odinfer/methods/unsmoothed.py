@@ -38,13 +38,14 @@ def lucky(step: Callable[[], _T]) -> _T | None:
 
 
 def without_smoother(
-    method: Any, problem: Problem, seed: int, say: Progress, draws: int, whole: bool, crew: Crew | None = None
-) -> Fit:
+    method: Any, problem: Problem, seed: int, say: Progress, level: float, draws: int, whole: bool,
+    crew: Crew | None = None,
+) -> Fit:  # fmt: skip
     """The best trajectory from many starts.
 
     Args:
         crew: who follows the starts.
-        draws, whole: of the test of the model; it is asked for if a signal is left, or in any case.
+        level, draws, whole: of the test of the model; it is asked for if a signal is left, or in any case.
     """
     clock = time.perf_counter()
     ways = multistart(problem, seed, part_of(say, 0.0, 0.7), crew)
@@ -67,7 +68,7 @@ def without_smoother(
         details["sigma_interval"] = {c: list(ends) for c, ends in maximum.noise_intervals().items()}
     suspicious = float(signal_left(maximum).max()) > SUSPICIOUS
     if simulated := draws if whole else unasked(problem, draws) if suspicious else 0:
-        test = judge_model(maximum, seed, simulated, part_of(say, 0.8, 1.0))
+        test = judge_model(maximum, seed, simulated, part_of(say, 0.8, 1.0), level)
         details["model_test"] = {"p": test.p, "signal": test.signal, "draws": test.draws}
     fit = assemble(
         problem, method, seed, {"refined": made}, curves, status=status.value, converged=status.converged,

@@ -187,7 +187,7 @@ def compare(
         data: the observations, if models are given.
         method: ODIN with its options.
         level: probability at most of accusing any equation of a right model.
-        draws: simulated data sets per suspicious equation, and per model.
+        draws: simulated data sets per suspicious equation, and per model, at most: fewer where a verdict is settled.
         holdout: also score predictions of a fifth of the times that is left out: the "last" or random "gaps".
         seed: of everything random.
         workers: processes over which the candidates are spread.
