@@ -9,7 +9,7 @@ from odinfer.smoothing.units import Units
 from odinfer.trajectory import refine as rf
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.likelihood import Likelihood
-from odinfer.uncertainty.ends import HeldState, HeldUnknown
+from odinfer.uncertainty.ends.held import HeldState, HeldUnknown
 
 T = np.linspace(0.0, 3.0, 10)
 

@@ -14,7 +14,8 @@ from odinfer.trajectory.batch import Batch, OnMeshes
 from odinfer.trajectory.bordered import among
 from odinfer.trajectory.finding.shot_ends import shot_end
 from odinfer.trajectory.integrate import Budget
-from odinfer.uncertainty.ends import Ends, HeldColumn, HeldState, HeldUnknown, Wanted, find_ends
+from odinfer.uncertainty.ends.find import Ends, Wanted, find_ends
+from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import quantile

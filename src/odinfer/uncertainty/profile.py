@@ -9,7 +9,8 @@ import numpy as np
 from odinfer.errors import InputError, nearest
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
-from odinfer.uncertainty.ends import HeldUnknown, Wanted
+from odinfer.uncertainty.ends.find import Wanted
+from odinfer.uncertainty.ends.held import HeldUnknown
 from odinfer.uncertainty.intervals import far_from, reached
 from odinfer.uncertainty.results import Profile
 from odinfer.uncertainty.small_sample import CONFIDENCE, threshold

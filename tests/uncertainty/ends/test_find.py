@@ -7,22 +7,11 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.trajectory.batch import OnMeshes
-from odinfer.uncertainty.ends import HeldColumn, HeldState, HeldUnknown, Wanted, find_ends
+from odinfer.uncertainty.ends.find import Wanted, find_ends
+from odinfer.uncertainty.ends.held import HeldState, HeldUnknown
 from uncertainty.growth import fall_at_parameter, fall_at_state
-from uncertainty.hidden import doubled
 
 BOTH = np.array([-1.0, 1.0])
-
-
-@pytest.fixture(scope="module")
-def maximum(growth_fit):
-    return growth_fit.maximum()
-
-
-@pytest.fixture(scope="module")
-def on(maximum) -> OnMeshes:
-    return OnMeshes.of(maximum.like, maximum.refined)
 
 
 def wanted_of(maximum, held, best, side, fall, limit=np.inf) -> Wanted:
@@ -95,44 +84,10 @@ def test_many_at_once_are_what_each_alone_is(maximum, on):
         assert together[b] == pytest.approx(alone.values[0], rel=1e-9)
 
 
-def held_quantities(u, node: int):
-    one = np.zeros(1, int)
-    return {
-        "parameter": HeldUnknown(u, u.phi_index[one]),
-        "initial value": HeldUnknown(u, one),
-        "state": HeldState(u, 0, np.array([node]), one),
-        "logarithm of a state": HeldState(u, 0, np.array([node]), one, log=True),
-    }
-
-
-@pytest.mark.parametrize("what", ["parameter", "initial value", "state", "logarithm of a state"])
-def test_gradients_of_held_quantities_equal_finite_differences(maximum, on, what):
-    held = held_quantities(maximum.like.unknowns, len(on.meshes[0]) // 3)[what]
-    best, h = on.start(maximum.refined, 1), 1e-4
-    size = np.abs(np.concatenate([maximum.refined.paths[0].x0, maximum.phi]))
-    for i, d in enumerate(h * np.diag(size)):
-        up, down = (held.value(on.moved(best, side * d[None]))[0] for side in (1.0, -1.0))
-        assert held.gradient(best)[0, i] == pytest.approx((up - down) / (2 * d[i]), rel=1e-4, abs=1e-6)
-
-
-def test_a_held_column_is_what_its_expression_makes_of_a_state():
-    best = od.fit(doubled()).maximum()
-    on = OnMeshes.of(best.like, best.refined)
-    node, first = np.array([0, 3, 3, 7]), np.zeros(4, int)
-    batch = on.start(best.refined, 4)
-    for log in (False, True):
-        state = HeldState(best.like.unknowns, 0, node, first, log=log)
-        column = HeldColumn(best.like.unknowns, 0, node, first, log=log, on=on)
-        shift, factor = (np.log(2.0), 1.0) if log else (0.0, 2.0)
-        np.testing.assert_allclose(column.value(batch), factor * state.value(batch) + shift)
-        np.testing.assert_allclose(column.gradient(batch), factor * state.gradient(batch))
-        assert column.take(np.array([2])).value(batch.take(np.array([2])))[0] == column.value(batch)[2]
-
-
 @pytest.fixture(scope="module")
 def judge():
     """benchmarks/ends.py: the likelihood by SymPy and SciPy alone."""
-    path = Path(__file__).parents[2] / "benchmarks" / "ends.py"
+    path = Path(__file__).parents[3] / "benchmarks" / "ends.py"
     spec = importlib.util.spec_from_file_location("ends", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
