@@ -83,15 +83,16 @@ class Profile:
         """Where the likelihood ratio is not too small; a limit where it never gets so small."""
         wanted = float(np.sqrt(threshold(self.freedom, self.count, checked_level(level))))
         root = np.sqrt(np.maximum(-2.0 * self.likelihoods, 0.0))
+        near = _NEAR if level == CONFIDENCE else 0.0  # at this level ends are points of the profile
         found = []
         for side, limit in ((-1.0, self.limits[0]), (1.0, self.limits[1])):
             here = side * (self.values - self.estimate) >= 0
             v, r = self.values[here][:: int(side)], root[here][:: int(side)]
-            out = np.flatnonzero(r >= (1.0 - _NEAR) * wanted)
+            out = np.flatnonzero(r >= (1.0 - near) * wanted)
             if not len(out):
                 found.append(float(limit))
-            elif out[0] == 0 or r[out[0]] <= (1.0 + _NEAR) * wanted:
-                found.append(float(v[out[0]]))  # found as an end
+            elif out[0] == 0 or r[out[0]] <= (1.0 + near) * wanted:
+                found.append(float(v[out[0]]))
             else:
                 found.append(self._between(v[out[0] - 1], v[out[0]], *(r[out[0] - 1 : out[0] + 1] / wanted)))
         return found[0], found[1]
