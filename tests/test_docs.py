@@ -2,6 +2,9 @@
 
 import doctest
 import re
+import shlex
+import socket
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -13,6 +16,7 @@ import pandas as pd
 import pytest
 
 import odinfer as od
+from studio.running import Running
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -33,9 +37,23 @@ WHOLE += ["index.md", "hidden.md"]
 PAGE = PAGES["observing.md"]
 MODELS = re.findall(r"```ode\n(.*?)```\n\n```csv\n(.*?)```", PAGE, re.S)
 # Pages of which pieces are shown: what they take for granted.
-STAGED = ("README.md", "comparing.md", "data.md", "observing.md", "petab.md", "uncertainty.md")
-# Commands that do not end, take hours, or need other machines or many processes: the command line reads them only.
-_LONG = {"studio", "bench", "--cluster", "--workers"}
+STAGED = (
+    "README.md",
+    "comparing.md",
+    "data.md",
+    "observing.md",
+    "petab.md",
+    "studio.md",
+    "uncertainty.md",
+    "benchmark.md",
+)
+# What makes a command that takes hours one of seconds: the same command, on less.
+_LESS = {
+    "paper": ["--draws", "1", "--systems", "lotka_volterra", "--methods", "odin-paper,gpr", "--workers", "1"],
+    "decay.toml": ["--draws", "1", "--methods", "odin,limit", "--workers", "1"],
+}
+# Commands with these words run among the slow tests: they start processes, or are about the paper's grid.
+_SLOW = {"--each", "--workers", "--cluster", "runs", "decay-report"}
 
 
 def run_page(run: Run, name: str, parts: list[Block]) -> None:
@@ -81,6 +99,11 @@ def staged(name: str, folder: Path, fit: od.Fit) -> dict[str, Any]:
     if name == "each.md":
         parts = [table.assign(experiment=f"plot {i}") for i in (16, 17)]
         pd.concat(parts).to_csv(folder / "plots.csv", index=False)
+    if name == "README.md":
+        staged("petab.md", folder, fit)  # problem.yaml is that of another, small model
+        files |= {"a.ode": files["with_limit.ode"], "b.ode": lv, "tree.ode": "h' = r*h*(1 - h/K); log r, K"}
+        h = [0.57, 1.31, 2.48, 4.13, 6.76, 8.35, 9.10, 9.78]
+        pd.DataFrame({"Days": range(8), "height [cm]": h, "Tree": "a"}).to_excel(folder / "trees.xlsx", index=False)
     if name == "petab.md":
         files["model.ode"] = "A' = -k1*A + k2*B\nB' = k1*A - k2*B\nA(0) = 1; B(0) = 0; log k1, k2"
         files["model.ode"] += "\nA ~ normal(A, 0.02); B ~ normal(B, 0.02)"
@@ -94,16 +117,102 @@ def staged(name: str, folder: Path, fit: od.Fit) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.parametrize("name", [*STAGED, pytest.param("each.md", marks=pytest.mark.slow)])  # which starts processes
+def shell(name: str) -> list[tuple[Block, list[str]]]:
+    """The commands of a page's blocks for the shell, and the blocks between them, which have none."""
+    found = []
+    for block in BLOCKS[name]:
+        found += [(block, words) for words in commands(block.text)] if block.language == "sh" else [(block, [])]
+    return found
+
+
+def run_command(run: Run, words: list[str], name: str) -> str:
+    """What a command of a page prints: a studio its address, before it is ended."""
+    if words[:2] == ["odinfer", "studio"]:
+        pytest.importorskip("starlette")
+        given = [run.folder / w if w.endswith((".ode", ".csv")) else w for w in words[2:]]
+        running = Running(*[w if before != "--port" else 0 for before, w in zip(["", *given], given, strict=False)])
+        assert running.stop() == (0, "")
+        return running.url
+    if words[:3] == ["odinfer", "bench", "run"]:
+        words = [*words, *_LESS[words[3]]]
+    if "--workers" in words:
+        at = words.index("--workers") + 1
+        words = [*words[:at], str(min(int(words[at]), 2)), *words[at + 1 :]]
+    return run.block(Block("sh", "", shlex.join(words), 0), name)
+
+
+@pytest.mark.parametrize("name", STAGED)
 def test_pieces_of_a_page_run_where_their_files_are(name: str, tmp_path: Path, lv_fit: od.Fit):
     run = Run(tmp_path, staged(name, tmp_path, lv_fit))
-    for block in BLOCKS[name]:
-        if block.language == "sh" and name != "README.md":
-            for line in block.text.splitlines():
-                if not _LONG & {*line.split()}:
-                    run.block(Block("sh", "", line, block.line), name)
-        elif block.language == "python":
+    for block, words in shell(name):
+        if not words:
             run.block(block, name)
+        elif not _SLOW & {*words}:
+            run_command(run, words, name)
+
+
+LONG = [name for name in (*STAGED, "each.md") if any(_SLOW & {*words} for _, words in shell(name))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_commands_that_take_long_run_on_less_and_two_processes(name: str, tmp_path: Path, lv_fit: od.Fit):
+    run = Run(tmp_path, staged(name, tmp_path, lv_fit))
+    for block, words in shell(name):
+        if block.language == "toml" or (block.language == "python" and name == "each.md"):
+            run.block(block, name)
+        elif (_SLOW | {"decay.toml"}) & {*words} and "--cluster" not in words:
+            run_command(run, words, name)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_started_as_the_page_says_takes_the_work(tmp_path: Path, lv_fit: od.Fit):
+    pytest.importorskip("distributed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+
+    def here(words: list[str]) -> list[str]:
+        return [w.replace("10.0.0.5", "127.0.0.1").replace("8786", port).replace("N", "1") for w in words]
+
+    dask = [here(words)[1:] for _, words in shell("benchmark.md") if words[:1] == ["dask"]]
+    mine = [here(words) for _, words in shell("each.md") if "--cluster" in words]
+    assert (len(dask), len(mine)) == (2, 1)
+    staged("each.md", tmp_path, lv_fit)
+    log = (tmp_path / "dask.log").open("w")
+    started = [
+        subprocess.Popen([sys.executable, "-m", "dask", *words], cwd=tmp_path, stdout=log, stderr=log) for words in dask
+    ]
+    try:
+        printed = Run(tmp_path).block(Block("sh", "", shlex.join(mine[0]), 0))
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(30)
+        log.close()
+    assert "plot 16" in printed or "2 of 2" in printed, printed
+
+
+def recipe(target: str) -> list[list[str]]:
+    """The commands of a target of the Makefile."""
+    text = (ROOT / "Makefile").read_text("utf-8")
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.M)
+    assert found
+    return commands(found[1].replace("$(BIN)/", ""))
+
+
+def test_make_demo_prints_what_the_readme_shows(tmp_path: Path):
+    run = Run(tmp_path)
+    printed = [run_command(run, words, "Makefile") for words in recipe("demo")]
+    shown = [block.text for block in BLOCKS["README.md"] if block.language == "text"]
+    assert len(shown) == 1
+    assert agree(shown[0], printed[-1]), printed[-1]
+
+
+def test_make_studio_opens_the_example(tmp_path: Path):
+    run = Run(tmp_path)
+    assert "token=" in [run_command(run, words, "Makefile") for words in recipe("studio")][-1]
 
 
 def test_every_command_is_one_that_there_is():
@@ -138,7 +247,7 @@ def _parsed(words: list[str], name: str) -> None:
 def test_commands_and_python_are_marked_as_such():
     for name, parts in BLOCKS.items():
         for block in parts:
-            if block.language == "" and name != "README.md":
+            if block.language == "":
                 assert not re.search(r"^(odinfer|make|pip|import) ", block.text, re.M), (
                     f"{name}:{block.line}: mark it sh"
                 )

@@ -6,7 +6,7 @@ import pytest
 
 from bench.report.invented import changed, emptied, invented
 from odinfer.bench.report.results import Results
-from odinfer.bench.report.words import AGREES, DIFFERS, PARTLY, SO_FAR, beyond, findings
+from odinfer.bench.report.words import AGREES, DIFFERS, PARTLY, SO_FAR, beyond, findings, too_few
 
 
 def test_sentences_follow_the_records(tmp_path):
@@ -102,3 +102,14 @@ def test_nothing_is_said_to_agree_about_methods_that_were_not_run(tmp_path):
         assert "Not run" not in full.evidence
         assert part.evidence.endswith(" Not run: FGPGM.")
         assert part.verdict == (SO_FAR if full.verdict == AGREES else part.verdict) != AGREES
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_nothing_is_said_to_agree_from_too_few_draws(results, draws):
+    whole = {f.claim: f.verdict for f in findings(results)}
+    few = replace(results, found=[(c, records[:draws]) for c, records in results.found])
+    judged = {f.claim.split()[0]: f.verdict for f in findings(few) if f.verdict != too_few(draws)}
+    assert [*judged] == ["At", "Table", "Run"]  # a figure of one rollout, and seconds
+    assert AGREES in whole.values()
+    assert too_few(4) not in whole.values()
+    assert too_few(1) == "not judged: 1 draw only"

@@ -25,6 +25,7 @@ _RIVALS = ("agm", "fgpgm", "rkg3")
 _NEAR = 0.25  # relative distance from a printed or true value that we call close
 _GAUSSIAN = 0.5  # |skewness| and |excess kurtosis| up to here look Gaussian
 _TICK = 1e-9  # seconds that a run takes at least
+_FEW = 4  # draws, below which nothing is concluded from them
 _RIGHT = 0.95  # share of right verdicts that is asked for
 
 
@@ -49,6 +50,11 @@ def findings(results: Results) -> list[Finding]:
     return [finding for claim in claims if (finding := claim(results)) is not None]
 
 
+def too_few(draws: int) -> str:
+    """The verdict where draws are too few for one."""
+    return f"not judged: {draws} draw{'s' * (draws != 1)} only"
+
+
 def beyond(results: Results) -> list[str]:
     """Sentences on what the paper does not have: the default fit against the statistical limit."""
     table = limit_table(results)
@@ -67,8 +73,13 @@ def _median(results: Results, setting: str, method: str, key: str) -> float:
     return summary(results.at(setting, method), metric(key)).median
 
 
-def _verdict(good: int, of: int, missing: Sequence[str] = ()) -> str:
-    """How good of so many comparisons agree; nothing is said about methods of the claim that were not run."""
+def _verdict(good: int, of: int, draws: float, missing: Sequence[str] = ()) -> str:
+    """How good of so many comparisons agree, the least of which has so many draws.
+
+    Nothing is said about methods of the claim that were not run, nor from too few draws.
+    """
+    if draws < _FEW:
+        return too_few(int(draws))
     return (SO_FAR if missing else AGREES) if good == of else DIFFERS if good == 0 else PARTLY
 
 
@@ -86,11 +97,12 @@ def _odin(results: Results) -> str:
 
 
 def _states(results: Results) -> Finding | None:
-    parts, good = [], 0
+    parts, good, least = [], 0, math.inf
     for setting in results.settings():
-        odin, gpr, _ = _paired(results, setting, "gpr", "state_rmse")
+        odin, gpr, draws = _paired(results, setting, "gpr", "state_rmse")
         if math.isnan(gpr + odin):
             continue
+        least = min(least, draws)
         expected = not setting.startswith("LV, σ = 0.5")
         good += (odin < gpr) == expected
         parts.append(f"{setting}: {number(odin, 2)} against {number(gpr, 2)}")
@@ -98,7 +110,7 @@ def _states(results: Results) -> Finding | None:
         return None
     return Finding(
         "ODIN's states are more accurate than those of GP regression in all settings but Lotka–Volterra at high noise.",
-        _verdict(good, len(parts)),
+        _verdict(good, len(parts), least),
         f"Median state RMSE over the same draws, ODIN against GPR: {'; '.join(parts)}.",
         "With γ at its floor the equations hold almost exactly on a few points. Where the smoother alone is already "
         "near the noise limit, as for smooth trajectories, the medians differ by little and either may win.",
@@ -115,13 +127,14 @@ def _paired(results: Results, setting: str, method: str, key: str) -> tuple[floa
 
 
 def _accuracy(results: Results) -> Finding | None:
-    parts, good, total = [], 0, 0
+    parts, good, total, least = [], 0, 0, math.inf
     for setting in results.settings():
         listed = []
         for method in _RIVALS:
             odin, other, draws = _paired(results, setting, method, "trmse_paper")
             if draws and not math.isnan(odin + other):
                 total += 1
+                least = min(least, draws)
                 good += odin < other
                 better = "" if odin < other else ", lower"
                 listed.append(f"{number(odin, 2)} against {method.upper()} {number(other, 2)} ({draws} draws{better})")
@@ -131,7 +144,7 @@ def _accuracy(results: Results) -> Finding | None:
         return None
     return Finding(
         "ODIN is more accurate than AGM, FGPGM and RKG3.",
-        _verdict(good, total, _missing(results)),
+        _verdict(good, total, least, _missing(results)),
         f"Median trmse_paper of ODIN against each over the same draws: {'; '.join(parts)}."
         f"{_not_run(_missing(results))}",
         "The paper itself shows a good RKG3 on Lotka–Volterra at high noise. Ours are new implementations: RKG3 on "
@@ -141,19 +154,20 @@ def _accuracy(results: Results) -> Finding | None:
 
 
 def _authors(results: Results) -> Finding | None:
-    parts, good = [], 0
+    parts, good, least = [], 0, math.inf
     printed = results.grid.report.get("authors", {}).get("trmse_paper", {})
     for setting in results.settings():
         ours, theirs = _median(results, setting, _odin(results), "trmse_paper"), printed.get(setting, math.nan)
         if math.isnan(ours + theirs):
             continue
+        least = min(least, len(results.at(setting, _odin(results))))
         good += abs(ours / theirs - 1) < _NEAR
         parts.append(f"{setting}: {number(ours, 2)} against {number(theirs, 2)}")
     if not parts:
         return None
     return Finding(
         "The paper shows trajectory errors only as figures; the authors' program gives these medians on other draws.",
-        _verdict(good, len(parts)),
+        _verdict(good, len(parts), least),
         f"Median trmse_paper of ODIN with the paper's settings against their program: {'; '.join(parts)}.",
         "The settings are theirs, but the draws and the number of points are not (20 here as in the paper, 21 there). "
         "On their own draws our risk is not above theirs, so what is left is their optimiser: it stops at a limit of "
@@ -163,7 +177,7 @@ def _authors(results: Results) -> Finding | None:
 
 
 def _identifiability(results: Results) -> Finding | None:
-    parts, good, total = [], 0, 0
+    parts, good, total, least = [], 0, 0, math.inf
     for setting, name, truth in chosen_parameters(results):
         medians = {}
         for method, label in results.methods("compared").items():
@@ -172,6 +186,7 @@ def _identifiability(results: Results) -> Finding | None:
                 medians[label] = m / truth
             if method == _odin(results) and not math.isnan(m):
                 total += 1
+                least = min(least, len(results.at(setting, method)))
                 good += abs(m / truth - 1) < _NEAR
         if medians:
             parts.append(f"{setting}, {name}: " + ", ".join(f"{k} {number(v, 2)}" for k, v in medians.items()))
@@ -179,7 +194,7 @@ def _identifiability(results: Results) -> Finding | None:
         return None
     return Finding(
         "θ5 and θ6 of protein transduction are identifiable: ODIN and RKG3 find them, while FGPGM and AGM do not.",
-        _verdict(good, total, _missing(results)),
+        _verdict(good, total, least, _missing(results)),
         f"Median estimate divided by the truth (the verdict asks ODIN for {_NEAR:.0%}): {'; '.join(parts)}."
         f"{_not_run(_missing(results))}",
         "With the sigmoid kernel ODIN is biased on every draw: the same bias appears when it starts at the truth, so "
@@ -199,7 +214,7 @@ def _marginals(results: Results) -> Finding | None:
         parts.append(f"{m.parameter} at {m.setting}: {shape}")
     return Finding(
         "At fixed γ the marginal of θ4 of Lotka–Volterra is Gaussian, and that of θ6 of protein transduction is wild.",
-        _verdict(good, len(chosen)),
+        _verdict(good, len(chosen), math.inf),  # the claim is about one rollout, as the paper's figure
         f"Moments of FGPGM's draws (zero for a Gaussian; the line is drawn at {_GAUSSIAN}): {'; '.join(parts)}.",
         "How wild the marginal is depends on the draw and on the bounds of θ; one rollout is shown.",
     )
@@ -214,7 +229,7 @@ def _gamma(results: Results) -> Finding | None:
     parts = [f"{j.candidate} {j.state} {number(j.median, 3)} ({number(j.printed[0], 3)})" for j in mine]
     return Finding(
         "γ stays at its floor for right equations and exceeds 1 for wrong ones (Table 2).",
-        _verdict(good, len(mine)),
+        _verdict(good, len(mine), min(j.draws for j in mine)),
         f"Median γ, in brackets the paper's: {'; '.join(parts)}. {sum(near)} of {len(near)} medians of wrong equations "
         f"are within {_NEAR:.0%} of the printed ones.",
         "The noise level of the paper's model selection is not printed; 0.1 is taken here.",
@@ -235,7 +250,7 @@ def _verdicts(results: Results) -> Finding | None:
         parts.append(f"{label}: worst for {worst.candidate} {worst.state}, {worst.right} of {worst.draws}")
     return Finding(
         "γ is an efficient tool for identifying true parametric forms, also equation by equation.",
-        _verdict(good, total),
+        _verdict(good, total, min(j.draws for mine in groups.values() for j in mine)),
         f"Right verdicts over draws (asked: {_RIGHT:.0%} for every equation). {'; '.join(parts)}.",
         "In a few draws the authors' settings leave a γ above the threshold for a right equation: their Table 2 has a "
         "standard deviation of 0.04 there, too. The default also asks whether a trajectory follows the data.",
@@ -243,20 +258,21 @@ def _verdicts(results: Results) -> Finding | None:
 
 
 def _faster(results: Results) -> Finding | None:
-    parts, good, total = [], 0, 0
+    parts, good, total, least = [], 0, 0, math.inf
     for setting in results.settings():
         odin = _seconds_of(results, setting, _odin(results))
         ratios = {m.upper(): _seconds_of(results, setting, m) / odin for m in _RIVALS}
         ratios = {m: r for m, r in ratios.items() if not math.isnan(r)}
         good += sum(r > (10 if m != "RKG3" else 1) for m, r in ratios.items())
         total += len(ratios)
+        least = min([least, *(len(results.at(setting, m.lower())) for m in ratios)])
         if ratios:
             parts.append(f"{setting}: " + ", ".join(f"{m} {number(r, 3)}" for m, r in ratios.items()))
     if not parts:
         return None
     return Finding(
         "ODIN is the fastest; the samplers take orders of magnitude longer, RKG3 roughly one.",
-        _verdict(good, total, _missing(results)),
+        _verdict(good, total, least, _missing(results)),
         f"Median seconds divided by ODIN's (asked: samplers above 10, RKG3 above 1): {'; '.join(parts)}."
         f"{_not_run(_missing(results))}",
         "Our samplers are compiled and RKG3's cross-validation is done side by side for all folds and weights, so both "
@@ -302,15 +318,16 @@ def _scaling(results: Results) -> Finding | None:
 
 
 def _agm(results: Results) -> Finding | None:
-    records = [r for c, found in results.cells() if c.method.name == "agm" and c.case.label == "FHN" for r in found]
-    if not records:
+    cells = [found for c, found in results.cells() if c.method.name == "agm" and c.case.label == "FHN" and found]
+    if not cells:
         return None
+    records = [r for found in cells for r in found]
     lost = sum(map(failed, records))
     loose = sum(not r["outcome"]["converged"] for r in records) - lost
     errors = values(records, metric("trmse"))
     return Finding(
         "AGM was unstable on FitzHugh–Nagumo, and the paper has no results for it.",
-        AGREES if lost + loose > len(records) / 2 else DIFFERS,
+        _verdict(lost + loose > len(records) / 2, 1, min(map(len, cells))),
         f"Of {len(records)} runs {lost} failed and {loose} did not converge; the median trmse is "
         f"{number(quartiles(errors)[1], 2)}.",
         "With the determinant corrected and hyperparameters held at their evidence maximum, AGM is more stable.",
