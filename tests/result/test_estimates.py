@@ -8,6 +8,7 @@ import pytest
 import odinfer as od
 from fits import hidden, make_fit, uncertain
 from odinfer.result.estimates import (
+    Estimate,
     correlation_table,
     parameter_table,
     posterior_table,
@@ -139,3 +140,8 @@ def test_of_many_initial_values_a_few_are_shown_and_said_to_be_few():
     assert len(rows) == 12
     assert rows[0][0].endswith(", one")
     assert "12 of 80 initial values are shown; states.csv has all." in facts(fit)
+
+
+def test_an_estimate_at_an_end_of_its_interval_has_the_digits_of_the_other_side():
+    row = Estimate("R0", 5.0 - 1e-10, np.inf, (1.5, 5.0), ())
+    assert row.cells(True) == ("R0", "5.0", "inf", "1.5", "5.0")

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import odinfer as od
 from fits import ODD, hidden, make_fit, uncertain
 from odinfer.result.summary import (
     amounts,
+    constant_table,
     facts,
     headline,
     stage_table,
@@ -188,3 +190,13 @@ def test_data_unknowns_and_criteria_are_counted():
 def test_the_time_taken_includes_the_sampling():
     assert taken(make_fit()) == "0.8 s"
     assert taken(uncertain()) == "3.3 s, 0.8 s for the fit and 2.5 s for sampling"
+
+
+def test_inputs_with_one_value_have_a_row_per_experiment_and_others_none():
+    t, model = np.linspace(0.5, 4.0, 8), od.Model.from_text("input u, v\nx' = -k*x + u + v")
+    inputs = {"u": ([0.0], [2.5]), "v": (t, np.sin(t))}
+    fit = make_fit(("x",), ("k",), problem=od.Problem(model, od.Data(t, t[:, None], ["x"], inputs=inputs)))
+    table = constant_table(fit)
+    assert table.header == ("experiment", "u")
+    assert [row[1:] for row in table.rows] == [("2.5",)]
+    assert constant_table(make_fit()) is None

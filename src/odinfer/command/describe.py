@@ -186,7 +186,7 @@ def _inputs(p: Problem) -> Iterator[str]:
     for e in p.data.experiments:
         for name in p.model.inputs:
             t = e.u[name][0]
-            if t[0] > e.t[0] or t[-1] < e.t[-1]:
+            if len(t) > 1 and (t[0] > e.t[0] or t[-1] < e.t[-1]):  # one value is a constant
                 yield (
                     f"input '{name}' is known from {t[0]:g} to {t[-1]:g} but experiment '{e.name}' runs from "
                     f"{e.t[0]:g} to {e.t[-1]:g}; its first and last value are held outside"

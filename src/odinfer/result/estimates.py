@@ -23,6 +23,7 @@ Truth = Mapping[str, float] | None
 MOST_INITIAL = 12  # initial values in a table
 _MOST_PAIRS = 24  # parameters in a table of correlations
 _KNOWN = 1e-5  # of a state's size: an error below it is that of the computation only
+_AT_END = 1e-4  # of the longer side: an estimate so near to an end of its interval is at it
 STAGES = {"odin": "ODIN stage", "refined": "refined stage"}
 # How intervals of a kind are headed: those of posteriors are credible, the others are confidence intervals.
 _HEADERS = {"sample": ("posterior sd %", "95 % credible from", "to")}
@@ -44,7 +45,8 @@ class Estimate:
         """All of it as text, to the same place."""
         low, high = self.ends
         sides = [abs(end - self.value) for end in self.ends if np.isfinite(end)]
-        error = self.sd if np.isfinite(self.sd) else min((s for s in sides if s > 0), default=np.nan)
+        least = _AT_END * max(sides, default=0.0)
+        error = self.sd if np.isfinite(self.sd) else min((s for s in sides if s > least), default=np.nan)
         value, low_, high_, *stages = aligned((self.value, low, high, *self.stages), np.nan if self.known else error)
         share = number(100 * self.sd / abs(self.value), 2) if self.value and not self.known else "-"
         pair = (share, *(("-", "-") if self.known else (low_, high_))) if with_ends else ()

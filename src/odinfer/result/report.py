@@ -15,7 +15,7 @@ from odinfer.result import store
 from odinfer.result.estimates import Truth, correlation_table, parameter_table, posterior_table, shown_intervals
 from odinfer.result.figures import residuals, samples, slopes, states, uncertainty
 from odinfer.result.fit import Fit
-from odinfer.result.summary import amounts, facts, headline, stage_table, state_table, tone
+from odinfer.result.summary import amounts, constant_table, facts, headline, stage_table, state_table, tone
 from odinfer.style.drawing import png
 from odinfer.style.html import embedded, page
 from odinfer.style.picture import Lone, Picture
@@ -133,6 +133,7 @@ def html(fit: Fit, truth: Truth = None) -> str:
         correlations=correlation_table(fit),
         judged=TextTable(("equation for", "verdict", "γ", "typical slope error"), judged),
         noise=rows if fit.noise else noise,
+        constants=constant_table(fit),
         stages=stage_table(fit),
         facts=facts(fit),
         pictures={

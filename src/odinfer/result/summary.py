@@ -175,6 +175,18 @@ def stage_table(fit: Fit) -> TextTable:
     return TextTable(("stage", "objective", "log-likelihood", "time", "how it ended"), tuple(rows))
 
 
+def constant_table(fit: Fit) -> TextTable | None:
+    """A row per experiment with the inputs that have one value in each; None without any, or without its problem."""
+    if fit.problem is None:
+        return None
+    every = fit.problem.data.experiments[:_ROWS]
+    names = [n for n in fit.problem.model.inputs if all(len(e.u[n][0]) == 1 for e in every)]
+    rows = tuple(
+        (label, *(number(e.u[n][1][0]) for n in names)) for label, e in zip(fit.experiments, every, strict=False)
+    )
+    return TextTable(("experiment", *names), rows) if names else None
+
+
 def facts(fit: Fit) -> list[str]:
     """Sentences on how the fit was found, as far as the method tells."""
     d, lines = fit.details, amounts(fit)

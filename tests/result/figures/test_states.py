@@ -152,6 +152,13 @@ def test_inputs_and_events_are_drawn_as_long_as_the_fit_has_its_problem():
     assert inputs_picture(make_fit()) is None
 
 
+def test_an_input_with_one_value_is_no_picture():
+    t = np.linspace(0.5, 4.0, 8)
+    data = od.Data(t, np.exp(-0.5 * t)[:, None], ["x"], inputs={"u": ([0.0], [2.0])})
+    fit = make_fit(("x",), ("k",), problem=od.Problem(od.Model.from_text("input u\nx' = -k*x + u"), data))
+    assert inputs_picture(fit) is None
+
+
 def test_experiments_are_told_apart_by_colour_with_a_legend():
     figure = states_figure(make_fit(experiments=("control", "_dose", "$2$")))
     assert {"control", "_dose", "$2$"} <= set(words(figure))

@@ -342,12 +342,12 @@ def phase_picture(fit: Fit) -> Picture | None:
 
 
 def inputs_picture(fit: Fit) -> Picture | None:
-    """The known inputs over time and when states jump, as far as the fit still has its problem."""
+    """The inputs that change over time and when states jump, as far as the fit still has its problem."""
     if fit.problem is None:
         return None
     problem, plots = fit.problem, []
     series = [e.u for e in problem.data.experiments]
-    for name in problem.model.inputs:
+    for name in (n for n in problem.model.inputs if any(len(own[n][0]) > 1 for own in series)):
 
         def draw(ax: Axes, name: str = name) -> None:
             over_time(fit, ax)
