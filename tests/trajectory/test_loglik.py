@@ -93,3 +93,14 @@ def test_states_are_those_before_what_jumps_then():
 def test_values_that_are_missing_or_of_nothing_are_refused(values, expected):
     with pytest.raises(InputError, match=expected):
         loglik(decay("log k"), values)
+
+
+def test_a_system_that_has_not_settled_is_said_to_be_so():
+    text = "x(-1000000) = 0; x' = {}*(k - x); y ~ normal(x, 0.1)"
+    quick, slow = (od.Model.from_text(text.format(rate)) for rate in (1e-3, 1e-6))
+    data = od.Data(T, [2.0, 2.1, 1.9, 2.0], ["y"])
+    assert loglik(od.Problem(quick, data), {"k": 2.0}) == pytest.approx(
+        stats.norm.logpdf([0, 1, 1, 0]).sum() + 4 * np.log(10)
+    )
+    with pytest.warns(od.InputWarning, match="x has not settled"):
+        loglik(od.Problem(slow, data), {"k": 2.0})

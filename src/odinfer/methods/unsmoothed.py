@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from odinfer.errors import Status
+from odinfer.forward.settled import unsettled
 from odinfer.judgement.model_test import judge_model, signal_left, unasked
-from odinfer.judgement.settled import unsettled
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of
 from odinfer.result.assemble import assemble, stage
@@ -72,7 +72,8 @@ def without_smoother(
         details["model_test"] = {"p": test.p, "signal": test.signal, "draws": test.draws}
     fit = assemble(
         problem, method, seed, {"refined": made}, curves, status=status.value, converged=status.converged,
-        uncertainty=known, workings=Workings(maximum=maximum), details=details, warnings=unsettled(problem, best),
+        uncertainty=known, workings=Workings(maximum=maximum), details=details,
+        warnings=unsettled(problem, lambda e, t: best.paths[e].at(t)[0]),
     )  # fmt: skip
     say("done", 1.0)
     return fit

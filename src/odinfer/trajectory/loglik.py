@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.checks import number
-from odinfer.errors import InputError, nearest
+from odinfer.errors import InputError, InputWarning, nearest
+from odinfer.forward.settled import unsettled
 from odinfer.observation import observation_of
 from odinfer.problem.course import Course
 from odinfer.problem.problem import Problem
@@ -38,6 +39,9 @@ def loglik(problem: Problem, values: Mapping[str, float]) -> float:
     Returns:
         −∞ where the trajectory ends before the data do, or what is observed is impossible.
 
+    Warns:
+        InputWarning: a system that should settle, before the data or for a measurement at steady state, has not.
+
     Raises:
         InputError: a value is missing, or of nothing that the problem has.
 
@@ -52,22 +56,28 @@ def loglik(problem: Problem, values: Mapping[str, float]) -> float:
     x = solutions(problem, v)
     if x is None:
         return -np.inf
+    for said in unsettled(problem, lambda e, t: _states(problem, v, e, t)):
+        warnings.warn(said, InputWarning, stacklevel=2)
     y = [e.y[None] for e in problem.data.experiments]
     return float(observation_of(problem).best(x, y, Unknowns(problem).phi(v)[None])[1][0])
 
 
 def solutions(problem: Problem, v: Array) -> list[Array] | None:
     """States (1, N, K) at the observation times of every experiment at unknowns v (P,); None if one ends earlier."""
-    unknowns, x = Unknowns(problem), []
-    phi = unknowns.phi(v)
+    x = []
     for e, experiment in enumerate(problem.data.experiments):
-        course, theta = problem.course(e), problem.theta_of(e, phi)
-        x0 = course.initial(theta[None], unknowns.x0(v, e)[None])[0]
-        found = solution(course, theta, x0, experiment.t)
+        found = _states(problem, v, e, experiment.t)
         if found is None:
             return None
         x.append(found[None])
     return x
+
+
+def _states(problem: Problem, v: Array, e: int, t: Array) -> Array | None:
+    """States (n, K) of an experiment at times (n,), at unknowns v (P,); None if the trajectory ends earlier."""
+    unknowns, course = Unknowns(problem), problem.course(e)
+    theta = problem.theta_of(e, unknowns.phi(v))
+    return solution(course, theta, course.initial(theta[None], unknowns.x0(v, e)[None])[0], t)
 
 
 def at(problem: Problem, values: Mapping[str, float]) -> tuple[Problem, Array]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.judgement.settled import unsettled
+from odinfer.forward.settled import unsettled
 from odinfer.trajectory.refine import shoot
 
 
@@ -14,7 +14,7 @@ def settling(rate: float) -> list[str]:
     t = np.linspace(0.0, 5.0, 6)
     problem = od.Problem(model, od.Data(t, 2.0 + 0.05 * np.sin(7.0 * t), states=["y"]))
     found = shoot(problem, np.full(1, np.nan), [np.zeros(1)], np.array([2.0]))
-    return unsettled(problem, found)
+    return unsettled(problem, lambda e, t: found.paths[e].at(t)[0])
 
 
 @pytest.mark.parametrize("rate", [1.0, 1e-3, 1e-4])
@@ -30,4 +30,4 @@ def test_what_settles_more_slowly_is_named(rate):
 
 def test_nothing_is_said_without_a_time_to_settle(lv_fit):
     best = lv_fit.maximum()
-    assert unsettled(best.problem, best.refined) == []
+    assert unsettled(best.problem, lambda e, t: best.refined.paths[e].at(t)[0]) == []
