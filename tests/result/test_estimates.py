@@ -125,6 +125,16 @@ def test_initial_values_are_where_the_curve_starts_and_given_ones_are_said_to_be
     assert float(rows[1][1]) == pytest.approx(fit.experiments["one"].curve.x[0, 1], abs=1e-2)
 
 
+@pytest.mark.parametrize(("sd", "known"), [(1e-9, True), (0.1, False), (np.inf, True)])
+def test_a_given_initial_value_has_an_interval_only_where_one_is_known(sd, known):
+    fit = dataclasses.replace(LIKELIHOOD, noise={"prey": "normal", "predator": "normal"}, details={"given": ["prey"]})
+    (label, e) = next(iter(fit.experiments.items()))
+    curve = dataclasses.replace(e.curve, sd=np.full_like(e.curve.x, sd))
+    fit = dataclasses.replace(fit, experiments={label: dataclasses.replace(e, curve=curve)})
+    (row,) = (row for row in parameter_table(fit).rows if row[0].endswith("(given)"))
+    assert (row[2:5] == ("-", "-", "-")) == known
+
+
 def test_an_initial_value_that_is_the_same_in_all_experiments_has_one_row():
     t = np.linspace(0.5, 4.0, 8)
     one, other = (od.Data(t, 3.0 * np.exp(-k * t)[:, None] + 0.01 * np.cos(9 * t)[:, None], ["x"]) for k in (0.5, 0.7))

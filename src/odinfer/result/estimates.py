@@ -117,6 +117,7 @@ def _initial(fit: Fit) -> list[Estimate]:
     rows: list[Estimate] = []
     several = len(fit.experiments) > 1
     everywhere = _given_once(fit) if several else set()
+    size = np.max([np.abs(e.curve.x).max(0) for e in fit.experiments.values() if len(e.curve.t)] or [0.0], axis=0)
     for i, (label, e) in enumerate(fit.experiments.items()):
         if not len(e.t):
             continue
@@ -135,7 +136,7 @@ def _initial(fit: Fit) -> list[Estimate]:
                 if draws is not None:
                     ends, error = sample_intervals({"x0": draws})["x0"], float(np.std(draws))
             given = state in fit.details.get("given", ())
-            known = given and bool(sd[k] < _KNOWN * np.abs(e.curve.x[:, k]).max())
+            known = given and not _KNOWN * size[k] <= sd[k] < np.inf  # or only its parameters' rows tell
             name = f"{name} (given)" if given else name
             stages = tuple(float(x[k] if fit.noise else fit.stages[s].x[i][0, k]) for s in _others(fit))
             rows.append(Estimate(name, float(x[k]), error, ends, stages, known))
