@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from odinfer.errors import InputError
 from odinfer.exchange.formula import Writer, named, number, parsed
-from odinfer.problem.language.expression import RESERVED, constant
+from odinfer.problem.language.expression import RESERVED
+from odinfer.problem.language.program import constant
 
 LETTERS = {"a": 1.7, "b": -0.6, "c": 2.3}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from odinfer.exchange.formula import Writer, parsed
 from odinfer.exchange.infix import Infix, identifiers
 from odinfer.problem.language.equations import parse
-from odinfer.problem.language.expression import constant
+from odinfer.problem.language.program import constant
 
 EXPRESSIONS = [
     "a - (b - 2)/3 + -a^2", "where(a > b and not b < 0, a, b)", "min(a, b, 1) + max(a, b)",

@@ -15,7 +15,7 @@ from typing import Any
 from odinfer.errors import InputError
 from odinfer.exchange import libsbml
 from odinfer.exchange.formula import Writer, named, number
-from odinfer.problem.language.expression import constant
+from odinfer.problem.language.program import constant
 from odinfer.problem.model import Model
 
 _MOST_BYTES = 50_000_000

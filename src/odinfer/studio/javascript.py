@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from odinfer.problem.language.expression import is_whole_exponent, needed
+from odinfer.problem.language.program import is_whole_exponent, needed
 from odinfer.problem.model import Model
 
 Code = Sequence[tuple[str, tuple[Any, ...]]]

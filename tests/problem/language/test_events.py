@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from odinfer.errors import InputError
 from odinfer.problem.language.equations import parse
 from odinfer.problem.language.events import breaks, event, into_states
-from odinfer.problem.language.expression import Program, read
+from odinfer.problem.language.expression import read
+from odinfer.problem.language.program import Program
 from odinfer.problem.language.statements import statements
 
 BASE = "x' = -k*x\ny' = x - y\n"

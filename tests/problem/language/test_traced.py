@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from odinfer.problem.language.equations import parse
-from odinfer.problem.language.expression import Program, read
+from odinfer.problem.language.expression import read
+from odinfer.problem.language.program import Program
 from odinfer.problem.language.traced import values
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from odinfer.errors import InputError, nearest
 from odinfer.noise import FAMILIES
-from odinfer.problem.language.expression import RESERVED, SHORT, Program, Source, depending, names_met, number
+from odinfer.problem.language.expression import RESERVED, SHORT, Source, names_met
+from odinfer.problem.language.program import Program, depending, number
 from odinfer.problem.language.statements import Distribution, Statements
 from odinfer.problem.prior import FAMILIES as PRIORS
 

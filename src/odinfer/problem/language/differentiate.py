@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.language.expression import FOLD, LEAVES, Instructions, is_whole_exponent, needed
+from odinfer.problem.language.program import FOLD, LEAVES, Instructions, is_whole_exponent, needed
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -40,8 +40,9 @@ from odinfer.problem.language.columns import (
 )
 from odinfer.problem.language.declarations import bounds
 from odinfer.problem.language.events import Event, breaks, event, into_states
-from odinfer.problem.language.expression import RESERVED, SHORT, Program, Source, checked_name, names_met, state_of
+from odinfer.problem.language.expression import RESERVED, SHORT, Source, checked_name, names_met, state_of
 from odinfer.problem.language.initial import beginnings, check_mentions, initial_values
+from odinfer.problem.language.program import Program
 from odinfer.problem.language.statements import EXTENT, Distribution, Statements, statements
 from odinfer.problem.language.traced import values
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from odinfer.errors import InputError, nearest
-from odinfer.problem.language.expression import LEAVES, Program
+from odinfer.problem.language.program import LEAVES, Program
 from odinfer.problem.language.statements import Doses
 
 _COMPARED = {"<", "<=", ">", ">=", "==", "!=", "min", "max"}

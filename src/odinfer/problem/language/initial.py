@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from odinfer.errors import InputError, nearest
-from odinfer.problem.language.expression import Program, Source, depending, initial_name, state_of
+from odinfer.problem.language.expression import Source, initial_name, state_of
+from odinfer.problem.language.program import Program, depending
 from odinfer.problem.language.statements import Statements
 
 

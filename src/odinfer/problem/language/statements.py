@@ -15,11 +15,11 @@ from odinfer.problem.language.expression import (
     SHORT,
     Source,
     checked_name,
-    constant,
     initial_name,
     read,
     slope_of,
 )
+from odinfer.problem.language.program import constant
 
 EXTENT = "local or shared"
 ROLES = ("equation", "definition", "input", "step")

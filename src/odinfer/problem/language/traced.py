@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from odinfer.problem.language.expression import ARITY, LEAVES, needed, operations_of
+from odinfer.problem.language.expression import ARITY
+from odinfer.problem.language.program import LEAVES, needed, operations_of
 
 Code = Sequence[tuple[str, tuple[Any, ...]]]
 
