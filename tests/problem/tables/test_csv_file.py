@@ -149,6 +149,16 @@ def test_replicate_rows_are_averaged_on_request(csv_file):
     assert read_csv(path, replicates="mean").y[4].tolist() == [17, 0.125]
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_are_read_where_commas_do_not_separate(csv_file, separator):
+    content = "time;A;note\n0,5;1,500;a, b\n1;<0,25;1,2,3\n2;;-\n".replace(";", separator)
+    with pytest.warns(InputWarning) as said:
+        data = read_csv(csv_file(content))
+    assert any("decimal commas are read as points" in str(w.message) for w in said)
+    assert data.experiments[0].t.tolist() == [0.5, 1.0]
+    assert data.experiments[0].y.ravel().tolist() == [1.5, 0.25]
+
+
 # --- reading: refused
 
 
@@ -161,8 +171,9 @@ REFUSED_FILES = {
     "no encoding of ours": ("time,Größe\n".encode("latin-1") + b"\x81", "save as UTF-8"),
     "Excel under another name": (b"PK\x03\x04" + PLAIN.encode(), "an Excel file"),
     "binary": (bytes(range(256)), "save as UTF-8"),
-    "decimal commas": ("time;A\n0;1,5\n1;2,3\n", "line 2, column 'A': '1,5' has a decimal comma; use points"),
-    "decimal commas in time": ("time;A\n0,5;1\n", "line 2, column 'time': '0,5' has a decimal comma"),
+    "commas and points": ("time;A\n0;1,5\n1;2.3\n", "line 2, column 'A': '1,5' has a decimal comma; use points"),
+    "perhaps thousands": ("time;A\n0;1,500\n1;2,300\n", "line 2, column 'A': '1,500' has a decimal comma"),
+    "decimal commas in quotes": ('time,A\n0,"1,5"\n1,"2,3"\n', "line 2, column 'A': '1,5' has a decimal comma"),
     "no time column": ("A,B\n1,2\n", "no time column; name one 'time' or .*--time COLUMN.*columns found: 'A', 'B'"),
     "duplicate column": ("time,A,A\n0,1,2\n", "column 'A' is there twice"),
     "unprintable column": ("time,A\x07\n0,1\n", "cannot be a name"),

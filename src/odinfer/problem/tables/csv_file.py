@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from odinfer.errors import InputError
+from odinfer.problem.tables.cells import is_observation
 from odinfer.problem.tables.series import short, warn
 from odinfer.problem.tables.table import Table, columns_of
 
+_THOUSANDS = re.compile(r"\D*[1-9]\d{0,2},\d{3}")  # as which a number can be read that has a decimal comma
+
 
 def csv_table(name: str, content: bytes) -> Table:
-    """The table in a CSV file. Commas, semicolons or tabs separate; blank lines and those after # are skipped."""
-    return Table(name, *columns_of(_rows(_text(name, content)), "line"))
+    """The table in a CSV file. Commas, semicolons or tabs separate; blank lines and those after # are skipped.
+
+    Where commas do not separate they can be decimal ones, as spreadsheets of many countries write them.
+    """
+    text = _text(name, content)
+    lines = _lines(text)
+    delimiter = max(",;\t", key=re.sub('"[^"]*"', "", lines[0][1] if lines else "").count)
+    numbers, columns = columns_of(_rows(lines, delimiter), "line")
+    if delimiter != "," and "," in text and _has_decimal_commas(columns.values()):
+        warn(f"{name}: decimal commas are read as points")
+        columns = {n: [c.replace(",", ".") if is_observation(c) else c for c in own] for n, own in columns.items()}
+    return Table(name, numbers, columns)
 
 
 def write_csv(path: str | Path, columns: Mapping[str, ArrayLike]) -> None:
@@ -56,13 +69,22 @@ def _text(name: str, content: bytes) -> str:
     return text
 
 
-def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+def _has_decimal_commas(columns: Iterable[Sequence[str]]) -> bool:
+    """Whether commas in numbers are decimal: no number has a point, and some comma cannot be one of thousands."""
+    numbers = [cell for cells in columns for cell in cells if is_observation(cell)]
+    commas = [cell for cell in numbers if "," in cell]
+    return not any("." in cell for cell in numbers) and any(_THOUSANDS.fullmatch(cell) is None for cell in commas)
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """The numbered lines that say something."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return [(i, line) for i, line in enumerate(lines, start=1) if line.lstrip()[:1] not in ("", "#")]
+
+
+def _rows(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells. A line is a row whatever its quotes, so that a stray one costs a line at most."""
-    delimiter = ""
-    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
-        if line.lstrip()[:1] in ("", "#"):
-            continue
-        delimiter = delimiter or max(",;\t", key=re.sub('"[^"]*"', "", line).count)
+    for number, line in lines:
         if '"' in line:
             try:
                 row = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
