@@ -192,6 +192,7 @@ def test_bounds_and_fixed_values_become_text_and_text_becomes_controls(page):
     page.fill("[aria-label='Upper bound of a']", "9")
     page.press("[aria-label='Upper bound of a']", "Tab")
     page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('0.5 < a < 9')")
+    page.wait_for_function("""() => document.querySelector("[aria-label='Value of b']").value === '1.01'""")
     page.click("[aria-label='Fix b']")
     page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('fixed b = 1.01')")
     page.wait_for_selector("[aria-label='Fix b'][aria-pressed=true]")
@@ -265,6 +266,51 @@ def test_columns_are_assigned_anew_by_clicking(page):
     assert (np.abs(before - pixels(page)).sum(-1) > 60).sum() > 100
     fit(page)
     assert "--map predator=prey --map prey=predator" in page.inner_text(".command")
+
+
+def test_noise_of_columns_is_clicked_and_becomes_text_and_text_becomes_controls(page):
+    example(page, "Prey and predators")
+    has = "(words) => document.querySelector('#editor textarea').value.includes(words)"
+    value = "([label, words]) => document.querySelector(`[aria-label='${label}']`)?.value === words"
+    page.select_option("[aria-label='Noise of prey']", "lognormal")
+    page.wait_for_function(has, arg="\nprey ~ lognormal(prey)\n")
+    page.fill("[aria-label='Noise of prey, sd']", "0.1")
+    page.press("[aria-label='Noise of prey, sd']", "Tab")
+    page.wait_for_function(has, arg="\nprey ~ lognormal(prey, 0.1)\n")
+    page.select_option("[aria-label='Noise of predator']", "student")
+    page.wait_for_selector("[aria-label='Noise of predator, df']")
+    page.fill("[aria-label='Noise of predator, df']", "7")
+    page.press("[aria-label='Noise of predator, df']", "Enter")
+    page.wait_for_function(has, arg="\npredator ~ student(predator, df=7)\n")
+    assert "must be whole numbers" in page.inner_text("[aria-label='Noise of prey'] option[value=poisson]")
+    assert page.is_disabled("[aria-label='Noise of prey'] option[value=poisson]")
+    page.select_option("[aria-label='Noise of prey']", "normal")
+    page.wait_for_function("() => !document.querySelector('#editor textarea').value.includes('prey ~')")
+    page.locator("#editor textarea").press("Control+End")
+    page.locator("#editor textarea").press_sequentially("prey ~ laplace(1.1*prey, 0.2)")
+    page.wait_for_function(value, arg=["Noise of prey", "laplace"])
+    assert page.input_value("[aria-label='What is measured as prey']") == "1.1*prey"
+    assert page.input_value("[aria-label='Noise of prey, b']") == "0.2"
+    page.wait_for_function("() => !document.querySelector('#model-error').textContent")
+    fit(page)
+    assert page.is_visible("#headline")
+
+
+def test_a_column_that_measures_something_of_the_model_is_clicked_and_written(page):
+    rows = "time,S,new cases\n" + "".join(f"{i},{100 - 5 * i},{5 + i % 3}\n" for i in range(10))
+    page.set_input_files("#file", {"name": "c.csv", "mimeType": "text/csv", "buffer": rows.encode()})
+    page.wait_for_selector(".chart canvas")
+    type_model(page, "S' = -b*S\n0 < b < 1\n")
+    page.wait_for_selector("[aria-label='What the column new cases is'] option[value='=']", state="attached")
+    page.select_option("[aria-label='What the column new cases is']", "=")
+    page.wait_for_selector("[aria-label='What is measured as new_cases']")
+    page.fill("[aria-label='What is measured as new_cases']", "b*S")
+    page.press("[aria-label='What is measured as new_cases']", "Tab")
+    page.select_option("[aria-label='Noise of new_cases']", "poisson")
+    has = "(words) => document.querySelector('#editor textarea').value.includes(words)"
+    page.wait_for_function(has, arg="\nnew_cases ~ poisson(b*S)\n")
+    page.wait_for_function("() => !document.querySelector('#model-error').textContent")
+    page.wait_for_selector("#charts h3:has-text('new_cases')")
 
 
 def test_a_fit_is_cancelled_and_another_one_runs(page):

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from odinfer.command.example import FOLDER, names
 from odinfer.errors import InputError
+from odinfer.noise import FAMILIES
 from odinfer.studio import desk
 from odinfer.studio.desk import Source, choice_of, table, understand
 
@@ -141,3 +142,19 @@ def test_optional_terms_are_candidates_of_which_the_longest_is_drawn():
 def test_choices_are_texts(given):
     with pytest.raises(InputError):
         choice_of(given)
+
+
+def test_every_family_of_noise_is_offered_and_what_the_data_refuse_is_said(tmp_path: Path):
+    (tmp_path / "d.csv").write_text("time,n,x,y,y_sd\n" + "".join(f"{i},{i},{i + 1}.5,{i},0.1\n" for i in range(6)))
+    text = "x' = -k*x; y' = x\nn ~ poisson(x)\nm = x + y"
+    found = understand(text, "m", Source(tmp_path / "d.csv", NOTHING))
+    assert found["error"] is found["data_error"] is None
+    assert set(found["families"]) == set(FAMILIES)
+    assert found["families"]["student"]["defaults"] == {"df": 4.0}
+    assert set(found["scatter"]["n"]["refused"]) == {"lognormal", "loglaplace"}  # there is a zero
+    assert set(found["scatter"]["x"]["refused"]) == {"poisson", "negbinomial", "binomial"}
+    assert found["scatter"]["y"]["by_row"]
+    assert found["scatter"]["y"]["refused"]["student"] == "has errors by row"
+    assert "normal" not in found["scatter"]["y"]["refused"]
+    assert (found["observable"], found["silent"]) == (["x", "y", "n", "m"], ["x", "y", "m"])
+    json.dumps(found)

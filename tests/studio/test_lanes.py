@@ -86,3 +86,17 @@ def test_to_cancel_is_to_kill(lane):
     with pytest.raises(Ended):
         asyncio.run(cancelled())
     assert call(lane, echo, 6)[0] == 6
+
+
+def test_what_is_closed_ends_who_waits_and_refuses_who_comes_later():
+    lane = Lane(begin)
+
+    async def closed():
+        asking = asyncio.create_task(lane.call(hang))
+        await asyncio.sleep(0.3)
+        lane.close()
+        await asking
+
+    for late in (lambda: asyncio.run(closed()), lambda: call(lane, echo, 7)):
+        with pytest.raises(Ended):
+            late()

@@ -145,6 +145,31 @@ def test_what_is_clicked_becomes_text(node, name, args, text, expected):
     assert node.run(STATEMENTS, {"name": name, "args": [text, *args]}) == expected
 
 
+FAMILIES = {
+    "normal": {"arguments": ["mean", "sd"]}, "student": {"arguments": ["mean", "sd", "df"]},
+    "poisson": {"arguments": ["mean"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "given"),
+    [
+        ("x' = -x; y ~ normal(max(x, 1), 0.1*x)  # z ~ poisson(x)", "normal", ["max(x, 1)", "0.1*x"]),
+        ("x' = -x\ny ~ student(x, df = 7)", "student", ["x", None, "7"]),
+        ("x' = -x\ny~poisson( rho*x [+ b] )", "poisson", ["rho*x [+ b]"]),
+        ("x' = -x\nyy ~ poisson(x)", None, None),
+    ],
+)
+def test_the_distribution_of_a_column_is_read_and_written_as_it_stands(node, text, family, given):
+    said = node.run(STATEMENTS, {"name": "distribution", "args": [text, "y", FAMILIES]})
+    assert said == (None if family is None else {"family": family, "given": given})
+    if family is not None:
+        titles = FAMILIES[family]["arguments"]
+        words = node.run(STATEMENTS, {"name": "distributionWords", "args": [family, given, titles]})
+        again = node.run(STATEMENTS, {"name": "withDistribution", "args": [text, "y", words]})
+        assert node.run(STATEMENTS, {"name": "distribution", "args": [again, "y", FAMILIES]}) == said
+
+
 ENDS = "const s = await page('rows.js'); return s.ends(...given);"
 
 

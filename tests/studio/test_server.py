@@ -6,6 +6,8 @@ import json
 import shlex
 import subprocess
 import sys
+import threading
+import time
 import zipfile
 from urllib.parse import quote
 
@@ -227,10 +229,20 @@ def test_the_studio_begins_with_the_files_that_it_is_given_and_leaves_none_behin
     (tmp_path / "mine.csv").write_bytes(ROWS)
     running = Running(tmp_path / "mine.ode", tmp_path / "mine.csv")
     running.login()
-    found = running.tab().ask("GET", "/api/session")[1]
+    tab = running.tab()
+    found = tab.ask("GET", "/api/session")[1]
     assert (found["data"], found["page"]["models"]) == ("mine.csv", [{"name": "mine", "text": DECAY}])
     assert list(tmp_path.glob("odinfer-studio-*"))
+    # Neither a fit that somebody follows nor a guess is waited for when it ends.
+    job = tab.ask("POST", "/api/jobs", {"kind": "bootstrap", "models": [{"name": "m", "text": DECAY}]})[1]
+    asked = [("GET", f"/api/jobs/{job['id']}/stream", None), ("POST", "/api/guess", {"name": "m", "text": DECAY})]
+    threads = [threading.Thread(target=tab.ask, args=each) for each in asked]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
     assert running.stop() == (0, "")
+    for thread in threads:
+        thread.join()
     assert not list(tmp_path.glob("odinfer-studio-*"))
 
 

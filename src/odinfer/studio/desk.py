@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from odinfer.errors import InputError, InputWarning
+from odinfer.noise import FAMILIES
 from odinfer.problem.course import Course
 from odinfer.problem.data import Data, Experiment
 from odinfer.problem.language.expression import state_of
@@ -173,6 +174,10 @@ def _described(model: Model, problem: Problem | None) -> Plain:
         "observed": [*observed],
         "assignable": [*dict.fromkeys([*observable(model), *model.inputs, *model.parameters])],
         "dosing": [*DOSING],
+        "observable": [*observable(model)],
+        "silent": [*dict.fromkeys([*model.states, *said.definitions])],
+        "families": _families(),
+        "scatter": {} if data is None else {name: _scatter(data, name) for name in data.states},
         "free": [model.states[k] for k in model.free_initial],
         "given": [*said.initial],
         "parameters": [_parameter(model, problem, p) for p in model.parameters],
@@ -199,6 +204,26 @@ def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
         "local": several and name in model.said.local,
         "initial": state_of(name) is not None,
     }
+
+
+def _families() -> Plain:
+    """The kinds of noise that there are, and what stands in the brackets of each."""
+    return {n: {"arguments": f.arguments, "least": f.least, "defaults": f.defaults} for n, f in FAMILIES.items()}
+
+
+def _scatter(data: Data, name: str) -> Plain:
+    """Which families the values of a column refuse, and why."""
+    m = data.states.index(name)
+    y = np.concatenate([e.y[:, m] for e in data.experiments])
+    y = y[np.isfinite(y)]
+    by_row = any(e.sd is not None and np.isfinite(e.sd[:, m]).any() for e in data.experiments)
+    limited = any(e.limit is not None and (e.limit[:, m] != 0).any() for e in data.experiments)
+    refused = {}
+    for words, family in FAMILIES.items():
+        why = "has errors by row" if by_row and not family.profiled else family.refuses(y)
+        if (why := why or ("has detection limits" if limited and family.discrete else None)) is not None:
+            refused[words] = why
+    return {"refused": refused, "by_row": by_row, "largest": float(y.max()) if len(y) else None}
 
 
 def _finite(value: float) -> float | None:

@@ -35,12 +35,13 @@ class Lane:
     def __init__(self, begin: Callable[[], None]) -> None:
         self._begin, self._lock = begin, threading.Lock()
         self._process: Any = None
+        self._closed = False
         self.start()
 
     def start(self) -> None:
         """Have a process, if there is none."""
         with self._lock:
-            if self._process is not None and self._process.is_alive():
+            if self._closed or (self._process is not None and self._process.is_alive()):
                 return
             context = get_context("spawn")
             ours, theirs = context.Pipe()
@@ -56,6 +57,11 @@ class Lane:
             if self._process is not None:
                 self._process.kill()
                 self._process.join()
+
+    def close(self) -> None:
+        """End the process for good: who waits for it, or asks from now on, is told that it has ended."""
+        self._closed = True
+        self.kill()
 
     async def call(
         self,
@@ -89,6 +95,8 @@ class Lane:
         timeout: float | None,
     ) -> Any:  # fmt: skip
         self.start()
+        if self._closed:
+            raise Ended("closed")
         deadline = None if timeout is None else time.monotonic() + timeout
         connection = self._connection
         try:

@@ -34,7 +34,7 @@ PAGE = Path(__file__).parent / "page"
 _SHARED = {name: LIVE / name for name in ("uplot.js", "uplot.css")}  # with reports
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _PATIENCE = 30.0  # seconds for reading a table or a text
-_GUESSING = 6.0  # seconds after which sliders start without a guess
+_GUESSING = 15.0  # seconds after which sliders start without a guess
 _GRACE = 2  # seconds that open streams get when the studio ends
 _MOST_MODELS = 26
 
@@ -78,9 +78,9 @@ class Studio:
         except Ended:
             raise InputError("this could not be read: it needs too much memory; bring less") from None
 
-    def kill(self) -> None:
+    def close(self) -> None:
         for lane in (self.lane, self.desk, self.guesser):
-            lane.kill()
+            lane.close()
 
 
 class _Gone(Exception):
@@ -238,7 +238,7 @@ def application(studio: Studio) -> Starlette:
             yield
         finally:
             working.cancel()
-            studio.kill()
+            studio.close()
 
     def refused(request: Request, error: Exception) -> Response:
         return JSONResponse({"error": str(error)}, 400)
@@ -344,10 +344,16 @@ def serve(
         show(address)
         if browse:
             threading.Timer(0.5, webbrowser.open, [address]).start()
+
+        class Server(uvicorn.Server):
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                await asyncio.to_thread(studio.close)  # first, so that no request is left that waits for an answer
+                await super().shutdown(sockets)
+
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            Server(config).run(sockets=[listening])
         finally:
-            studio.kill()
+            studio.close()
 
 
 def _bound(host: str, port: int) -> socket.socket:

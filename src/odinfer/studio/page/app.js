@@ -1,14 +1,14 @@
 // The page as a whole: what there is (`page`, which survives a reload), and what happens when something changes.
 import * as api from "./api.js";
 import { Chart, at, colour, range, shown } from "./charts.js";
-import { Editor, element } from "./editor.js";
+import { MEASURES, columnBox, reassigned } from "./columns.js";
+import { Editor, element, patient } from "./editor.js";
 import { LETTERS, bestIntervals, clear, files, showComparison, showFit } from "./results.js";
 import { keysOf, rowsOf } from "./rows.js";
 import { Sliders } from "./sliders.js";
 import { asName, firstModel, withBounds, withDistribution, withFixed, withLocal, withLog, withStart } from "./statements.js";
 
 const $ = (id) => document.getElementById(id);
-const UNUSED = "-";
 const WORKING = ["waiting", "running", "writing"];
 
 /** What is remembered: models with their texts, values of sliders and jobs; what was chosen about columns. */
@@ -422,51 +422,25 @@ function estimates() {
   return found;
 }
 
+const columnsAnew = patient($("columns"));
 function drawColumns() {
   $("table-error").textContent = table?.error ?? "";
   $("table-notes").replaceChildren(...(table?.notes ?? []).map((text) => element("li", "", text)));
   const columns = table?.columns ?? [];
-  const time = page.choice.time ?? columns.find((c) => c.role === "time")?.name;
-  $("columns").replaceChildren(...columns.map((c) => {
-    const box = element("div", "column"), name = box.appendChild(element("div"));
-    name.append(element("b", "", c.name), element("span", "cells", c.cells.join(", ")));
-    box.append(element("span", "muted", "→"));
-    const choose = box.appendChild(element("select"));
-    choose.setAttribute("aria-label", `What the column ${c.name} is`);
-    const given = page.choice.names[c.name];
-    const natural = c.name === time ? "time" : c.role && c.role !== "time" ? c.role : u?.assignable.includes(c.name) ? c.name : UNUSED;
-    const options = new Map([["time", "the time"], ["experiment", "experiment"]]);
-    for (const n of u?.assignable ?? []) options.set(n, u.inputs.includes(n) ? `${n} (input)` : u.parameters.some((p) => p.name === n) ? `${n} (input)` : n);
-    for (const n of [c.role, given]) if (n && !options.has(n)) options.set(n, u?.dosing.includes(n) ? `doses: ${n}` : n);
-    options.set(UNUSED, "not used");
-    for (const [value, label] of options) choose.add(new Option(label, value));
-    choose.value = given ?? natural;
-    choose.classList.toggle("set", given !== undefined || page.choice.time === c.name);
-    choose.addEventListener("change", () => assign(c.name, choose.value, natural));
-    return box;
-  }));
-  if (!columns.length) $("columns").append(element("p", "muted", "Drop a CSV or Excel file anywhere on this page."));
+  const now = { choice: page.choice, u, text: model()?.text ?? "", time: page.choice.time ?? columns.find((c) => c.role === "time")?.name };
+  const on = { assigned: assign, scatters: (name, words) => rewrite(withDistribution(model().text, name, words)) };
+  const none = element("p", "muted", "Drop a CSV or Excel file anywhere on this page.");
+  columnsAnew(() => (columns.length ? columns.map((c) => columnBox(c, now, on)) : [none]));
 }
 
-/** A column is something else from now on; what was that before is not used, unless it is told otherwise. */
-async function assign(column, role, natural) {
-  const { choice } = page;
-  if (role === "time") {
-    choice.time = column;
-    delete choice.names[column];
-  } else {
-    if (choice.time === column) choice.time = null;
-    for (const c of table.columns) {
-      const now = choice.names[c.name] ?? (c.role ?? c.name);
-      if (c.name !== column && now === role && role !== UNUSED) {
-        if (c.name === role || c.role === role) choice.names[c.name] = UNUSED; else delete choice.names[c.name];
-      }
-    }
-    const plainly = role === column || (role === natural && role !== UNUSED) || (role === UNUSED && !u?.assignable.includes(column) && !table.columns.find((c) => c.name === column)?.role);
-    if (plainly) delete choice.names[column]; else choice.names[column] = role;
-  }
+/** A column is something else from now on. */
+async function assign(column, role) {
+  if (role === MEASURES) {
+    const name = asName(column);
+    page.choice = reassigned(page.choice, table, u, column, name);
+    model().text = editor.text = withDistribution(model().text, name, `normal(${u.states[0]})`);
+  } else page.choice = reassigned(page.choice, table, u, column, role);
   await readTable();
-  drawColumns();
   await understand();
 }
 

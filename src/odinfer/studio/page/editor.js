@@ -98,3 +98,26 @@ export function element(tag, kind = "", text = "") {
   if (text) found.textContent = text;
   return found;
 }
+
+/** Draws the children of an element anew, given a function that makes them: not over what somebody types or drags
+ * there, and who is somewhere in the old ones finds the same place in the new. */
+export function patient(parent) {
+  let typing = null, waiting = null;
+  const draw = (make) => {
+    waiting = typing?.isConnected ? make : null;
+    if (waiting) return;
+    const focus = document.activeElement?.dataset?.focus;
+    parent.replaceChildren(...make());
+    if (focus) parent.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus();
+  };
+  const ended = () => {
+    typing = null;
+    if (waiting) draw(waiting);
+  };
+  parent.addEventListener("pointerdown", ({ target }) => { if (target.type === "range") typing = target; });
+  parent.addEventListener("input", ({ target }) => { if (target.type !== "range") typing = target; });
+  parent.addEventListener("change", () => { typing = null; }, true);
+  parent.addEventListener("focusout", ended);
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { if (typing?.type === "range") ended(); });
+  return draw;
+}

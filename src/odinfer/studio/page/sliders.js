@@ -1,6 +1,6 @@
 // A slider for every parameter and free initial value, with bounds, and the estimate once there is one.
 import { shown } from "./charts.js";
-import { element } from "./editor.js";
+import { element, patient } from "./editor.js";
 import { options } from "./options.js";
 import { ends, position, valueAt } from "./rows.js";
 
@@ -10,26 +10,12 @@ export class Sliders {
   /** on: moved(key list, value), and what becomes text: bounded, fixed, started, scaled, spread, distributed, each with
    * a name first; value(key) and size(key) are what there is. */
   constructor(parent, on) {
-    Object.assign(this, { parent, on, ranges: {}, opened: new Set(), typing: null, waiting: null });
-    // What somebody is typing or dragging is not drawn over.
-    const ended = () => {
-      this.typing = null;
-      if (this.waiting) this.draw(...this.waiting);
-    };
-    parent.addEventListener("pointerdown", ({ target }) => { if (target.type === "range") this.typing = target; });
-    parent.addEventListener("input", ({ target }) => { if (target.type !== "range") this.typing = target; });
-    parent.addEventListener("change", () => { this.typing = null; }, true);
-    parent.addEventListener("focusout", ended);
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { if (this.typing?.type === "range") ended(); });
+    Object.assign(this, { on, ranges: {}, opened: new Set(), anew: patient(parent) });
   }
 
   /** rows with `keys` to set; values by key; estimates: key → {value, low, high}. */
   draw(rows, values, estimates) {
-    this.waiting = this.typing?.isConnected ? [rows, values, estimates] : null;
-    if (this.waiting) return;
-    const focus = document.activeElement?.dataset?.focus;
-    this.parent.replaceChildren(...rows.map((row) => this.row(row, values, estimates)));
-    if (focus) this.parent.querySelector(`[data-focus="${CSS.escape(focus)}"]`)?.focus();
+    this.anew(() => rows.map((row) => this.row(row, values, estimates)));
   }
 
   row(row, values, estimates) {

@@ -81,6 +81,40 @@ export function withDistribution(text, name, words) {
   return words === null ? rest : appended(rest, `${spelled(text, name)} ~ ${words}`);
 }
 
+/** Pieces between commas that are in no brackets. */
+function parts(text) {
+  const found = [""];
+  let depth = 0;
+  for (const character of text) {
+    depth += "([".includes(character) ? 1 : ")]".includes(character) ? -1 : 0;
+    if (character === "," && !depth) found.push(""); else found[found.length - 1] += character;
+  }
+  return found.map((piece) => piece.trim());
+}
+
+/** The distribution that a text gives to a name, with what is given of the arguments of its family; or null. */
+export function distribution(text, name, families) {
+  let said = null;
+  changed(text, (piece) => {
+    said ??= whole(`${escaped(name)}\\s*~\\s*(\\w+)\\s*\\((.*)\\)`).exec(piece);
+    return piece;
+  });
+  if (!said) return null;
+  const [, family, inside] = said, titles = families[family]?.arguments ?? [], given = [];
+  parts(inside).forEach((piece, i) => {
+    const [, word, value] = /^(\w+)\s*=(?!=)\s*(.*)$/s.exec(piece) ?? [null, null, piece];
+    given[word === null ? i : titles.indexOf(word)] = value;
+  });
+  return { family, given };
+}
+
+/** The words of a distribution; arguments that are left out are empty. */
+export function distributionWords(family, given, titles) {
+  const gap = given.findIndex((value) => !value);
+  const words = given.map((value, i) => (gap >= 0 && i > gap ? `${titles[i]}=${value}` : value));
+  return `${family}(${words.filter((_, i) => given[i]).join(", ")})`;
+}
+
 /** A model to begin with, for columns that have none: every one grows or shrinks in proportion to itself. */
 export function firstModel(columns) {
   const names = columns.map(asName);
