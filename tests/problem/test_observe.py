@@ -67,6 +67,7 @@ def test_statements_in_python_and_in_the_text_are_the_same_for_text_and_function
         (DECAY + "; n ~ poisson(x)", ["n"], 0.5, "'n' is 0.5 at 0, but poisson data"),
         (DECAY + "; x ~ lognormal(x)", ["x"], 0.0, "'x' is 0 at 0, but lognormal data"),
         (DECAY + "; n ~ poisson(x)", ["x"], 1.0, "line 1: the data have no column 'n'"),
+        (DECAY + "; n ~ poisson(x)", ["x", "n"], np.array([1.0, np.nan]), "column 'n' of the data has no value"),
         (DECAY + "; r' = k*x", ["x"], 1.0, "state 'r' is hidden and has no influence on anything observed"),
         (DECAY + "; other = q*x", ["x"], 1.0, "parameter 'q' has no influence on anything observed"),
         (DECAY, ["z"], 1.0, "column 'z' of the data is no state and no definition"),

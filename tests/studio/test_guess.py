@@ -93,3 +93,13 @@ def test_experiments_with_parameters_of_their_own_are_looked_at_one_by_one():
 
 def test_what_a_guess_needs_is_loaded():
     begin()
+
+
+def test_experiments_that_observe_different_columns_are_looked_at_together(tmp_path):
+    t = np.linspace(0, 4, 12)
+    rows = ["time,experiment,u,y,z"]
+    rows += [f"{v:.4g},1,1,{5 * np.exp(-v):.4g}," for v in t] + [f"{v:.4g},2,2,,{5 * np.exp(-2 * v):.4g}" for v in t]
+    (tmp_path / "data.csv").write_text("\n".join(rows))
+    text = "x' = -k*u*x\ny ~ normal(x, s)\nz ~ normal(x, r)\ninput u; 0.01 < k < 10; log s, r; x(0) = 5"
+    found = guess(text, "m", Source(tmp_path / "data.csv", NOTHING))
+    assert found["values"]["k"] == pytest.approx(1, rel=0.1)

@@ -94,6 +94,37 @@ def test_a_trajectory_that_blows_up_ends_where_it_does(node):
     assert np.isfinite(found["x"][0]).all()
 
 
+def test_a_system_that_settles_has_its_points_where_something_is_seen(node):
+    text, course = "x' = -k*(x - 3)", {"start": -1e6, "seen": 0, "end": 10, "corners": [0]}
+    given = {"jumps": [], "infusions": [], "inputs": []} | course
+    asked = {"module": javascript.module(Model.from_text(text), []), "courses": [given], "shown": 0, "p": [0.5]}
+    found = node.run(TRAJECTORY, {**asked, "given": [], "free": [[7.0]]})[0]
+    assert found["t"][0] == -1e6
+    assert sum(-10 <= t <= 10 for t in found["t"]) > 200
+    assert found["x"][0][-1] == pytest.approx(3, rel=1e-4)
+
+
+WITHIN = """
+globalThis.matchMedia = () => ({ matches: false, addEventListener() {} });
+const { within } = await page("charts.js");
+return within(...given);
+"""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-1, 9, [[0, 1, 2, 3], [0, 10, 20, 30]]),
+        (0.5, 2.5, [[0.5, 1, 2, 2.5], [5, 10, 20, 25]]),
+        (1.2, 1.4, [[1.2, 1.4], [12, 14]]),
+        (4, 5, [[], []]),
+    ],
+)
+def test_of_a_curve_only_what_is_in_sight_is_drawn(node, low, high, expected):
+    found = node.run(WITHIN, [[0, 1, 2, 3], [0, 10, 20, 30], low, high])
+    assert [found["t"], found["y"]] == [pytest.approx(values) for values in expected]
+
+
 STATEMENTS = "const s = await page('statements.js'); return s[given.name](...given.args);"
 
 

@@ -88,6 +88,8 @@ def observed_columns(model: Model, data: Data) -> tuple[str, ...]:
     seen = [name for name in data.states if data.n_observed(name)]
     for c in model.said.columns:
         if c.name not in seen:
+            if c.name in data.states:
+                raise InputError(f"line {c.line}: column '{c.name}' of the data has no value; leave the line out")
             raise InputError(
                 f"line {c.line}: the data have no column '{c.name}'{nearest(c.name, data.states) or '; rename one'}"
             )

@@ -247,6 +247,7 @@ def _course(course: Course, data: Data | None, i: int) -> Plain:
     return {
         "name": e.name,
         "start": course.start,
+        "seen": float(e.t[0]),
         "end": float(e.t[-1]),
         "corners": course.corners.tolist(),
         "jumps": sorted(jumps, key=lambda jump: jump["t"]),

@@ -46,19 +46,27 @@ class Values(NamedTuple):
 def guess(text: str, name: str, source: Source) -> Plain:
     """Values of the sliders by their names, and what is large for each of them, which zero does not tell."""
     problem = problems(text, name, source, [])[-1]
-    together = problem.plain and not problem.split.any
-    every = [problem] if together else [problem.alone(e.name) for e in problem.data.experiments[:_MOST_ALONE]]
     values: dict[str, float] = {}
     sizes: dict[str, float] = {}
     found: Values | None = None
     budget = Budget(_STEPS)
-    for part in map(_smaller, every):
+    for part in map(_smaller, _parts(problem)):
         natural = _natural(part)
         if len(part.model.states) <= _MOST_STATES:
             found = _matched(part) if part.plain else _on(part, problem, budget, found) or _followed(part, budget)
         values = _named(problem, part, found or natural) | values
         sizes = _named(problem, part, natural) | sizes
     return {"values": values, "sizes": sizes}
+
+
+def _parts(problem: Problem) -> list[Problem]:
+    """What is looked at in turn: experiments alone, unless they are quicker together or say too little alone."""
+    if problem.plain and not problem.split.any:
+        return [problem]
+    try:
+        return [problem.alone(e.name) for e in problem.data.experiments[:_MOST_ALONE]]
+    except InputError:
+        return [problem]
 
 
 def begin() -> None:

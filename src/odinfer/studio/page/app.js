@@ -1,6 +1,6 @@
 // The page as a whole: what there is (`page`, which survives a reload), and what happens when something changes.
 import * as api from "./api.js";
-import { Chart, at, colour, range, shown } from "./charts.js";
+import { Chart, at, colour, range, shown, widened } from "./charts.js";
 import { MEASURES, columnBox, reassigned } from "./columns.js";
 import { Editor, element, patient } from "./editor.js";
 import { LETTERS, bestIntervals, clear, files, showComparison, showFit } from "./results.js";
@@ -312,6 +312,8 @@ function drawCharts() {
   const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
   $("slider-key").hidden = comparing;
   const chosen = every.map((e, i) => ({ ...e, i })).filter((e) => !page.experiment || e.name === page.experiment);
+  const times = range(chosen.flatMap((e) => Object.values(e.columns).map((d) => d.t)), 0);
+  const measured = chosen.some((e) => Object.values(e.columns).some((d) => d.t.length)) ? times : null;
   names.forEach((name, c) => {
     const tint = (i) => colour(several ? i : c);
     const points = [], lines = [], bands = [];
@@ -334,12 +336,12 @@ function drawCharts() {
       const own = chosen.length > 1 ? tint(curve.course) : ink;
       followed.push({ t: curve.t, y: curve.y[m], colour: own, dash: [6, 4], width: chosen.length > 4 ? 1.1 : 1.8 });
     }
-    // Curves of sliders may go far: they widen the picture, but do not flatten the data.
+    // Curves of sliders may go far, and those that settle begin long before: they widen the picture, but do not flatten the data.
     const empty = !points.length && !lines.length;
-    const wide = range(followed.map((l) => l.y), 0.08), span = solid[1] - solid[0];
-    const y = empty ? wide : followed.length
-      ? [Math.max(Math.min(solid[0], wide[0]), solid[0] - 0.5 * span), Math.min(Math.max(solid[1], wide[1]), solid[1] + 0.5 * span)] : solid;
-    const x = range([...points.map((p) => p.t), ...lines.map((l) => l.t), ...followed.map((l) => l.t)], 0.025);
+    const wide = range(followed.map((l) => l.y), 0.08);
+    const y = empty ? wide : followed.length ? widened(solid, wide, 0.5) : solid;
+    const all = range([...points, ...lines, ...followed].map((l) => l.t), 0);
+    const x = range([measured ? widened(measured, all, 1) : all], 0.025);
     const chart = charts.get(name);
     chart.read = (time) => [
       `t ${shown(time, 3)}`,

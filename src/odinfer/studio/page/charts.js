@@ -77,7 +77,7 @@ export class Chart {
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
         { ...axis, size: 34, space: 60, values: (u, values) => values.map((v) => shown(v, 6)) },
-        { ...axis, size: 52, space: 36, values: (u, values) => values.map((v) => shown(v, 6)) },
+        { ...axis, size: (u, values) => 14 + 7 * Math.max(5, ...(values ?? []).map((v) => v.length)), space: 36, values: (u, values) => values.map((v) => shown(v, 6)) },
       ],
       hooks: { draw: [(u) => this.draw(u)], setCursor: [(u) => this.cursor(u)] },
     };
@@ -130,7 +130,8 @@ export class Chart {
       }
       ctx.globalAlpha = 1;
     }
-    for (const { t, y, colour, dash = [], width = 2, alpha = 1 } of this.layers.lines) {
+    for (const { t: times, y: values, colour, dash = [], width = 2, alpha = 1 } of this.layers.lines) {
+      const { t, y } = within(times, values, u.scales.x.min, u.scales.x.max);
       ctx.globalAlpha = alpha;
       ctx.strokeStyle = colour;
       ctx.lineWidth = width * ratio;
@@ -173,6 +174,17 @@ export class Chart {
   }
 }
 
+/** What of a curve is in sight: a million dashes beyond the edge of a picture would take seconds. */
+export function within(t, y, low, high) {
+  const from = t.findIndex((time) => time >= low), to = t.findLastIndex((time) => time <= high);
+  if (!(t[0] < low) && !(t.at(-1) > high)) return { t, y };
+  const first = from > 0 ? [at(t, y, low)] : [], last = to >= 0 && to < t.length - 1 ? [at(t, y, high)] : [];
+  const inside = from < 0 || to < from ? [0, 0] : [from, to + 1];
+  return {
+    t: [...first.map(() => low), ...t.slice(...inside), ...last.map(() => high)], y: [...first, ...y.slice(...inside), ...last],
+  };
+}
+
 /** The least and the largest of some numbers with room around them. */
 export function range(values, room = 0.06) {
   let low = Infinity, high = -Infinity;
@@ -186,6 +198,12 @@ export function range(values, room = 0.06) {
   if (low > high) return [0, 1];
   const span = high - low || Math.abs(high) || 1;
   return [low - room * span, high + room * span];
+}
+
+/** A range that reaches to another one, but by no more than a share of its own length to either side. */
+export function widened([low, high], other, share) {
+  const most = share * (high - low);
+  return [Math.max(Math.min(low, other[0]), low - most), Math.min(Math.max(high, other[1]), high + most)];
 }
 
 /** Where in sorted times a time lies: the value there, between its neighbours. */

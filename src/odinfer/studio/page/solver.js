@@ -41,7 +41,9 @@ export function trajectory(module, course, given, p, free, n = 241, rtol = 1e-6)
     for (let m = 0; m < M; m++) ys[m].push(row[m]);
   };
 
-  const span = course.end - course.start || 1;
+  // A system that settles begins long before anything is seen: points lie where somebody looks.
+  const begin = Math.max(course.start, 2 * (course.seen ?? course.start) - course.end);
+  const step = (course.end - begin || 1) / (n - 1);
   const stops = [course.start, ...course.corners.filter((c) => c > course.start && c < course.end), course.end];
   const work = workspace(K);
   let at = 0; // the next point of the grid
@@ -58,10 +60,10 @@ export function trajectory(module, course, given, p, free, n = 241, rtol = 1e-6)
       for (const f of course.infusions) if (now >= f.begin && now < f.end) into[f.k] += f.rate;
     };
     emit(a, x, a + aside);
-    while (at < n && course.start + (span * at) / (n - 1) <= a) at++;
+    while (at < n && begin + step * at <= a) at++;
     const between = (t0, t1, state) => {
       for (; at < n; at++) {
-        const time = course.start + (span * at) / (n - 1);
+        const time = begin + step * at;
         if (time >= b || time > t1) break;
         emit(time, state((time - t0) / (t1 - t0)));
       }

@@ -59,10 +59,11 @@
                    labelFont: "13px system-ui, sans-serif", labelSize: 20 };
     const height = () => Math.max(170, Math.min(260, Math.round(place.clientWidth * 0.5)));
     const values = (u, splits) => splits.map((v) => (v === null ? "" : plain(v).replace("-", "\u2212")));
+    const size = (u, words) => 14 + 7 * Math.max(6, ...(words || []).map((word) => word.length));
     const plot = new uPlot({
       width: place.clientWidth, height: height(), series, bands, legend: { show: false }, pxAlign: 0,
       scales: { x: { time: false }, y: { distr: panel.log ? 3 : 1, range: panel.range ? () => panel.range : undefined } },
-      axes: [{ ...axis, label: panel.x || "time", size: 34, values }, { ...axis, label: panel.y, size: 56, values }],
+      axes: [{ ...axis, label: panel.x || "time", size: 34, values }, { ...axis, label: panel.y, size, values }],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
       hooks: { setCursor: [(u) => {
         const i = u.cursor.idx;
