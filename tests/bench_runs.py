@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from command import commands
 from odinfer.parallel.store import Store
 
 GRID = """
@@ -62,9 +63,11 @@ def command(*arguments: Any, before: str = "") -> list[str]:
     return [sys.executable, "-c", f"{before}\n{MAIN}", "bench", *map(str, arguments)]
 
 
-def bench(*arguments: Any, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*arguments, before=before), capture_output=True, text=True, timeout=250)
-    assert done.returncode == code, done.stderr + done.stdout
+def bench(*arguments: Any, code: int = 0, before: str = "") -> commands.Run:
+    """Run `odinfer bench` to its end; `before` is Python to run first, in a process that starts cold."""
+    own = f"{before}\n{MAIN}" if before else None
+    done = commands.odinfer("bench", *arguments, cwd=Path.cwd(), code=own)
+    assert done.code == code, done.stderr + done.stdout
     return done
 
 

@@ -16,7 +16,7 @@ def test_a_notebook_shows_tables_with_the_picture(name):
     assert fit._repr_html_() == text
     for words in (headline(fit), *fit.parameter_names, *fit.state_names):
         assert words in html.unescape(text)
-    assert text.count('src="data:image/png;base64,') == 1
+    assert text.count('src="data:image/svg+xml;base64,') == 1
     for tag in ("<script", "<style", "<link"):
         assert tag not in text
     assert len(text) < 2e5

@@ -170,6 +170,6 @@ def test_the_summary_wraps_and_no_name_is_markup():
 def test_a_notebook_shows_the_table_with_the_picture():
     text = compared(**{EVIL: made(contradicting=("prey",)), "two": made(2.0)})._repr_html_()
     assert "<script" not in text
-    assert text.count("data:image/png;base64,") == 1
+    assert text.count("data:image/svg+xml;base64,") == 1
     assert "units of BIC" in text
     assert len(text) < 2e5

@@ -15,6 +15,7 @@ from matplotlib.image import imread
 
 from odinfer.style.drawing import (
     BAD,
+    CLOUD,
     GOOD,
     PALETTE,
     STYLE,
@@ -26,6 +27,7 @@ from odinfer.style.drawing import (
     blank,
     css,
     label,
+    neutral_theme,
     png,
     short,
     svg,
@@ -186,6 +188,25 @@ def test_a_drawing_follows_the_page_and_keeps_its_words():
     assert "<b>" not in text
     assert PALETTE[0].lower() not in re.sub(r"<style>.*?</style>", "", text)
     assert svg(picture()[0]) == svg(picture()[0])
+
+
+def luminance(colour: str) -> float:
+    """As the guidelines for accessible pages have it."""
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(colour)]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def test_what_does_not_know_its_page_is_seen_on_white_and_on_black():
+    text = svg(picture()[0], neutral_theme()).decode()
+    assert "prefers-color-scheme" not in text
+    colours = dict(re.findall(r"--plot-(\w+):(#[0-9A-F]{6,8});", text))
+    assert set(colours) == {name for name, _ in THEME.values()}
+    assert colours["c0"] == CLOUD
+    for name, colour in colours.items():
+        y = luminance(colour[:7])
+        on_white, on_black = 1.05 / (y + 0.05), (y + 0.05) / 0.06  # of a page that is nearly black
+        least = {"ink": 4.0, "faint": 3.8, "grid": 0, "back": 0, "line": 2.0}.get(name, 2.0)
+        assert min(on_white, on_black) >= least, name
 
 
 def test_small_numbers_on_ticks_keep_their_digits():

@@ -48,7 +48,7 @@ class Estimate:
         least = _AT_END * max(sides, default=0.0)
         error = self.sd if np.isfinite(self.sd) else min((s for s in sides if s > least), default=np.nan)
         value, low_, high_, *stages = aligned((self.value, low, high, *self.stages), np.nan if self.known else error)
-        share = number(100 * self.sd / abs(self.value), 2) if self.value and not self.known else "-"
+        share = _percent(self.sd / abs(self.value)) if self.value and not self.known else "-"
         pair = (share, *(("-", "-") if self.known else (low_, high_))) if with_ends else ()
         return (self.name, value, *pair, *stages)
 
@@ -182,6 +182,13 @@ def posterior_table(fit: Fit) -> TextTable | None:
         rows.append((name, *cells, _decimals(r_hat.get(name), 3), _decimals(ess.get(name), 0)))
     header = ("quantity", "posterior mean", "median", "sd", "95 % credible from", "to", "R-hat", "effective draws")
     return TextTable(header, tuple(rows)) if rows else None
+
+
+def _percent(share: float) -> str:
+    """Two digits, also where the second is 0."""
+    if 0.00995 <= share < 0.0995:
+        return f"{100 * share:.1f}"
+    return f"{100 * share:.0f}" if 0.995 <= share < 1000 else number(100 * share, 2)
 
 
 def _decimals(value: float | None, places: int) -> str:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from odinfer.result.estimates import parameter_table
 from odinfer.result.figures.states import states_picture
 from odinfer.result.summary import headline, state_table, tone
-from odinfer.style.drawing import png
-from odinfer.style.html import NOTEBOOK, inlined, page
-from odinfer.style.picture import sheet
+from odinfer.style.html import in_notebook, page
 
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
 def notebook(fit: Fit) -> str:
     """A piece of a page that needs no other file."""
-    picture = states_picture(fit)
     return page(
         "notebook.html",
         title=fit.model,
@@ -25,7 +22,6 @@ def notebook(fit: Fit) -> str:
         headline=headline(fit),
         good=tone(fit) == "good",
         tables=[parameter_table(fit), state_table(fit)],
-        image=inlined({"states": png(sheet(picture), NOTEBOOK)})["states"],
-        alt="; ".join(plot.alt for plot in picture.plots),
         warnings=fit.warnings,
+        **in_notebook(states_picture(fit)),
     )

@@ -15,7 +15,7 @@ from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.result.estimates import MOST_INITIAL, STAGES, Truth, parameter_table, shown_intervals
 from odinfer.result.figures.marks import MOST, shown
 from odinfer.style.tables import drawn
-from odinfer.style.text import TextTable, duration, few, number, plain
+from odinfer.style.text import TextTable, aligned, duration, few, number, plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -152,9 +152,10 @@ def _column_table(fit: Fit, rmse: Sequence[float], observed: Sequence[int]) -> T
     beyond = np.broadcast_to(beyond, len(fit.columns))
     rows = []
     for m, name in enumerate(fit.columns):
-        level = number(fit.sigma.get(name, np.nan), 3)
+        sd = fit.sigma.get(name, np.nan)
+        level = number(sd, 3)
         if ends := fit.details.get("sigma_interval", {}).get(name):
-            level += f" ({number(ends[0], 3)} to {number(ends[1], 3)})"
+            level = "{} ({} to {})".format(*aligned((sd, *ends), 0.1 * sd))
         if name in fit.details.get("by_row", ()):
             level = "by row"
         elif fit.noise[name] == "lognormal" and name in fit.sigma:

@@ -15,7 +15,7 @@ from odinfer.problem.tables.csv_file import harmless
 from odinfer.selection.figures import fits_picture, gamma_picture, gaps_picture, letters
 from odinfer.selection.missing_terms import gaps
 from odinfer.style.drawing import png
-from odinfer.style.html import NOTEBOOK, embedded, inlined, page
+from odinfer.style.html import embedded, in_notebook, page
 from odinfer.style.picture import Lone, Picture, sheet
 from odinfer.style.tables import drawn
 from odinfer.style.text import TextTable, number, plain
@@ -253,7 +253,6 @@ def html(comparison: Comparison) -> str:
 
 def notebook(comparison: Comparison) -> str:
     """The table with the picture, for notebooks: a piece of a page that needs no other file."""
-    picture = fits_picture(comparison)
     return page(
         "notebook.html",
         title="Comparison of models",
@@ -261,8 +260,7 @@ def notebook(comparison: Comparison) -> str:
         headline=headline(comparison),
         good=good(comparison),
         tables=[ranking_table(comparison)],
-        image=inlined({"fits": png(sheet(picture), NOTEBOOK)})["fits"],
-        alt="; ".join(plot.alt for plot in picture.plots),
+        **in_notebook(fits_picture(comparison)),
         warnings=[f"{name}: {c.fit.status}" for name, c in comparison.candidates.items() if not c.fit.converged],
     )
 

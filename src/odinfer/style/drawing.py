@@ -51,6 +51,8 @@ THEME: dict[str, tuple[str, str]] = {
         )
     },
 }
+# Half-way between its colours by day and by night: for pixels in drawings, which cannot change.
+CLOUD = "#2C8FCA"
 _FONT = "'DejaVu Sans', 'Verdana', sans-serif"
 _NAMES = {light.lower(): name for light, (name, _) in THEME.items()}
 
@@ -68,8 +70,23 @@ def theme() -> str:
     return f":root{{{day}}}@media screen and (prefers-color-scheme:dark){{:root{{{night}}}}}"
 
 
-def svg(figure: Figure) -> bytes:
-    """A figure as an SVG file that follows the reader's choice of light or dark; words stay words."""
+def neutral_theme() -> str:
+    """The same for places whose colour nobody knows, such as notebooks: what is seen on white and on black alike."""
+    given = {"ink": "#747982", "faint": "#7B808A", "grid": "#80808040", "back": "#80808000"}
+    between = {name: _between(light, dark) for light, (name, dark) in THEME.items()} | given
+    return f":root{{{''.join(f'--plot-{name}:{colour};' for name, colour in between.items())}}}"
+
+
+def _between(a: str, b: str) -> str:
+    """The colour half-way between two."""
+    return "#" + "".join(f"{(int(a[i : i + 2], 16) + int(b[i : i + 2], 16)) // 2:02X}" for i in (1, 3, 5))
+
+
+def svg(figure: Figure, style: str = "") -> bytes:
+    """A figure as an SVG file that follows the reader's choice of light or dark, or has another style sheet.
+
+    Words stay words.
+    """
     from matplotlib import rc_context
     from matplotlib.text import Text
 
@@ -96,7 +113,7 @@ def svg(figure: Figure) -> bytes:
     text = re.sub(r' [dxy]="[^"]*"', lambda m: re.sub(r"(?<=\d\.\d\d)\d+", "", m[0]), text)
     text = re.sub(r' (?:id="(?!m|p[0-9a-f])[^"]*"|transform="rotate\(-0 [^"]*")', "", text)
     text = re.sub(r"\s*\n\s*", "\n", text).replace(f"font-family: {_FONT}; ", "")
-    return text.replace("<defs>", f"<style>text{{font-family:{_FONT}}}{theme()}</style><defs>", 1).encode()
+    return text.replace("<defs>", f"<style>text{{font-family:{_FONT}}}{style or theme()}</style><defs>", 1).encode()
 
 
 def png(figure: Figure, dpi: int = DPI) -> bytes:

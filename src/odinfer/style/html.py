@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.style.drawing import css, svg, theme
-from odinfer.style.picture import Lone, Picture, alone
+from odinfer.style.drawing import css, neutral_theme, svg, theme
+from odinfer.style.picture import Lone, Picture, alone, sheet
 
 LIVE = Path(__file__).parent / "live"  # uPlot, which the studio has as well, and what is our own
-NOTEBOOK = 80  # dots per inch of pictures in notebooks, which keep them for ever
 _DIGITS = 5  # of numbers in live plots
 
 
@@ -86,6 +85,11 @@ def embedded(picture: Picture | Lone, most: int = 24) -> dict[str, Any]:
         "lone": False,
         "live": any(plot.live for plot in picture.plots),
     }
+
+
+def in_notebook(picture: Picture) -> dict[str, str]:
+    """All panels on one sheet that is seen on white and on black alike, and what they show."""
+    return {"image": _text(svg(sheet(picture), neutral_theme())), "alt": "; ".join(plot.alt for plot in picture.plots)}
 
 
 def _text(image: bytes) -> str:

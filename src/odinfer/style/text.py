@@ -20,7 +20,7 @@ class TextTable:
 
     def lines(self) -> list[str]:
         """As lines of text, names and words to the left, numbers to the right."""
-        cells = [[plain(cell, 24) for cell in row] for row in (self.header, *self.rows)]
+        cells = [[plain(cell, 36 if i else 24) for i, cell in enumerate(row)] for row in (self.header, *self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
         left = [i == 0 or title in WORDS for i, title in enumerate(self.header)]
         lines = [

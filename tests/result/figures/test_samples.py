@@ -13,7 +13,7 @@ def test_every_chain_has_its_line_and_every_parameter_its_panel():
     lines = alone(picture.plots[0]).axes[0].lines
     assert len(lines) == len({line.get_color() for line in lines}) == 4
     np.testing.assert_array_equal(lines[1].get_ydata(), uncertain().posterior.theta["a"][1])
-    assert picture.plots[0].alt == "a: draws in their order of 4 chains, R-hat 1.01"
+    assert picture.plots[0].alt == "a: draws in their order of 4 chains, R-hat 1.010"
     assert [words for words, _ in picture.groups] == ["chain 1", "chain 2", "chain 3", "chain 4"]
 
 
@@ -27,5 +27,5 @@ def test_ranks_count_every_draw_of_a_chain_once():
 
 def test_a_method_that_samples_has_them_too_and_a_fit_without_draws_has_none():
     fit = make_fit(samples={"a": np.random.default_rng(0).normal(size=(2, 50))}, details={"r_hat": {"a": 1.2}})
-    assert traces_picture(fit).plots[0].title == "R-hat 1.2"
+    assert traces_picture(fit).plots[0].title == "R-hat 1.200"
     assert traces_picture(make_fit()) is ranks_picture(make_fit()) is None

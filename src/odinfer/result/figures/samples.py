@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from odinfer.style.drawing import PALETTE, STYLE, short
 from odinfer.style.picture import Key, Picture, Plot
-from odinfer.style.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +60,7 @@ def _by_parameter(
     for name, draws in list(fit.draws.items())[:MOST_CHAINS_SHOWN]:
         if not np.isfinite(draws).all() or draws.shape[1] < 2:
             continue
-        agree = f", R-hat {number(known[name], 4)}" if name in known else ""
+        agree = f", R-hat {known[name]:.3f}" if name in known else ""
         alt = f"{name}: {what} of {draws.shape[0]} chains{agree}"
         plots.append(
             Plot(name, alt, partial(draw, draws), x=x, y=short(name), title=agree.strip(", "), colour=STYLE["faint"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.style.drawing import BAD, GOOD, PALETTE, ROWS, STYLE, WIDTH, add_axes, blank, label, short
+from odinfer.style.drawing import BAD, CLOUD, GOOD, PALETTE, ROWS, STYLE, WIDTH, add_axes, blank, label, short
 from odinfer.style.picture import Lone
 from odinfer.style.text import number
 
@@ -112,7 +112,7 @@ def pairs_picture(fit: Fit) -> Lone | None:
             ax = add_axes(figure, j * side + 0.7, (n - 1 - i) * side + 0.55, panel, panel)
             _pair(ax, draws, fit, names, i, j)
             ax.locator_params(axis="both", nbins=3)
-            ax.tick_params(labelsize=6.5, labelbottom=i == n - 1, labelleft=j == 0 < i)
+            ax.tick_params(labelsize=7.5, labelbottom=i == n - 1, labelleft=j == 0 < i)
             ax.tick_params(axis="x", labelrotation=30)
             ax.xaxis.set_label_coords(0.5, -0.4 / panel)
             ax.yaxis.set_label_coords(-0.52 / panel, 0.5)
@@ -159,6 +159,6 @@ def _pair(ax: Axes, draws: Array, fit: Fit, names: list[str], i: int, j: int) ->
         ax.set_yticks([])
         ax.set_xlim(*limits[0])
         return
-    ax.plot(draws[:, j], draws[:, i], ".", color=PALETTE[0], ms=1.6, alpha=0.35, mew=0, rasterized=True)
+    ax.plot(draws[:, j], draws[:, i], ".", color=CLOUD, ms=2.0, alpha=0.5, mew=0, rasterized=True)
     ax.plot(fit.theta[names[j]], fit.theta[names[i]], "o", color=BAD, ms=3.5)
     ax.set(xlim=limits[0], ylim=limits[1])

@@ -4,7 +4,7 @@
   "use strict";
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => (/^var\((.*)\)$/.test(name) ? style.getPropertyValue(RegExp.$1).trim() : name);
-  const plain = (v) => (v === null || v === undefined ? "" : String(Number(v.toPrecision(4))));
+  const plain = (v, digits = 4) => (v === null || v === undefined ? "" : String(Number(v.toPrecision(digits))));
   const plots = [];
 
   function table(panel) {
@@ -58,7 +58,7 @@
                    ticks: { stroke: () => colour("var(--plot-line)"), width: 1, size: 4 }, font: "12px system-ui, sans-serif",
                    labelFont: "13px system-ui, sans-serif", labelSize: 20 };
     const height = () => Math.max(170, Math.min(260, Math.round(place.clientWidth * 0.5)));
-    const values = (u, splits) => splits.map((v) => (v === null ? "" : plain(v).replace("-", "\u2212")));
+    const values = (u, splits) => splits.map((v) => (v === null ? "" : plain(v, 8).replace("-", "\u2212")));
     const size = (u, words) => 14 + 7 * Math.max(6, ...(words || []).map((word) => word.length));
     const plot = new uPlot({
       width: place.clientWidth, height: height(), series, bands, legend: { show: false }, pxAlign: 0,
