@@ -72,7 +72,7 @@ def theme() -> str:
 
 def neutral_theme() -> str:
     """The same for places whose colour nobody knows, such as notebooks: what is seen on white and on black alike."""
-    given = {"ink": "#747982", "faint": "#7B808A", "grid": "#80808040", "back": "#80808000"}
+    given = {"ink": "#767B84", "faint": "#7B808A", "grid": "#80808040", "back": "#80808000"}
     between = {name: _between(light, dark) for light, (name, dark) in THEME.items()} | given
     return f":root{{{''.join(f'--plot-{name}:{colour};' for name, colour in between.items())}}}"
 
