@@ -11,7 +11,7 @@ from pathlib import Path
 from odinfer.checks import choice, measured, whole
 from odinfer.each.fits import Fits
 from odinfer.each.row import Row
-from odinfer.each.series import How, check_storable, compute, job, row_of, usable
+from odinfer.each.series import How, compute, job, row_of, usable
 from odinfer.errors import InputError
 from odinfer.methods import Method, check_method, method_class
 from odinfer.parallel.resume import Headway, Job, resume
@@ -21,6 +21,7 @@ from odinfer.problem.data import Data
 from odinfer.problem.model import Model
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
+from odinfer.trajectory.finding.crew import check_storable
 from odinfer.uncertainty.results import KINDS
 
 _ASK = 0.5  # seconds between two looks at what another process is computing

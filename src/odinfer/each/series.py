@@ -9,12 +9,10 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from odinfer.each.row import Row
-from odinfer.errors import InputError
 from odinfer.methods import Method, fit
 from odinfer.parallel.resume import FAILED, Job, failure_of
 from odinfer.parallel.store import canonical, digest
 from odinfer.problem.data import Experiment
-from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.problem import Problem
 from odinfer.result.more import with_more
 from odinfer.result.store.json_format import dumps
@@ -60,20 +58,6 @@ def _content(e: Experiment, columns: tuple[str, ...]) -> Any:
 
 def _plain(method: Any) -> Any:
     return asdict(method) if is_dataclass(method) and not isinstance(method, type) else repr(method)
-
-
-def check_storable(problem: Problem) -> None:
-    """Refuse a problem whose content has no text: a changed function would be taken for the old one.
-
-    Raises:
-        InputError: the model, or a prior, is a Python function.
-    """
-    priors = [problem.prior] if callable(problem.prior) else list(problem.prior.values())
-    if not isinstance(problem.model.evaluator, TextField) or any(map(callable, priors)):
-        raise InputError(
-            "a store cannot tell a function from a changed one, so it takes models and priors from text only; "
-            "leave out store, or write the equations as text"
-        )
 
 
 def compute(problem: Problem, how: How) -> dict[str, Any]:

@@ -55,22 +55,11 @@ class Crew:
     def __post_init__(self) -> None:
         check_workers(self.workers)
 
-    def check(self, problem: Problem) -> None:
-        """Refuse a problem whose content has no text: a changed function would be taken for the old one.
-
-        Raises:
-            InputError: the model, or a prior, is a Python function.
-        """
-        priors = [problem.prior] if callable(problem.prior) else list(problem.prior.values())
-        if self.store is not None and (
-            not isinstance(problem.model.evaluator, TextField) or any(map(callable, priors))
-        ):
-            raise InputError("a store takes models and priors from text only; leave out store, or write them as text")
-
     @contextlib.contextmanager
     def following(self, problem: Problem, say: Progress) -> Iterator[Follower]:
         """What follows starts in place of `follow`, as long as the workers are there."""
-        self.check(problem)
+        if self.store is not None:
+            check_storable(problem)
         told = content(problem)
         with contextlib.ExitStack() as stack:
             folder = self.store or stack.enter_context(tempfile.TemporaryDirectory(prefix="odinfer-"))
@@ -126,6 +115,20 @@ def usable(stored: Mapping[str, Any]) -> bool:
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
+
+
+def check_storable(problem: Problem) -> None:
+    """Refuse a problem whose content has no text: a changed function would be taken for the old one.
+
+    Raises:
+        InputError: the model, or a prior, is a Python function.
+    """
+    priors = [problem.prior] if callable(problem.prior) else list(problem.prior.values())
+    if not isinstance(problem.model.evaluator, TextField) or any(map(callable, priors)):
+        raise InputError(
+            "a store cannot tell a function from a changed one, so it takes models and priors from text only; "
+            "leave out store, or write the equations as text"
+        )
 
 
 def content(problem: Problem) -> str:
