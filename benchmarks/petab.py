@@ -1,13 +1,15 @@
 """Published PEtab problems: is the likelihood right, and does a fit find the optimum?
 
-    .venv/bin/python benchmarks/petab.py FOLDER [--only NAME …] [--fit] [--seeds 5] [--profiles] [--peer [PYTHON]]
+    .venv/bin/python benchmarks/petab.py FOLDER [--only NAME …] [--fit] [--seeds 5] [--profiles] [--peer [PYTHON]] \\
+        [--keep FILE]
 
 FOLDER has a folder for each problem of the PEtab benchmark collection. First, the log-likelihood at the nominal values
 beside the one that other simulators give; with `--fit`, the default fit from the bounds alone, its log-likelihood below
 the best known one, and CPU seconds; with `--profiles` the CPU seconds of the profiles of all parameters, too. With
 `--peer`, AMICI's compiled model and pyPESTO with fides follow starts of their own (benchmarks/peer.py), by this
 interpreter or another one that has them; where neither has, the figures that were recorded earlier are printed as such.
-The ratio is of CPU seconds: our whole fit by the peer's compilation and the starts that it needs for one hit.
+The ratio is of CPU seconds: our whole fit by the peer's compilation and the starts that it needs for one hit. Fits that
+are kept in FILE are not computed again, so that a benchmark that was stopped goes on; in the end it prints their table.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -39,6 +42,7 @@ BEST = {**NOMINAL, "Perelson": -222.281}
 RECORDED = {"Perelson": 0.5, "Bertozzi": 0.5, "Bruno": 1.4, "Rahman": 3.3, "Boehm": 20.0, "Crauste": None,
             "Borghans": None, "Elowitz": None}  # fmt: skip
 STARTS, SECONDS = 60, 300.0  # of the peer
+HIT = 0.1
 
 
 def peer(python: str, path: Path, name: str) -> dict[str, float] | None:
@@ -77,6 +81,38 @@ def beside(python: str, path: Path, name: str, ours: list[float]) -> str:
     return line
 
 
+def fitted(problem: od.Problem, name: str, seed: int, profiles: bool) -> dict[str, Any]:
+    """What the default fit from a seed reaches, and its CPU seconds."""
+    begun = time.process_time()
+    fit = od.fit(problem, seed=seed)
+    found: dict[str, Any] = {
+        "problem": name,
+        "seed": seed,
+        "seconds": time.process_time() - begun,
+        "status": fit.status,
+    }
+    found["loglik"] = fit.maximum().loglik if fit.uncertainty is not None else float("nan")
+    if profiles and fit.uncertainty is not None:
+        begun = time.process_time()
+        for parameter in fit.uncertainty.names:
+            fit.profile(parameter)
+        found["profiles"] = time.process_time() - begun
+    return found
+
+
+def table(every: list[dict[str, Any]]) -> str:
+    """All fits, problem by problem."""
+    lines = ["| problem | best known | found | reached, worst and best | CPU seconds, median (range) |",
+             "|---|---|---|---|---|"]  # fmt: skip
+    for name in dict.fromkeys(own["problem"] for own in every):
+        own = [one for one in every if one["problem"] == name]
+        seconds, reached = [one["seconds"] for one in own], [one["loglik"] for one in own]
+        hits = sum(value > BEST[name] - HIT for value in reached)
+        lines.append(f"| {name} | {BEST[name]:.3f} | {hits} of {len(own)} | {min(reached):.3f}, {max(reached):.3f} | "
+                     f"{statistics.median(seconds):.1f} ({min(seconds):.1f}–{max(seconds):.1f}) |")  # fmt: skip
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -85,7 +121,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--profiles", action="store_true")
     parser.add_argument("--peer", nargs="?", const=sys.executable)
+    parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
+    kept = (
+        [json.loads(line) for line in given.keep.read_text().splitlines()] if given.keep and given.keep.exists() else []
+    )
     warnings.simplefilter("ignore", od.InputWarning)
     print("| problem | states | experiments | log-likelihood | published | seconds |\n|---|---|---|---|---|---|")
     for path in sorted(given.folder.glob("*/*.yaml")):
@@ -104,23 +144,21 @@ def main() -> None:
               f"{NOMINAL.get(name, '-')} | {seconds:.2f} |", flush=True)  # fmt: skip
         ours = []
         for seed in range(given.seeds if given.fit else 0):
-            begun = time.process_time()
-            fit = od.fit(problem, seed=seed)
-            seconds = time.process_time() - begun
-            reached = fit.maximum().loglik if fit.uncertainty is not None else float("nan")
-            print(
-                f"  seed {seed}: {BEST[name] - reached:.4f} below the best, {seconds:.1f} CPU s, {fit.status}",
-                flush=True,
-            )
-            ours.append(seconds)
-            if given.profiles and fit.uncertainty is not None:
-                begun = time.process_time()
-                for parameter in fit.uncertainty.names:
-                    fit.profile(parameter)
-                spent = time.process_time() - begun
-                print(f"  profiles: {spent:.1f} CPU s, {spent / seconds:.1f} times the fit", flush=True)
+            own = next((one for one in kept if (one["problem"], one["seed"]) == (name, seed)), None)
+            if own is None:
+                own = fitted(problem, name, seed, given.profiles)
+                kept.append(own)
+                if given.keep:
+                    with given.keep.open("a") as file:
+                        print(json.dumps(own), file=file)
+            ours.append(own["seconds"])
+            line = f"  seed {seed}: {BEST[name] - own['loglik']:.4f} below the best, {own['seconds']:.1f} CPU s"
+            line += f", profiles {own['profiles']:.1f} CPU s" if "profiles" in own else ""
+            print(f"{line}, {own['status']}", flush=True)
         if given.peer:
             print(beside(given.peer, path, name, ours), flush=True)
+    if kept:
+        print(f"\n{table(kept)}")
 
 
 if __name__ == "__main__":

@@ -111,3 +111,12 @@ def test_a_long_chain_from_zero_is_followed():
 def test_too_many_steps_end_a_trajectory():
     _, f = marching("x' = y; y' = -k*x", [0.0, 1000.0])
     assert np.isnan(gone(f, [[1.0]], [[1.0, 0.0]], 1e-6, 50).x[0, -1]).all()
+
+
+def test_each_trajectory_may_have_steps_of_its_own_number():
+    _, f = marching("x' = -k*x; x(0) = 1", [1.0, 5.0])
+    theta = np.full((2, 1), 3.0)
+    found = march(f, np.zeros(2, int), theta, np.ones((2, 1)), 1e-6, np.array([500, 3]))
+    assert np.isfinite(found.x[0]).all()
+    assert np.isnan(found.x[1, -1]).all()
+    assert found.tries[1] == 3 < found.tries[0] < 500

@@ -63,28 +63,30 @@ class Marched:
 
     Attributes:
         x: states (B, n, K) at the stops, before what jumps there; NaN where a trajectory did not get to.
+        tries: steps that were tried (B,).
         events: what happened, in order, for sensitivities.
     """
 
     x: Array
+    tries: Index
     events: list[Steps | Jumped | Arrived] = field(default_factory=list)
 
 
-def march(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int) -> Marched:
+def march(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index) -> Marched:
     """Trajectories of experiments e (B,) with θ (B, P) from x0 (B, K) at their starts; those that fail end in NaN.
 
     Args:
         tolerance: of the error of a step, relative to the states.
-        most: steps of a trajectory, those that are tried in vain among them.
+        most: steps of a trajectory, or of each (B,), those that are tried in vain among them.
     """
     with np.errstate(all="ignore"):
         return _marched(f, e, theta, x0, tolerance, most)
 
 
-def _marched(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int) -> Marched:
+def _marched(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index) -> Marched:
     table = f.table
     (B, K), n = x0.shape, table.stops.shape[1]
-    found = Marched(np.full((B, n, K), np.nan))
+    found, most = Marched(np.full((B, n, K), np.nan), np.zeros(B, np.int64)), np.broadcast_to(most, B)
     numbers = f.numbers(e, theta)
     t, x, stop = table.stops[e, 0].copy(), x0.copy(), np.zeros(B, np.int64)
     size, h, fresh = np.abs(x0), np.zeros(B), np.ones(B, bool)
@@ -92,9 +94,8 @@ def _marched(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most
     found.events.append(Arrived(np.arange(B), stop.copy()))
     _jump(f, found, e, theta, x, stop, np.arange(B))
     left = np.flatnonzero((table.last[e] > 0) & np.isfinite(x).all(1))
-    for _ in range(most):
-        if not len(left):
-            break
+    while len(left := left[found.tries[left] < most[left]]):
+        found.tries[left] += 1
         own, at, now, go = e[left], x[left], t[left], stop[left]
         mine = numbers.T[:, left].T
         low, high = table.low[own, go], table.high[own, go]

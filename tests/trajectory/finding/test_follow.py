@@ -58,3 +58,13 @@ def test_the_same_starts_give_the_same_ends():
     own = solver()
     one, other = (follow(own, drawn(own)) for _ in range(2))
     np.testing.assert_array_equal(one.v, other.v)
+
+
+def test_the_last_few_may_be_left_on_their_way():
+    own = solver()
+    ends, part = follow(own, drawn(own)), follow(own, drawn(own), few=4)
+    assert not ends.left.any()
+    assert 0 < part.left.sum() <= 4
+    assert not (part.left & part.settled).any()
+    np.testing.assert_array_equal(part.value[~part.left], ends.value[~part.left])
+    assert (part.value[part.left] >= ends.value[part.left]).all()

@@ -1,7 +1,7 @@
 """Many starts carried to maxima of the likelihood side by side: each with a trust region of its own.
 
-Searches that have arrived, that have come to where another one is, or that are so far behind the best that they will
-not get there, are not carried on.
+Searches that have arrived, or that are so far behind the best that they will not get there, are not carried on. A
+round costs hardly less for few than for many, so that the last few may be left for a later occasion.
 """
 
 from __future__ import annotations
@@ -21,43 +21,46 @@ _RADIUS, _LARGEST, _LEAST = 2.0, 20.0, 1e-5  # in e-folds: at first, at most, an
 _GOOD, _POOR, _ANY = 0.75, 0.25, 1e-4  # shares of the fall that was foretold
 _ROUNDS = 200  # at most
 _ENOUGH, _QUIET = 1e-3, 3  # nats that a step must gain, or that many in a row end a search
+_LONGER, _MORE = 3, 50  # a trial may take so many times the steps of where it comes from, and so many more
 _WINDOW, _HOPE = 10, 8.0  # a search is given up where so many times what the last so many rounds gained is too little
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, and whether
-    each went on to the end (B,)."""
+    """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, whether each
+    has arrived (B,), and whether it was left on its way (B,)."""
 
     v: Array
     value: Array
     settled: NDArray[np.bool_]
+    left: NDArray[np.bool_]
 
 
-def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _ROUNDS) -> Ends:
+def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _ROUNDS, few: int = 0) -> Ends:
     """From unknowns v (B, P) downhill.
 
     Args:
         best: objective that is known to be possible: searches that will not come near it are given up.
+        few: where no more than so many are left, they are left on their way.
     """
     u = solver.like.unknowns
     B, P = v.shape
-    v, value = np.clip(v, u.low, u.high), np.full(B, np.inf)
+    v = np.clip(v, u.low, u.high)
     H, g = np.zeros((B, P, P)), np.zeros((B, P))
     radius, quiet, settled = np.full(B, _RADIUS), np.zeros(B, int), np.zeros(B, bool)
     past = np.full((_WINDOW, B), np.inf)
-    solved = solver.solve(v)
-    value = solved.worth.value.copy()
-    left = np.flatnonzero(np.isfinite(value))
+    solved = solver.solve(v, gauged=True)
+    v, value = solved.v.copy(), solved.worth.value.copy()
+    left, tries = np.flatnonzero(np.isfinite(value)), solved.tries
     _renew(solver, solved, left, left, H, g)
     for i in range(rounds):
         left = left[np.isfinite(g[left]).all(1) & np.isfinite(H[left]).all((1, 2))]
-        if not len(left):
+        if len(left) <= few:
             break
         unit = solver.unit(v[left])
         move, fall = trusted(v[left], H[left], g[left], u.low, u.high, unit, radius[left])
         length = np.sqrt(((move / unit) ** 2).sum(1))
-        solved = solver.solve(v[left] + move)
+        solved = solver.solve(v[left] + move, True, _LONGER * tries[left] + _MORE)
         gain = value[left] - solved.worth.value
         share = np.where(np.isfinite(gain), gain / np.maximum(fall, 1e-12), -np.inf)
         better = (share > _ANY) & (gain > 0)
@@ -67,7 +70,7 @@ def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _RO
         radius[left] = np.minimum(np.where(grown, 2.0 * radius[left], radius[left]), _LARGEST)
         quiet[left] = np.where(better & (gain > _ENOUGH), 0, quiet[left] + ((fall < 10 * _ENOUGH) | better))
         moved = left[better]
-        v[moved], value[moved] = solved.v[better], solved.worth.value[better]
+        v[moved], value[moved], tries[moved] = solved.v[better], solved.worth.value[better], solved.tries[better]
         past[i % _WINDOW, left], before = value[left], past[i % _WINDOW, left]
         best = min(best, float(value.min()))
         over = (quiet[left] >= _QUIET) | (radius[left] < _LEAST) | (fall < 1e-6)
@@ -78,7 +81,7 @@ def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _RO
         renewed = better & ~over & ~hopeless
         _renew(solver, solved, np.flatnonzero(renewed), left[renewed], H, g)
         left = left[~over & ~hopeless]
-    return Ends(v, value, settled)
+    return Ends(v, value, settled, np.isin(np.arange(B), left))
 
 
 def _renew(solver: SideBySide, solved: Solved, which: Index, places: Index, H: Array, g: Array) -> None:

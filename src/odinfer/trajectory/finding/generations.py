@@ -7,6 +7,7 @@ with fine ones.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -17,9 +18,15 @@ from odinfer.trajectory.finding.follow import Ends, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-_FRESH, _CHANGED = 16, 16  # starts of a generation; the first has none that are changed
-_MOST, _STALE = 12, 4  # generations at all, and in a row without a better end
+_FRESH, _MOST_FRESH, _CHANGED = (
+    16,
+    128,
+    32,
+)  # starts of a generation: fresh ones double up to that; changed ones at most
+_FEW = 8  # searches that are carried on with the next generation
+_MOST, _STALE = 30, 4  # generations at all, and in a row without a better end
 _AGREE, SAME = 3, 0.05  # fresh starts that must agree with the best, and to how much
 _PARENTS, _APART = 5, 0.1  # ends that are changed, and by how much they differ, in nats
 _WIDTHS = (0.3, 1.0, 2.0)  # in e-folds, or steps of length one
@@ -33,51 +40,77 @@ class Generations:
     Attributes:
         v, value: unknowns (B, P) and objectives (B,), infinite where a start led nowhere.
         fresh: which of them were not made from others (B,).
+        left: which of them are still on their way (B,).
     """
 
     v: Array
     value: Array = field(default_factory=lambda: np.empty(0))
-    fresh: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    fresh: Mask = field(default_factory=lambda: np.empty(0, bool))
+    left: Mask = field(default_factory=lambda: np.empty(0, bool))
 
     @property
     def agreeing(self) -> int:
         """Fresh starts that led to the best end."""
         return int((self.value[self.fresh] < self.value.min() + SAME).sum())
 
-    def add(self, v: Array, value: Array, fresh: NDArray[np.bool_]) -> None:
-        self.v = np.concatenate([self.v, v])
-        self.value = np.concatenate([self.value, value])
-        self.fresh = np.concatenate([self.fresh, fresh])
+    @property
+    def best(self) -> float:
+        return float(self.value.min(initial=np.inf))
+
+    def go_on(self, v: Array, fresh: Mask, followed: Callable[[Array, float], Ends]) -> None:
+        """Follow starts (b, P), and those that are still on their way."""
+        v, fresh = np.concatenate([v, self.v[self.left]]), np.concatenate([fresh, self.fresh[self.left]])
+        ends, done = followed(v, self.best), ~self.left
+        self.v = np.concatenate([self.v[done], ends.v])
+        self.value = np.concatenate([self.value[done], ends.value])
+        self.fresh = np.concatenate([self.fresh[done], fresh])
+        self.left = np.concatenate([self.left[done], ends.left])
+
+
+def most_of(solver: SideBySide, v: Array, best: float) -> Ends:
+    """Follow starts (B, P), but leave the last few on their way: they go on beside those of the next generation."""
+    return follow(solver, v, best, few=_FEW)
 
 
 def generations(
     solver: SideBySide, fresh: Iterator[Array], rng: np.random.Generator, done: Callable[[Generations], bool],
-    followed: Callable[[SideBySide, Array, float], Ends] = follow, width: int = 1,
+    followed: Callable[[SideBySide, Array, float], Ends] = most_of, width: int = 1,
 ) -> Iterator[Generations]:  # fmt: skip
     """All starts so far, generation by generation.
 
     Args:
         fresh: unknowns (P,) to start from, without end.
         done: asked where starts agree and no copy led further: whether that is good enough.
-        followed: what follows the starts of a generation.
+        followed: what follows the starts of a generation, and may leave some on their way.
         width: how many times as many starts as usual a generation has.
     """
     found = Generations(np.empty((0, solver.like.unknowns.size)))
     finer: SideBySide | None = solver.finer()
     stale = 0
     for i in range(_MOST):
-        new = np.stack([next(fresh) for _ in range(width * _FRESH)])
-        copies = changed(solver, found, rng, width * _CHANGED) if i and np.isfinite(found.value).any() else new[:0]
-        best = float(found.value.min(initial=np.inf))
-        ends = followed(solver, np.concatenate([new, copies]), best)
-        found.add(ends.v, ends.value, np.arange(len(ends.v)) < len(new))
+        count = min(_FRESH * 2**i, _MOST_FRESH)
+        new = np.stack([next(fresh) for _ in range(width * count)])
+        copies = (
+            changed(solver, found, rng, width * min(count, _CHANGED))
+            if i and np.isfinite(found.value).any()
+            else new[:0]
+        )
+        starts, are_fresh = np.concatenate([new, copies]), np.arange(len(new) + len(copies)) < len(new)
+        best = found.best
+        found.go_on(starts, are_fresh, functools.partial(followed, solver))
         if finer is not None and not _true(finer, found):  # what was found is due to errors of the steps
             solver, finer = finer, None
             found.value, best = _values(solver, found.v), np.inf
-        stale = 0 if found.value.min() < best - SAME else stale + 1
+        stale = 0 if found.best < best - SAME else stale + 1
+        last = i == _MOST - 1 or stale >= _STALE
+        if last or (stale and len(copies) and found.agreeing >= _AGREE and done(found)):
+            if found.left.any():
+                found.go_on(new[:0], are_fresh[:0], functools.partial(follow, solver))
+            if last or found.best >= best - SAME:
+                yield found
+                break
+            stale = 0
         yield found
-        if stale >= _STALE or (stale and len(copies) and found.agreeing >= _AGREE and done(found)):
-            break
 
 
 def _true(finer: SideBySide, found: Generations) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from odinfer.forward.timetable import Timetable
 from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.collocation import MANY, C, CollocationPath
+from odinfer.trajectory.finding.gauges import Gauges, moving
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
@@ -22,6 +24,7 @@ Index = NDArray[np.int64]
 
 TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
 _FINER = 1e-3
+_ROOM = 20_000_000  # numbers in derivatives of steps that are kept at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,11 @@ class Solved:
     theta: Array
     marched: Marched
     worth: Judged
+
+    @property
+    def tries(self) -> Index:
+        """Steps that were tried for each trajectory (B, E)."""
+        return self.marched.tries.reshape(len(self.v), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +66,8 @@ class SideBySide:
     def of(problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS) -> SideBySide:
         courses = [problem.course(e) for e in range(len(problem.data.experiments))]
         wanted = np.unique(np.concatenate([problem.own_index(e) for e in range(len(courses))]))
+        moved = moving(problem.model)
+        wanted = wanted[[problem.model.parameters[i] in moved for i in wanted]]
         field = Field(Timetable.of(courses), wanted)
         return SideBySide(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most)
 
@@ -81,17 +91,30 @@ class SideBySide:
         theta = [p.theta_of(e, u.phi(v))[None] for e in range(u.experiments)]
         return [p.course(e).initial(own, u.x0(v, e)[None])[0] for e, own in enumerate(theta)]
 
-    def solve(self, v: Array) -> Solved:
-        """The trajectories at unknowns v (B, P) and what they are worth; infinite where one ends early."""
+    @functools.cached_property
+    def gauges(self) -> Gauges:
+        return Gauges(self.like)
+
+    def solve(self, v: Array, gauged: bool = False, most: Index | None = None) -> Solved:
+        """The trajectories at unknowns v (B, P) and what they are worth; infinite where one ends early.
+
+        Args:
+            gauged: whether what only the measurement has is moved to its best.
+            most: steps of each trajectory (B, E), where they are not as many as may be.
+        """
         p, u, B, E = self.problem, self.like.unknowns, len(v), len(self.problem.data.experiments)
         phi = u.phi(v)
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
             x0 = np.stack([p.course(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
         experiments, theta = np.tile(np.arange(E), B), theta.reshape(B * E, -1)
-        marched = march(self.field, experiments, theta, x0.reshape(B * E, -1), self.tolerance, self.most)
+        limit = self.most if most is None else np.minimum(most, self.most).ravel()
+        marched = march(self.field, experiments, theta, x0.reshape(B * E, -1), self.tolerance, limit)
         with np.errstate(all="ignore"):
-            worth = self.like.judged(self._states(marched, E), phi)
+            if gauged:
+                v, worth = self.gauges.set(self._states(marched, E), v, self.unit(v))
+            else:
+                worth = self.like.judged(self._states(marched, E), phi)
         return Solved(v, experiments, theta, marched, worth)
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
@@ -117,6 +140,13 @@ class SideBySide:
 
     def normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (b, P, P) and gradients (b, P) of the sets of unknowns `which` (b,)."""
+        K, W = len(self.problem.model.states), len(self.field.wanted)
+        steps = int(solved.tries[which].sum(1).max(initial=1))
+        size = max(1, _ROOM // (steps * K * (K + W)))
+        parts = [self._normal(solved, which[i : i + size]) for i in range(0, len(which), size)]
+        return np.concatenate([H for H, _ in parts]), np.concatenate([g for _, g in parts])
+
+    def _normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
         p, u, E = self.problem, self.like.unknowns, len(self.problem.data.experiments)
         phi, initial, wanted = u.phi(solved.v[which]), p.model.free_initial, self.field.wanted
         first, K = len(initial), len(p.model.states)
@@ -130,8 +160,10 @@ class SideBySide:
         S, states, maps = S.reshape(len(which), E, *S.shape[1:]), [], []
         for e, rows in enumerate(self.field.table.rows):
             index = p.own_index(e)
-            columns = np.concatenate([np.arange(first), first + np.searchsorted(wanted, index)])
-            by_own = S[:, e][:, rows][..., columns]
+            by_own = np.zeros((len(which), len(rows), K, first + len(index)))
+            into = np.append(np.ones(first, bool), np.isin(index, wanted))
+            columns = np.append(np.arange(first), first + np.searchsorted(wanted, index[into[first:]]))
+            by_own[..., into] = S[:, e][:, rows][..., columns]
             by_own[..., first:] *= np.broadcast_to(p.slope(phi)[:, p.own_phi(e)], (len(which), len(index)))[
                 :, None, None
             ]
