@@ -69,8 +69,8 @@ class Gauges:
                 break
             own = [states[left] for states in x]
             still = [np.zeros((*s.shape, len(u.own(e)))) for e, s in enumerate(own)]
-            H, g = like.normal(own, still, worth.noise[left], u.phi(v[left]))
-            H, g = H.dense()[:, places[:, None], places], g[:, places]
+            full, g = like.normal(own, still, worth.noise[left], u.phi(v[left]))
+            H, g = full.dense()[:, places[:, None], places], g[:, places]
             sound = np.isfinite(g).all(1) & np.isfinite(H).all((1, 2))
             left, own, H, g = left[sound], [s[sound] for s in own], H[sound], g[sound]
             low, high = u.low[places], u.high[places]
