@@ -20,6 +20,7 @@ from odinfer.matching.minimise import Solution
 from odinfer.matching.search import Minima, Search
 from odinfer.matching.sparse.engine import Sparse
 from odinfer.methods import preset
+from odinfer.methods.plainly import lifted, plainly
 from odinfer.methods.unsmoothed import lucky, without_smoother
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of, silent
@@ -28,7 +29,9 @@ from odinfer.result.fit import Fit, Workings
 from odinfer.smoothing.smooth import facts, noise_sd
 from odinfer.trajectory.continuation import follow
 from odinfer.trajectory.finding.crew import Crew
+from odinfer.trajectory.finding.multistart import First
 from odinfer.trajectory.finding.search import best_trajectory, misses
+from odinfer.trajectory.refine import Refined
 from odinfer.uncertainty.maximum import Maximum, Reached
 
 Array = NDArray[np.float64]
@@ -126,7 +129,8 @@ class Odin:
         """
         say = progress or silent
         if not problem.plain:
-            return without_smoother(self, problem, seed, say, level, draws, whole, crew)
+            first = lucky(lambda: self._first(problem, seed)) if self.refine else None
+            return without_smoother(self, problem, seed, say, level, draws, whole, crew, first)
         if crew is not None:
             raise InputError(
                 "workers, cluster and store are for fits from many starts, where states are hidden or observed "
@@ -163,15 +167,28 @@ class Odin:
         """Step 2: minimise the risk from one start; see `odinfer.matching.search.Search.minimise`."""
         return self.search.minimise(risk, z, phi, **more)
 
+    def _first(self, problem: Problem, seed: int) -> First | None:
+        """Where a problem that is not plain starts, if all its states can be smoothed."""
+        plain = plainly(problem)
+        if plain is None:
+            return None
+        minima = self.search.run(plain, seed)
+        if not minima.solutions or isinstance(minima.engine, Sparse):
+            return None
+        best = self._best(minima, seed)
+        return None if best is None else First(*lifted(problem, plain, best, seed), self.starts, minima.agreeing)
+
+    def _best(self, minima: Minima, seed: int) -> Refined | None:
+        def finer() -> Minima:
+            return replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(minima.engine.problem, seed)
+
+        return best_trajectory(minima, finer, seed)
+
     def follow(self, minima: Minima, seed: int) -> Reached | None:
         """Stage two: the best trajectory from ODIN's minima; None if none could be followed."""
         if isinstance(minima.engine, Sparse):
             return follow(minima.engine, minima.solutions[0])
-
-        def finer() -> Minima:
-            return replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(minima.engine.problem, seed)
-
-        best = best_trajectory(minima, finer, seed)
+        best = self._best(minima, seed)
         return None if best is None else Maximum.of(minima.engine.problem, minima.engine.units.scale, best)
 
 

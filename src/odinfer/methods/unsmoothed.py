@@ -21,7 +21,7 @@ from odinfer.result.fit import Fit, Workings
 from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.trajectory.finding.crew import Crew
-from odinfer.trajectory.finding.multistart import multistart
+from odinfer.trajectory.finding.multistart import First, multistart
 from odinfer.uncertainty.maximum import Maximum
 
 _T = TypeVar("_T")
@@ -39,16 +39,17 @@ def lucky(step: Callable[[], _T]) -> _T | None:
 
 def without_smoother(
     method: Any, problem: Problem, seed: int, say: Progress, level: float, draws: int, whole: bool,
-    crew: Crew | None = None,
+    crew: Crew | None = None, first: First | None = None,
 ) -> Fit:  # fmt: skip
     """The best trajectory from many starts.
 
     Args:
         crew: who follows the starts.
+        first: a start to begin with.
         level, draws, whole: of the test of the model; it is asked for if a signal is left, or in any case.
     """
     clock = time.perf_counter()
-    ways = multistart(problem, seed, part_of(say, 0.0, 0.7), crew)
+    ways = multistart(problem, seed, part_of(say, 0.0, 0.7), crew, first)
     best = ways.best
     maximum = None if best is None else lucky(lambda: Maximum.at(problem, best))
     details: dict[str, Any] = {"starts": len(ways.ends), "starts_agreeing": ways.agreeing, "start_objectives": [

@@ -56,15 +56,31 @@ class Ways:
         return sum(end - self.ends[0] < _SAME for end in self.ends) if self.best is not None else 0
 
 
-def multistart(problem: Problem, seed: int, say: Progress = silent, crew: Crew | None = None) -> Ways:
+@dataclass(frozen=True)
+class First:
+    """A start that is better than others: initial values (K,) of every experiment and φ (F,), to which so many of some
+    starts elsewhere have led."""
+
+    x0: list[Array]
+    phi: Array
+    starts: int
+    agreeing: int
+
+
+def multistart(
+    problem: Problem, seed: int, say: Progress = silent, crew: Crew | None = None, first: First | None = None
+) -> Ways:
     """The best trajectory from any start, or none.
 
     Args:
         crew: who follows the starts, where they are independent; this process, all at once, if not given.
+        first: a start that ends the search if it leads to a trajectory that leaves no signal in the data.
 
     Raises:
         InputError: there is a crew, and starts are followed one after the other.
     """
+    if first is not None and (found := _convincing(problem, first)) is not None:
+        return Ways(found, (*[found.objective] * first.agreeing, *[np.inf] * (first.starts - first.agreeing)))
     if boxed(problem) and SideBySide.can(problem):
         best, ends = _side_by_side(problem, seed, say, crew)
     elif crew is not None:
@@ -75,6 +91,22 @@ def multistart(problem: Problem, seed: int, say: Progress = silent, crew: Crew |
     else:
         best, ends = _one_by_one(problem, seed, say)
     return Ways(best, tuple(sorted(ends)))
+
+
+def _convincing(problem: Problem, first: First) -> Refined | None:
+    """The trajectory that a start leads to, if it follows the data as far as anyone can tell."""
+    x0, phi, unknown = first.x0, first.phi, np.full(len(problem.model.states), np.nan)
+    if SideBySide.can(problem):
+        solver = SideBySide.of(problem)
+        v = solver.solve(solver.like.unknowns.join(x0, phi)[None], gauged=True).v[0]
+        x0, phi = solver.initial(v), solver.like.unknowns.phi(v)
+    try:
+        found = shoot(problem, unknown, x0, phi, budget=Budget(_STEPS))
+    except Exhausted:
+        return None
+    if found is None or not found.converged or _poor(problem, found, rough_noise(problem)):
+        return None
+    return found if signal_left(problem, found) <= SUSPICIOUS else None
 
 
 def _side_by_side(
