@@ -16,6 +16,7 @@ from odinfer.matching.engine import ALGEBRA, Engine, engine_of
 from odinfer.matching.gamma import GammaRule
 from odinfer.matching.lbfgsb import lbfgsb
 from odinfer.matching.minimise import Solution
+from odinfer.matching.natural import rhythms
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.kernels import kernel
 
@@ -108,7 +109,8 @@ class Search:
         """Both steps from many starts."""
         rng = np.random.default_rng(seed)
         engine = self.engine(problem)
-        phi, cost = engine.match(starts.draw(problem, self.starts, rng))
+        count = max(self.starts, 2 * rhythms.count(problem))
+        phi, cost = engine.match(starts.draw(problem, count, rng))
         found: list[tuple[Solution, int]] = []
         for p, count in starts.distinct(problem, phi, cost, most=2):
             rival = min((s.risk for s, _ in found), default=np.inf)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import Mask, Rule, damped_step, levenberg_marquardt
+from odinfer.matching.natural import rhythms
 from odinfer.matching.natural.linear import linear_parameters
 from odinfer.matching.natural.sizes import natural_scales, phi_sizes
 from odinfer.problem.problem import Problem
@@ -22,7 +23,7 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     """Random φ (count, F): |N(0, 1)| as in the paper, later ones over several magnitudes and both signs.
 
     All in units of the scales that data and equations imply. A start the user gave is the first for its parameter; the
-    later draws scatter around it.
+    later draws scatter around it. Sines of time run at all speeds (natural/rhythms.py).
     """
     F, natural = len(problem.free), natural_scales(problem)[problem.free_index]
     theta = np.abs(rng.normal(size=(count, F))) * natural
@@ -45,8 +46,10 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
             a, b = max(low, 2.0 * high), high
         inside = np.exp(rng.uniform(np.log(a), np.log(b), count)) if a > 0 else rng.uniform(a, b, count)
         theta[:, j] = np.where(outside, inside, theta[:, j])
-    full = np.zeros((count, len(problem.model.parameters)))
+    full = np.tile(problem.theta(np.zeros(F)), (count, 1))
     full[:, problem.free_index] = theta
+    for half in (~late, late):
+        full[half] = rhythms.spread(problem, full[half], rng)
     return np.clip(problem.phi(full), *problem.phi_bounds)
 
 
