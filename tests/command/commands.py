@@ -88,8 +88,8 @@ def _forked(words: list[str], cwd: Path) -> Run:
     running = _forking()
     assert running.stdin is not None
     assert running.stdout is not None
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        streams = [os.devnull, *(f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in (out, err))]
+    with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
+        streams = [os.devnull, out.name, err.name]
         asked = {"arguments": words, "cwd": str(cwd), "environ": dict(os.environ), "streams": streams}
         running.stdin.write(json.dumps(asked) + "\n")
         running.stdin.flush()

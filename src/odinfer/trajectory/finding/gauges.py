@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.language.expression import LEAVES
+from odinfer.problem.language.program import LEAVES
 from odinfer.problem.model import Model
 from odinfer.trajectory.finding.trust_region import trusted
 from odinfer.trajectory.likelihood import Judged, Likelihood
