@@ -49,7 +49,7 @@ BAD_DATA = {
     "header only": ("time,prey,predator\n", ["header but no data"]),
     "utf-16": (DATA.encode("utf-16"), ["UTF-16", "UTF-8"]),
     "binary": (bytes(range(256)), ["UTF-8"]),
-    "decimal commas": (DATA.replace(",", ";").replace(".", ","), ["line 3", "decimal comma"]),
+    "decimal commas beside points": (DATA.replace(",", ";").replace(".", ",", 1), ["line 3", "decimal comma"]),
     "no time column": (rows(header="when,prey,predator"), ["no time column", "'when'"]),
     "state column missing": (rows(header="time,prey,predatr"), ["predator", "did you mean 'predatr'"]),
     "duplicate column": (rows(header="time,prey,prey"), ["'prey'", "twice"]),

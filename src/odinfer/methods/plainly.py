@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
+from odinfer.problem.data import Data
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.finding.gauges import moving
 from odinfer.trajectory.finding.starts import starts
@@ -41,8 +42,10 @@ def plainly(problem: Problem) -> Problem | None:
         option: {name: value for name, value in getattr(p, option).items() if name in needed}
         for option in ("bounds", "prior", "start", "scale")
     }
+    # Under the names of the states, and without what is known of their noise.
+    experiments = [replace(e, sd=None) for e in p.data.select(columns).experiments]
     try:
-        return Problem(bare, p.data.as_states(columns, m.states), fixed=fixed, positive=p.positive, **options)
+        return Problem(bare, Data.of_experiments(m.states, experiments), fixed=fixed, positive=p.positive, **options)
     except InputError:  # a state is seen too rarely
         return None
 

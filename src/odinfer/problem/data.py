@@ -154,11 +154,6 @@ class Data:
         kept = (_cut(e, ~np.isnan(e.y[:, columns]).all(axis=1), columns) for e in self.experiments)
         return self._with((e for e in kept if len(e.t)), states=states)
 
-    def as_states(self, columns: Names, states: Names) -> "Data":
-        """These columns under other names, without what is known of their noise."""
-        kept = self.select(columns)
-        return kept._with((replace(e, sd=None) for e in kept.experiments), states=tuple(states))
-
     def only(self, experiment: str) -> "Data":
         """One experiment of several."""
         found = [e for e in self.experiments if e.name == experiment]
