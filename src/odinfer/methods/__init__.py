@@ -25,7 +25,7 @@ from odinfer.progress import Progress
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
 
-_PARTS = {"unsmoothed"}  # modules that are part of a method
+_PARTS = {"plainly", "unsmoothed"}  # modules that are part of a method
 # The default first.
 METHODS = tuple(
     sorted(
