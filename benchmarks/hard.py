@@ -30,6 +30,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from real import REAL
+
 System = tuple[str, dict[str, float], list[float], Any, float]
 
 _HH = (
@@ -123,20 +125,6 @@ FRESH: dict[str, System] = {
     "may-leonard": ("x' = x*(1 - x - a*y - b*z); y' = y*(1 - y - a*z - b*x); z' = z*(1 - z - a*x - b*y)", {"a": 1.4, "b": 0.7}, [0.5, 0.3, 0.2], np.linspace(0, 40, 60), 0.03),
     "lotka, three": ("x' = x*(a - b*y); y' = y*(-c + d*x - e*z); z' = z*(-f + g*y)", {"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.4, "e": 0.3, "f": 0.6, "g": 0.4}, [2.0, 1.5, 1.0], np.linspace(0, 15, 50), 0.03),
     "daphnia and algae": ("a' = r*a*(1 - a/k) - g*d*a^2/(h^2 + a^2); d' = e*g*d*a^2/(h^2 + a^2) - m*d", {"r": 0.8, "k": 8.0, "g": 1.0, "h": 2.0, "e": 0.5, "m": 0.2}, [2.0, 1.0], np.linspace(0, 40, 50), 0.03),
-}  # fmt: skip
-
-# file: equations (the columns of the file are their states), what a parameter is known to be
-REAL: dict[str, str] = {
-    "carlson_yeast": "N' = r*N*(1 - N/K)",
-    "gause_1935": "prey' = r*prey - a*prey*predator; predator' = -m*predator + b*prey*predator",
-    "hare_lynx": "Hare' = a*Hare - b*Hare*Lynx; Lynx' = -g*Lynx + d*Hare*Lynx",
-    "bod": "demand' = k*(A - demand)",
-    "orange_trees": "C' = C*(1 - C/Asym)/scal",
-    "hiv_decay": "V' = q*exp(-delta*t) - c*V; log q, delta, c",
-    "alpha_pinene": "y1' = -(p1 + p2)*y1; y2' = p1*y1; y3' = p2*y1 - (p3 + p4)*y3 + p5*y5; y4' = p3*y3; y5' = p4*y3 - p5*y5",
-    "gause_competition": "Pc' = r*Pc*(1 - (Pc + a*Pa)/K); Pa' = s*Pa*(1 - (Pa + b*Pc)/L)",
-    "indomethacin": "conc' = -a*conc + b*exp(-c*t); log b, c",
-    "bellman_no": "y' = p1*(126.2 - y)*(91.9 - y)^2 - p2*y^2",
 }  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def test_a_kind_that_is_not_there_is_refused_with_what_to_do(lv_fit):
 
 def test_at_both_ends_the_likelihood_has_fallen_by_what_the_level_asks_for(logistic, growth_fit):
     best, level = growth_fit.maximum(), 0.8
-    found, u = likelihood_intervals(best, level), best.like.unknowns
+    (found, _), u = likelihood_intervals(best, level), best.like.unknowns
     falls = best.info.fall(u.unit(u.phi_index), level)
     for name, asked, ends in zip(found.names, falls, zip(found.low, found.high, strict=True), strict=True):
         for end in ends:
@@ -85,7 +85,7 @@ def test_at_both_ends_the_likelihood_has_fallen_by_what_the_level_asks_for(logis
 
 
 def test_the_intervals_of_a_fit_are_those_of_its_maximum(growth_fit):
-    found = likelihood_intervals(growth_fit.maximum(), 0.95)
+    found, _ = likelihood_intervals(growth_fit.maximum(), 0.95)
     assert found.interval() == growth_fit.interval()
     assert found.level == 0.95
     assert found.names == ("r", "K")
@@ -153,10 +153,16 @@ def test_ends_that_the_data_leave_open_are_open_and_the_others_are_not():
     model = od.Model.from_text("demand' = k*(A - demand)")
     fit = od.fit(model, od.Data(t, y, states=["demand"]))
     assert fit.stages["refined"].loglik == pytest.approx(-12.9115, abs=1e-3)
-    low, high = fit.interval()["A"]
-    assert low == pytest.approx(12.7, abs=0.3)
-    assert (high, *fit.interval()["k"]) == (np.inf, -np.inf, np.inf)
-    assert fit.profile("A").interval() == (pytest.approx(low, rel=0.02), np.inf)
+    # With k = 0 any A will do: the mean of the data has not fallen as far as an end has, so few are they.
+    maximum = fit.maximum()
+    u = maximum.like.unknowns
+    asked = maximum.info.fall(u.unit(u.phi_index), 0.95)[u.names.index("A") - u.of_phi.start]
+    best = maximum.sigma[0] ** 2 * len(y)
+    assert len(y) * np.log(((y - np.mean(y)) ** 2).sum() / best) < asked
+    assert fit.interval()["A"] == fit.profile("A").interval() == (-np.inf, np.inf)
+    low, high = fit.interval()["k"]
+    assert low < -2.0
+    assert high == np.inf
     assert any("k·A" in note for note in fit.warnings)
 
 

@@ -210,16 +210,19 @@ def _assembled(
     }  # fmt: skip
     used, known, best = "odin", None, None
     if reached is not None:
+        follows = not misses(problem, reached.sigma, sigma)
+        if follows and (settled := lucky(reached.settled)) is not None:
+            reached, known = settled
         end = Status.CONVERGED if reached.converged else Status.MAX_ITERATIONS
         trajectories = reached.curves()
         stages["refined"] = stage(
             problem, problem.theta(reached.phi), trajectories, reached.left,
             gamma=gamma, objective=reached.objective, loglik=reached.loglik, seconds=seconds[1], note=end.value,
         )  # fmt: skip
-        if misses(problem, reached.sigma, sigma):
-            best = trajectories
+        if follows:
+            used, curves, status = "refined", trajectories, end
         else:
-            used, curves, status, known = "refined", trajectories, end, lucky(reached.intervals)
+            best = trajectories
     if method.refine and used == "odin" and status.converged:
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
     case = None

@@ -112,7 +112,8 @@ class Trajectory:
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
             maximum = Maximum.of(problem, scale, best) if problem.plain else Maximum.at(problem, best)
-            curves, known = maximum.curves(), maximum.intervals()
+            maximum, known = maximum.settled()
+            best, curves = maximum.refined, maximum.curves()
             theta, sigma, objective = problem.theta(best.phi), maximum.left, best.objective
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
             agreeing = sum(r.objective <= best.objective + 1e-2 for r in ends)

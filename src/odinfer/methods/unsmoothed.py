@@ -50,21 +50,23 @@ def without_smoother(
     """
     clock = time.perf_counter()
     ways = multistart(problem, seed, part_of(say, 0.0, 0.7), crew, first)
-    best = ways.best
-    maximum = None if best is None else lucky(lambda: Maximum.at(problem, best))
+    found = ways.best
+    reached = None if found is None else lucky(lambda: Maximum.at(problem, found))
     details: dict[str, Any] = {"starts": len(ways.ends), "starts_agreeing": ways.agreeing, "start_objectives": [
         end for end in ways.ends if np.isfinite(end)]}  # fmt: skip
     seconds = time.perf_counter() - clock
-    if maximum is None or best is None:
+    if reached is None:
         return nothing_found(method, problem, seed, "refined", details, seconds)
-    curves = maximum.curves()
+    say("intervals", 0.7)
+    maximum, known = lucky(reached.settled) or (reached, None)
+    if maximum is not reached:
+        details["starts_agreeing"] = 0  # none has led to where the ends of intervals did
+    best, curves = maximum.refined, maximum.curves()
     status = Status.CONVERGED if best.converged else Status.MAX_ITERATIONS
     made = stage(
         problem, problem.theta(best.phi), curves, maximum.left,
         objective=best.objective, loglik=best.loglik, seconds=seconds, note=status.value,
     )  # fmt: skip
-    say("intervals", 0.75)
-    known = lucky(maximum.intervals)
     if known is not None:
         details["sigma_interval"] = {c: list(ends) for c, ends in maximum.noise_intervals().items()}
     suspicious = float(signal_left(maximum).max()) > SUSPICIOUS

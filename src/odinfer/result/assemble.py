@@ -127,6 +127,7 @@ def assemble(
         "unknowns": Unknowns(problem, noise=True).size,
         "rmse": named(problem.columns, np.sqrt(residual_squares(problem, result.x, theta) / problem.count)),
         "loglik": result.loglik,
+        "state_bounds": _state_bounds(problem),
         "seconds": float(np.nansum([s.seconds for s in stages.values()])),
         **({} if problem.plain else _beyond_plain(problem)),
     }
@@ -201,6 +202,14 @@ def _beyond_plain(problem: Problem) -> dict[str, Any]:
         "given": [s for s in said.initial if initial_name(s) not in problem.model.parameters],
         "by_row": [name for name, c, free, sd in rows if c.profiled and not free and np.isnan(sd)],
     }
+
+
+def _state_bounds(problem: Problem) -> dict[str, list[float | None]]:
+    """Lower and upper bounds of the states that have any."""
+    ends = np.stack(problem.state_bounds, -1)
+    found = {name: [float(v) if np.isfinite(v) else None for v in own]
+             for name, own in zip(problem.model.states, ends, strict=True)}  # fmt: skip
+    return {name: own for name, own in found.items() if own != [None, None]}
 
 
 def _too_few(facts: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from odinfer.result.figures.marks import shown
 from odinfer.style.text import TextTable, aligned, number
-from odinfer.uncertainty.results import BAND, Intervals, sample_intervals
+from odinfer.uncertainty.results import Intervals, sample_intervals
 
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
@@ -148,7 +148,7 @@ def _start(fit: Fit, i: int, e: ExperimentFit) -> tuple[float, Array, Array, Arr
     begin, (x, sd) = float(e.t[0]), (v[0] for v in e.estimate())
     if fit.noise:
         begin, x, sd = float(e.curve.t[0]), e.curve.x[0], e.curve.sd[0]
-    low, high = x - BAND * sd, x + BAND * sd
+    low, high = fit.state_band(x, sd)
     b = fit.bootstrapped
     if shown_intervals(fit)[0] == "bootstrap" and b is not None and b.t and begin == e.t[0] and len(b.draws):
         sd, (low, high) = b.x[i][:, 0].std(0), (v[0] for v in b.band(i))

@@ -324,8 +324,18 @@ class Fit:
             posed = None if own.expected_sd is None else self._problem(problem, "a band of new observations")
             return _table(times, *new_observations(self, name, times, posed, level), self.columns)
         x, _, sd = own.curve.at(times)
-        half = quantile(np.inf, level)
-        return _table(times, x, x - half * sd, x + half * sd, self.state_names)
+        return _table(times, x, *self.state_band(x, sd, level), self.state_names)
+
+    def state_band(self, x: Array, sd: Array, level: float = CONFIDENCE) -> tuple[Array, Array]:
+        """The ends of bands about states (..., K) with standard deviations (..., K), within the states' bounds."""
+        bounds = self.details.get("state_bounds", {})
+        low, high = (
+            np.array([inf if (b := bounds.get(s, (None, None))[i]) is None else b for s in self.state_names], float)
+            for i, inf in enumerate((-np.inf, np.inf))
+        )
+        half = quantile(np.inf, level) * sd
+        # Estimates of states that are no solutions, and what rounding does, may lie beyond a bound themselves.
+        return np.minimum(np.maximum(x - half, low), x), np.maximum(np.minimum(x + half, high), x)
 
     def forecast(
         self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False,

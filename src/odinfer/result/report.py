@@ -91,14 +91,15 @@ def state_columns(fit: Fit) -> dict[str, np.ndarray]:
     tables += [(fit.columns, [e.predictions() for e in every])] if fit.noise else []
     for names, found in tables:
         x, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        low, high = fit.state_band(x, sd) if names is fit.state_names else (x - BAND * sd, x + BAND * sd)
         for k, what in enumerate(names):
             if what in columns and np.allclose(columns[what], x[:, k], equal_nan=True):
                 continue  # a column that is a state
-            for end, sign in (("", 0), ("_low", -1), ("_high", 1)):
+            for end, values in (("", x), ("_low", low), ("_high", high)):
                 name = what + end
                 while name in columns:  # a state x beside one that is called x_low
                     name += "_"
-                columns[name] = x[:, k] + sign * BAND * sd[:, k] if sign else x[:, k]
+                columns[name] = values[:, k]
     return columns
 
 

@@ -210,14 +210,14 @@ def _curves(fit: Fit, name: str) -> Plain:
     """States and columns with their bands along the curve, and residuals."""
     e = fit.experiments[name]
     rows = np.unique(np.linspace(0, len(e.curve.t) - 1, _MOST_POINTS).astype(int)) if len(e.curve.t) else slice(0)
-    tables = [(fit.state_names, e.curve.x, e.curve.sd)]
+    tables = [(fit.state_names, e.curve.x, *fit.state_band(e.curve.x, e.curve.sd))]
     if e.expected is not None and e.expected_sd is not None:
-        tables.append((fit.columns, e.expected, e.expected_sd))
+        half = BAND * e.expected_sd
+        tables.append((fit.columns, e.expected, e.expected - half, e.expected + half))
     columns = {}
-    for names, x, sd in tables:
+    for names, *band in tables:
         for k, column in enumerate(names):
-            y, half = x[rows, k], BAND * sd[rows, k]
-            columns[column] = {"y": _numbers(y), "low": _numbers(y - half), "high": _numbers(y + half)}
+            columns[column] = {name: _numbers(v[rows, k]) for name, v in zip(("y", "low", "high"), band, strict=True)}
     residuals = {c: _numbers(r) for c, r in zip(fit.columns, e.residuals.T, strict=True)}
     first = e.curve.x[0] if len(e.curve.t) else []
     return {

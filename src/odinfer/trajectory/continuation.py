@@ -103,8 +103,9 @@ class Followed:
         """The trajectories of all experiments; without bands, which are not computed for many states."""
         return [Curve(t, x, slope, np.full(x.shape, np.nan)) for t, x, slope in self.paths]
 
-    def intervals(self) -> None:
-        """None: they are not computed for many states."""
+    def settled(self) -> tuple[Followed, None]:
+        """This, and no intervals: they are not computed for many states."""
+        return self, None
 
 
 def follow(risk: SparseRisk, solution: Solution, levels: Sequence[float] = LEVELS) -> Followed | None:

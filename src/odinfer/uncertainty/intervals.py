@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.batch import Batch, OnMeshes
+from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.bordered import among
 from odinfer.trajectory.finding.shot_ends import shot_end
+from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.integrate import Budget
-from odinfer.uncertainty.ends.find import Ends, Wanted, find_ends
+from odinfer.uncertainty.ends.elsewhere import Claims, asked_elsewhere
+from odinfer.uncertainty.ends.find import Wanted, find_ends
 from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
@@ -29,13 +31,20 @@ Index = NDArray[np.int64]
 _STEPS = 30_000  # of integration, for all ends that cannot be followed otherwise
 _LEVEL = 0.1  # share of what is wanted, below which the likelihood has not fallen
 _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
+_USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
+_TOLERANCE = 0.02  # of the fall at an end
+_MOST = 400  # trajectories at the least to ask for ends from elsewhere
 
 
-def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
-    """Of the free parameters, with their covariance and what the data cannot determine."""
+def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, Array | None]:
+    """Of the free parameters, with their covariance and what the data cannot determine.
+
+    Also unknowns (P,) at which the likelihood is higher than at the maximum, if any were met.
+    """
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
     u = maximum.like.unknowns
-    low, high, there, lost = parameter_ends(maximum, level)
+    low, high, found = parameter_ends(maximum, level)
+    there, lost = u.phi(found.v), found.lost
     v = u.join([p.x0 for p in maximum.refined.paths], phi)
     sd, freedom = info.spread(u.unit(u.phi_index))
     C = among(info.covariance, u.phi_index)
@@ -54,7 +63,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     F, own = len(phi), problem.theta(phi)[problem.free_index]
     sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
     said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
-    return Uncertainty(problem.free, log, C, freedom, level, low, high, said)
+    return Uncertainty(problem.free, log, C, freedom, level, low, high, said), found.higher
 
 
 def _given_up(problem: Problem, there: Array, lost: Index) -> Iterator[str]:
@@ -78,45 +87,88 @@ def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]
     return np.where(np.isfinite(bound), bound, v + side * far), bound
 
 
-def reached(
-    maximum: Maximum, on: OnMeshes, best: Batch, held: HeldUnknown, wanted: Wanted, accuracy: float = 1e-3
-) -> Ends:
-    """The ends of parameters on the meshes of the maximum or, where none are found there, by integration."""
-    like, refined, budget, left = maximum.like, maximum.refined, Budget(_STEPS), []
-    parameter = held.index - like.unknowns.of_phi.start  # initial values, before these, cannot be held there
+class Found(NamedTuple):
+    """Ends of unknowns.
+
+    Attributes:
+        values, v: the ends (B,), at the limit where the likelihood does not fall so far, and all unknowns there (B, P);
+            where the way to an end was given up, the last that is known of it.
+        rise: of the objective at v (B,).
+        lost: the places of those that were given up.
+        higher: unknowns (P,) at which the likelihood is higher than at the maximum, if any were met.
+    """
+
+    values: Array
+    v: Array
+    rise: Array
+    lost: Index
+    higher: Array | None = None
+
+
+def reached(maximum: Maximum, index: Index, side: Array, fall: Array, accuracy: float = 1e-3) -> Found:
+    """The ends of unknowns at places (B,), where twice the log-likelihood has fallen by so much (B,).
+
+    On the meshes of the maximum first. If that does not lead to ends about where the curvature at the maximum says, all
+    are asked again from elsewhere or, where trajectories cannot go side by side, by integration.
+    """
+    like, refined = maximum.like, maximum.refined
+    u, problem = like.unknowns, like.problem
+    on, held = OnMeshes.of(like, refined), HeldUnknown(u, index)
+    best = on.start(refined, len(index))
+    sd, (limit, bound) = maximum.info.spread(held.gradient(best))[0], far_from(maximum, index, side)
+    wanted = Wanted(side, fall, sd, limit)
     ends = find_ends(on, best, held, wanted, accuracy=accuracy)
+    begin, rise = held.value(best), ends.batch.value - refined.objective
+    found = Found(ends.values, u.join(ends.batch.x0, ends.batch.phi), rise, ends.lost)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stretched = np.abs(ends.values - begin) / (sd * np.sqrt(fall))
+    usual = (stretched > 1.0 / _USUAL) & (stretched < _USUAL) | (ends.values == bound)
+    usual[ends.lost] = False
+    if usual.all():
+        return found
+    if SideBySide.can(problem) and 2 * len(index) * u.experiments <= _MOST:
+        supposed = np.where(np.isin(np.arange(len(index)), ends.lost), np.nan, ends.values)
+        claims = Claims(index, side, fall, limit, limit == bound, supposed, found.v)
+        answers = asked_elsewhere(problem, u.join([p.x0 for p in refined.paths], refined.phi), claims, _TOLERANCE)
+        if answers is not None:
+            return Found(*answers[:3], np.flatnonzero(answers.lost), answers.higher)
+    return _by_integration(maximum, found, wanted, index)
+
+
+def _by_integration(maximum: Maximum, found: Found, wanted: Wanted, index: Index) -> Found:
+    """The ends of parameters that were given up, each followed by integration."""
+    like, budget, left = maximum.like, Budget(_STEPS), []
+    parameter = index - like.unknowns.of_phi.start  # initial values, before these, cannot be held there
     # Where the likelihood does not change in first order, and has not fallen as far as it was followed, it goes on.
-    level = np.isinf(wanted.sd) & (ends.batch.value - best.value < 0.5 * _LEVEL * wanted.fall)
-    for i in ends.lost.tolist():
+    level = np.isinf(wanted.sd) & (found.rise < 0.5 * _LEVEL * wanted.fall)
+    values, rise, v = found.values.copy(), found.rise.copy(), found.v.copy()
+    for i in found.lost.tolist():
         side, fall, sd, limit = (float(v[i]) for v in wanted)
         end, j = limit if level[i] else None, int(parameter[i])
         if end is None and j >= 0:
-            end = shot_end(like.problem, like.scale, refined, j, side, fall, sd, limit, budget)
+            end = shot_end(like.problem, like.scale, maximum.refined, j, side, fall, sd, limit, budget)
+            if end is not None and end != limit:
+                v[i, index[i]], rise[i] = end, 0.5 * fall
         if end is None:
             left.append(i)
         else:
-            ends.values[i] = end
-    return ends._replace(lost=np.array(left, np.int64))
+            values[i] = end
+    return Found(values, v, rise, np.array(left, np.int64))
 
 
-def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Array, Index]:
-    """Lower and upper ends (F,) of the free parameters' likelihood intervals, and all of φ at each (2F, F).
+def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Found]:
+    """Lower and upper ends (F,) of the free parameters' likelihood intervals, and what was found (2F) on the way.
 
-    Also the places among the 2F ends that could not be reached: they count as open.
+    Those that could not be reached count as open.
     """
-    like, refined, info = maximum.like, maximum.refined, maximum.info
-    F = len(refined.phi)
-    both, side = np.tile(like.unknowns.phi_index, 2), np.repeat([-1.0, 1.0], F)
-    on, held = OnMeshes.of(like, refined), HeldUnknown(like.unknowns, both)
-    best = on.start(refined, 2 * F)
-    a = held.gradient(best)
-    sd = info.spread(a)[0]
+    u = maximum.like.unknowns
+    F = u.free
+    both, side = np.tile(u.phi_index, 2), np.repeat([-1.0, 1.0], F)
     limit, bound = far_from(maximum, both, side)
-    fall = info.fall(a, level)
-    found, there, lost = reached(maximum, on, best, held, Wanted(side, fall, sd, limit))
-    open_ = ((found == limit) & (limit != bound)) | np.isin(np.arange(2 * F), lost)
-    found = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found)
-    return found[:F], found[F:], there.phi, lost
+    found = reached(maximum, both, side, maximum.info.fall(u.unit(both), level))
+    open_ = ((found.values == limit) & (limit != bound)) | np.isin(np.arange(2 * F), found.lost)
+    ends = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found.values)
+    return ends[:F], ends[F:], found
 
 
 def state_ends(

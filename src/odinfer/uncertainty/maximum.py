@@ -15,6 +15,7 @@ from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.grids import dense_times, finer_grid
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import MANY
+from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, paths_through, refine, scale_of, shoot
 from odinfer.uncertainty.information import Information, information
@@ -24,6 +25,7 @@ from odinfer.uncertainty.small_sample import CONFIDENCE, quantile, sd_interval
 Array = NDArray[np.float64]
 
 _PARTS = 4  # of an interval of a mesh, between which cubic polynomials follow a trajectory as closely as it is computed
+_CLIMBS, _HIGHER = 3, 0.05  # to higher maxima, and by how much at least
 _JUMP = 1e-9  # of the time span: how much later than the state before a jump the one after it stands in a curve
 
 
@@ -52,7 +54,7 @@ class Reached(Protocol):
     @property
     def converged(self) -> bool: ...
     def curves(self) -> list[Curve]: ...
-    def intervals(self) -> Uncertainty | None: ...
+    def settled(self) -> tuple[Reached, Uncertainty | None]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +161,37 @@ class Maximum:
 
         None where there are no more data than unknowns: then nothing is left to tell how sure they are.
         """
+        return self._asked(level)[0]
+
+    def settled(self, level: float = CONFIDENCE) -> tuple[Maximum, Uncertainty | None]:
+        """This maximum with its intervals; or a higher one that was met on the way to their ends, with its own."""
+        known, higher = self._asked(level)
+        for _ in range(_CLIMBS):
+            found = None if higher is None else self.above(higher)
+            if found is None or found.objective > self.objective - _HIGHER:
+                break
+            self = found
+            known, higher = self._asked(level)
+        return self, known
+
+    def _asked(self, level: float) -> tuple[Uncertainty | None, Array | None]:
+        """The intervals, and unknowns (P,) at which the likelihood is higher, if any were met."""
         if self.problem.count.sum() <= Unknowns(self.problem, noise=True).size:
-            return None
+            return None, None
         from odinfer.uncertainty.intervals import likelihood_intervals
 
         return likelihood_intervals(self, level)
+
+    def above(self, v: Array) -> Maximum | None:
+        """The maximum next to unknowns (P,), whose trajectories may be anywhere."""
+        problem, phi = self.problem, self.like.unknowns.phi(v)
+        for solver in (SideBySide.of(problem), SideBySide.of(problem).finer()):
+            paths = solver.paths(v)
+            if paths is None:
+                continue
+            if problem.plain:
+                found = refine(problem, self.like.scale, paths, phi)
+                return None if found is None else Maximum.of(problem, self.like.scale, found)
+            found = shoot(problem, np.full(len(self.like.scale), np.nan), solver.initial(v), phi, along=paths)
+            return None if found is None else Maximum.at(problem, found)
+        return None

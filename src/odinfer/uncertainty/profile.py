@@ -8,10 +8,7 @@ import numpy as np
 
 from odinfer.errors import InputError, nearest
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.batch import OnMeshes
-from odinfer.uncertainty.ends.find import Wanted
-from odinfer.uncertainty.ends.held import HeldUnknown
-from odinfer.uncertainty.intervals import far_from, reached
+from odinfer.uncertainty.intervals import reached
 from odinfer.uncertainty.results import Profile
 from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
@@ -36,20 +33,11 @@ def profile(maximum: Maximum, name: str) -> Profile:
     place = u.names.index(name)
     shares = np.concatenate([-_SHARES, _SHARES])
     side, index = np.sign(shares), np.full(len(shares), place)
-    on, held = OnMeshes.of(like, refined), HeldUnknown(u, index)
-    best = on.start(refined, len(shares))
-    a = held.gradient(best)
+    a = u.unit(index)
     freedom, fall = info.spread(a[:1])[1][0], info.fall(a, CONFIDENCE)
-    limit, _ = far_from(maximum, index, side)
-    wanted = Wanted(side, fall * shares**2, info.spread(a)[0], limit)
-    ends = reached(maximum, on, best, held, wanted, accuracy=1e-6)
-    estimate = float(held.value(best)[0])
-    values, lost = held.value(ends.batch), ends.batch.value - refined.objective
-    # Ends that were found by integration have fallen by what was wanted, and no trajectory on these meshes.
-    shot = np.abs(ends.values - values) > 0.05 * np.abs(values - estimate)
-    shot &= np.isfinite(ends.values) & (ends.values != limit)
-    shot[ends.lost] = False
-    values, lost = np.where(shot, ends.values, values), np.where(shot, 0.5 * wanted.fall, lost)
+    found = reached(maximum, index, side, fall * shares**2, accuracy=1e-6)
+    estimate = float(u.join([p.x0 for p in refined.paths], refined.phi)[place])
+    values, lost = found.v[:, place], found.rise
     good = np.isfinite(lost) & (side * (values - estimate) > 0)
     values, lost = np.append(values[good], estimate), np.append(lost[good], 0.0)
     values, order = np.unique(values, return_index=True)

@@ -13,8 +13,8 @@ from odinfer.uncertainty.maximum import Maximum
 
 def test_they_agree_with_those_on_one_mesh(lv_fit):
     m = lv_fit.maximum()
-    low, high, _, lost = parameter_ends(m, 0.95)
-    assert not len(lost)
+    low, high, found = parameter_ends(m, 0.95)
+    assert not len(found.lost)
     a = m.like.unknowns.unit(m.like.unknowns.phi_index)
     sd, fall = m.info.spread(a)[0], m.info.fall(a, 0.95)
     for j in range(2):
@@ -31,8 +31,8 @@ def test_jumps_that_move_in_time_have_ends_where_the_likelihood_has_fallen():
     problem, scale = od.Problem(model, od.Data(t, y, states=model.states)), x.std(0)
     best = shoot(problem, scale, [y[0]], np.array([100.0]))
     m = Maximum.of(problem, scale, best)
-    low, high, _, lost = parameter_ends(m, 0.95)
-    assert not len(lost)
+    low, high, found = parameter_ends(m, 0.95)
+    assert not len(found.lost)
     assert low[0] < 100.0 < high[0]
     a = m.like.unknowns.unit(m.like.unknowns.phi_index)
     for end in (low[0], high[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ class Trace:
 
     Attributes:
         colour: of the experiment.
-        t, centre, sd: the estimated curve and its standard deviation (D,).
+        t, centre, below, above: the estimated curve and the ends of its band (D,).
         low, high: between which new observations are expected (D,); NaN where that is not known.
         best: the model's own best trajectory (D,) at `best_at`, where the curve is none.
         seen_at, y, limit: observations (N,); those that are limits only have −1 or 1 there.
@@ -64,7 +65,8 @@ class Trace:
     colour: str
     t: Array
     centre: Array
-    sd: Array
+    below: Array
+    above: Array
     low: Array
     high: Array
     seen_at: Array
@@ -165,7 +167,7 @@ def _draw_states(fit: Fit, panel: Panel, ax: Axes) -> None:
     if panel.logarithmic:
         _logarithmic(ax, panel)
     for r in panel.traces:
-        ax.fill_between(r.t, r.centre - BAND * r.sd, r.centre + BAND * r.sd, color=r.colour, alpha=0.18, lw=0, zorder=1)
+        ax.fill_between(r.t, r.below, r.above, color=r.colour, alpha=0.18, lw=0, zorder=1)
         for end in (r.low, r.high):
             if np.isfinite(end).any():
                 ax.plot(r.t, end, color=r.colour, lw=0.9, ls=(0, (1, 2)), zorder=2)
@@ -181,8 +183,7 @@ def _draw_states(fit: Fit, panel: Panel, ax: Axes) -> None:
 
 
 def _limits(panel: Panel) -> tuple[float, float]:
-    ends = [r.centre + s * BAND * r.sd for r in panel.beside for s in (-1, 1)]
-    ends += [end for r in panel.beside for end in (r.low, r.high, r.best)]
+    ends = [end for r in panel.beside for end in (r.below, r.above, r.low, r.high, r.best)]
     return room([v for r in panel.beside for v in (r.centre, r.y)], ends)
 
 
@@ -195,7 +196,7 @@ def _live(fit: Fit, panel: Panel) -> dict[str, Any]:
         seen_at, y, limit = r.seen_at[some], r.y[some], r.limit[some]
         lines.append({
             "name": name if len(panel.traces) > 1 else "", "colour": css(r.colour), "t": r.t, "fit": r.centre,
-            "low": r.centre - BAND * r.sd, "high": r.centre + BAND * r.sd, "least": r.low, "most": r.high,
+            "low": r.below, "high": r.above, "least": r.low, "most": r.high,
             "seen": seen_at, "data": np.where(limit == 0, y, np.nan),
             "limits": np.where(limit == 0, np.nan, y), "best_at": r.best_at, "best": r.best,
             "best_colour": css(_best_colour(fit, r.colour)),
@@ -215,12 +216,13 @@ def pictured(fit: Fit) -> list[Panel]:
     for k in shown(fit, MOST - len(others) * (len(fit.experiments) if apart else 1)):
         m, name = of_state.get(k), fit.state_names[k]
         title = name if m is not None or name in fit.columns else f"{short(name, 9)} (hidden)"
-        traces = [_trace(c, e, e.curve.x[:, k], e.curve.sd[:, k], m, ends, None if e.best is None else e.best.x[:, k])
+        traces = [_trace(c, e, e.curve.x[:, k], [v[:, k] for v in fit.state_band(e.curve.x, e.curve.sd)], m, ends,
+                         None if e.best is None else e.best.x[:, k])
                   for c, e, ends in zip(colours(fit), fit.experiments.values(), observed, strict=True)]  # fmt: skip
         (hidden if m is None else panels).extend(_panels(fit, title, name, m, traces, apart and m is not None))
     for m in others:
         title = f"{short(fit.columns[m], 8)} (observed)" if fit.columns[m] in fit.state_names else fit.columns[m]
-        traces = [_trace(c, e, e.expected[:, m], e.expected_sd[:, m], m, ends)
+        traces = [_trace(c, e, x := e.expected[:, m], [x + s * BAND * e.expected_sd[:, m] for s in (-1, 1)], m, ends)
                   for c, e, ends in zip(colours(fit), fit.experiments.values(), observed, strict=True)
                   if e.expected is not None and e.expected_sd is not None]  # fmt: skip
         panels += _panels(fit, title, "", m, traces, apart)
@@ -268,8 +270,8 @@ def _new_data(fit: Fit) -> list[tuple[Array, Array] | None]:
 
 
 def _trace(
-    colour: str, e: ExperimentFit, centre: Array, sd: Array, m: int | None, ends: tuple[Array, Array] | None,
-    best: Array | None = None,
+    colour: str, e: ExperimentFit, centre: Array, band: Sequence[Array], m: int | None,
+    ends: tuple[Array, Array] | None, best: Array | None = None,
 ) -> Trace:  # fmt: skip
     nothing = np.full(len(e.t), np.nan)
     y = nothing if m is None else e.y[:, m]
@@ -277,12 +279,12 @@ def _trace(
     unknown = np.full(len(e.curve.t), np.nan)
     low, high = (unknown, unknown) if m is None or ends is None else (ends[0][:, m], ends[1][:, m])
     seen = drawn(e)
-    t, centre, sd, low, high = (v[seen] for v in (e.curve.t, centre, sd, low, high))
-    at = enough(t, centre, sd, low, high)
+    t, centre, below, above, low, high = (v[seen] for v in (e.curve.t, centre, *band, low, high))
+    at = enough(t, centre, below, above, low, high)
     best_at, own = (np.empty(0), np.empty(0)) if e.best is None or best is None else (e.best.t, best)
     some = enough(best_at, own)
     return Trace(
-        colour, t[at], centre[at], sd[at], low[at], high[at], e.t, y, limit, best_at[some], own[some]
+        colour, t[at], centre[at], below[at], above[at], low[at], high[at], e.t, y, limit, best_at[some], own[some]
     )  # fmt: skip
 
 

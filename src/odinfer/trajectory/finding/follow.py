@@ -7,6 +7,7 @@ round costs hardly less for few than for many, so that the last few may be left 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,13 @@ _LONGER, _MORE = 3, 50  # a trial may take so many times the steps of where it c
 _WINDOW, _HOPE = 10, 8.0  # a search is given up where so many times what the last so many rounds gained is too little
 
 
+class Held(NamedTuple):
+    """One unknown of each of B searches: its place (B,) in v and its value (B,)."""
+
+    place: Index
+    value: Array
+
+
 @dataclass(frozen=True)
 class Ends:
     """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, whether each
@@ -36,20 +44,29 @@ class Ends:
     left: NDArray[np.bool_]
 
 
-def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _ROUNDS, few: int = 0) -> Ends:
+def follow(
+    solver: SideBySide, v: Array, best: float | Array = np.inf, rounds: int = _ROUNDS, few: int = 0,
+    held: Held | None = None,
+) -> Ends:  # fmt: skip
     """From unknowns v (B, P) downhill.
 
     Args:
-        best: objective that is known to be possible: searches that will not come near it are given up.
+        best: objective that is known to be possible: searches that will not come near it are given up. One for each
+            (B,) if these are not after the same maximum.
         few: where no more than so many are left, they are left on their way.
+        held: an unknown of each that stays where it is put.
     """
-    u = solver.like.unknowns
+    u, gauged = solver.like.unknowns, held is None  # gauges would move what is held
     B, P = v.shape
-    v = np.clip(v, u.low, u.high)
+    low, high = (np.tile(bound, (B, 1)) for bound in (u.low, u.high))
+    if held is not None:
+        low[np.arange(B), held.place] = high[np.arange(B), held.place] = held.value
+    together, best = np.ndim(best) == 0, np.broadcast_to(np.asarray(best, float), B)
+    v = np.clip(v, low, high)
     H, g = np.zeros((B, P, P)), np.zeros((B, P))
     radius, quiet, settled = np.full(B, _RADIUS), np.zeros(B, int), np.zeros(B, bool)
     past = np.full((_WINDOW, B), np.inf)
-    solved = solver.solve(v, gauged=True)
+    solved = solver.solve(v, gauged)
     v, value = solved.v.copy(), solved.worth.value.copy()
     left, tries = np.flatnonzero(np.isfinite(value)), solved.tries
     _renew(solver, solved, left, left, H, g)
@@ -58,9 +75,9 @@ def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _RO
         if len(left) <= few:
             break
         unit = solver.unit(v[left])
-        move, fall = trusted(v[left], H[left], g[left], u.low, u.high, unit, radius[left])
+        move, fall = trusted(v[left], H[left], g[left], low[left], high[left], unit, radius[left])
         length = np.sqrt(((move / unit) ** 2).sum(1))
-        solved = solver.solve(v[left] + move, True, _LONGER * tries[left] + _MORE)
+        solved = solver.solve(v[left] + move, gauged, _LONGER * tries[left] + _MORE)
         gain = value[left] - solved.worth.value
         share = np.where(np.isfinite(gain), gain / np.maximum(fall, 1e-12), -np.inf)
         better = (share > _ANY) & (gain > 0)
@@ -72,10 +89,10 @@ def follow(solver: SideBySide, v: Array, best: float = np.inf, rounds: int = _RO
         moved = left[better]
         v[moved], value[moved], tries[moved] = solved.v[better], solved.worth.value[better], solved.tries[better]
         past[i % _WINDOW, left], before = value[left], past[i % _WINDOW, left]
-        best = min(best, float(value.min()))
+        best = np.minimum(best, value.min()) if together else best
         over = (quiet[left] >= _QUIET) | (radius[left] < _LEAST) | (fall < 1e-6)
         with np.errstate(invalid="ignore"):
-            hopeless = value[left] - _HOPE * (before - value[left]) > best + 1.0
+            hopeless = value[left] - _HOPE * (before - value[left]) > best[left] + 1.0
         hopeless &= np.isfinite(before)
         settled[left[over]] = True
         renewed = better & ~over & ~hopeless

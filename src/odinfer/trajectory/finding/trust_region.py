@@ -15,7 +15,7 @@ _PASSES, _HALVINGS = 4, 40
 def trusted(at: Array, H: Array, g: Array, low: Array, high: Array, unit: Array, radius: Array) -> tuple[Array, Array]:
     """Steps (B, P) from points (B, P) that lower g·s + s·H·s/2 as far as they may, and by how much they do (B,).
 
-    Unknowns that would leave their bounds (P,) stop there, and the others are solved for again.
+    Unknowns that would leave their bounds (B, P) or (P,) stop there, and the others are solved for again.
 
     Args:
         H, g: (B, P, P), positive semidefinite, and (B, P).

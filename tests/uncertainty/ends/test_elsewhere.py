@@ -1,0 +1,72 @@
+"""Supposed ends are put right from wherever the likelihood is higher, and so is a maximum that is none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import odinfer as od
+from odinfer.trajectory.refine import refine
+from odinfer.uncertainty.ends.elsewhere import Claims, asked_elsewhere
+from odinfer.uncertainty.intervals import far_from, parameter_ends
+from odinfer.uncertainty.maximum import Maximum
+
+
+def asked(maximum, values, side=(-1.0, -1.0, 1.0, 1.0), best=None):
+    """What becomes of claims about the ends of both parameters, all of them at the maximum itself otherwise."""
+    u = maximum.like.unknowns
+    v = u.join([p.x0 for p in maximum.refined.paths], maximum.phi) if best is None else best
+    place, side = np.tile(u.phi_index, 2), np.array(side)
+    limit, bound = far_from(maximum, place, side)
+    fall = maximum.info.fall(u.unit(place), 0.95)
+    claims = Claims(place, side, fall, limit, limit == bound, np.asarray(values), np.tile(v, (len(place), 1)))
+    return asked_elsewhere(maximum.problem, v, claims, 0.02), fall, limit
+
+
+@pytest.mark.parametrize("far", [0.5, 1.6, np.nan])
+def test_ends_that_are_too_near_too_far_or_unknown_are_where_the_likelihood_has_fallen(growth_fit, far):
+    maximum = growth_fit.maximum()
+    low, high, found = parameter_ends(maximum, 0.95)
+    assert not len(found.lost)
+    ends, best = np.concatenate([low, high]), np.tile(maximum.phi, 2)
+    answers, fall, _ = asked(maximum, best + far * (ends - best))
+    assert answers.value == pytest.approx(ends, rel=0.02)
+    assert 2 * answers.rise == pytest.approx(fall, rel=0.03)
+    assert not answers.lost.any()
+    assert answers.higher is None
+
+
+def test_an_end_is_open_only_if_the_likelihood_far_out_says_so():
+    t = np.linspace(0.0, 4.0, 15)
+    y = 3.0 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(0).normal(size=15)
+    fit = od.fit(od.Model.from_text("S' = -V*S/(K + S); log V, K"), od.Data(t, y, states=["S"]))
+    maximum = fit.maximum()
+    low = np.array([fit.interval()[name][0] for name in ("V", "K")])
+    answers, fall, limit = asked(maximum, np.full(4, np.nan))
+    assert answers.value[:2] == pytest.approx(np.log(low), abs=0.03)
+    assert (answers.value[2:] == limit[2:]).all()
+    assert (2 * answers.rise[2:] <= fall[2:]).all()
+
+
+def test_what_is_higher_than_a_supposed_maximum_is_met_and_climbed(growth_fit):
+    maximum = growth_fit.maximum()
+    problem, scale, r = maximum.problem, maximum.like.scale, 0.8 * growth_fit.theta["r"]
+    fixed = problem.holding("r", r)
+    held = refine(fixed, scale, [replace(p, problem=fixed) for p in maximum.refined.paths], maximum.phi[1:])
+    paths = [replace(p, problem=problem) for p in held.paths]
+    aside = refine(problem, scale, paths, np.append(r, held.phi), max_iterations=0)
+    supposed = Maximum.of(problem, scale, aside)
+    assert supposed.objective > maximum.objective + 0.5
+    v = maximum.like.unknowns.join([p.x0 for p in aside.paths], aside.phi)
+    answers, *_ = asked(supposed, np.full(4, np.nan), best=v)
+    assert answers.higher is not None
+    assert supposed.above(answers.higher).objective == pytest.approx(maximum.objective, abs=1e-3)
+
+
+def test_what_is_inside_for_one_unknown_counts_for_all():
+    # k is determined as a + b only; wherever a goes, b follows, and each is evidence for the other.
+    t = np.linspace(0.0, 4.0, 15)
+    y = 3.0 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(0).normal(size=15)
+    fit = od.fit(od.Model.from_text("x' = -(a + b)*x"), od.Data(t, y, states=["x"]))
+    assert all(ends == (-np.inf, np.inf) for ends in fit.interval().values())
+    assert not any("could not be followed" in note for note in fit.warnings)
