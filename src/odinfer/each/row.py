@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from odinfer.judgement.equation_test import FALSE_ALARMS
 from odinfer.judgement.verdicts import CONTRADICTS
 from odinfer.result.estimates import shown_intervals
+from odinfer.result.stages import state_band
 
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
@@ -67,7 +68,7 @@ def _initial(fit: Fit) -> tuple[float, dict[str, Estimate]]:
     else:
         begin, (x, sd) = e.t[0], (v[0] for v in e.estimate())
     known = {*fit.details.get("given", ()), *(s for s in fit.state_names if f"{s}(0)" in fit.parameter_names)}
-    each = zip(fit.state_names, *(v.tolist() for v in (x, *fit.state_band(x, sd))), strict=True)
+    each = zip(fit.state_names, *(v.tolist() for v in (x, *state_band(fit, x, sd))), strict=True)
     found = {name: (v, low, high) for name, v, low, high in each if name not in known}
     return float(begin), dict(list(found.items())[:_MOST_STATES])
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.result.figures.marks import shown
+from odinfer.result.stages import state_band
 from odinfer.style.text import TextTable, aligned, number
 from odinfer.uncertainty.results import Intervals, sample_intervals
 
@@ -148,7 +149,7 @@ def _start(fit: Fit, i: int, e: ExperimentFit) -> tuple[float, Array, Array, Arr
     begin, (x, sd) = float(e.t[0]), (v[0] for v in e.estimate())
     if fit.noise:
         begin, x, sd = float(e.curve.t[0]), e.curve.x[0], e.curve.sd[0]
-    low, high = fit.state_band(x, sd)
+    low, high = state_band(fit, x, sd)
     b = fit.bootstrapped
     if shown_intervals(fit)[0] == "bootstrap" and b is not None and b.t and begin == e.t[0] and len(b.draws):
         sd, (low, high) = b.x[i][:, 0].std(0), (v[0] for v in b.band(i))

@@ -16,7 +16,7 @@ from odinfer.problem.observe import need_plain
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.result.new_observations import new_observations
-from odinfer.result.stages import ExperimentFit, Stage, frame
+from odinfer.result.stages import ExperimentFit, Stage, frame, state_band
 from odinfer.uncertainty.results import (
     KINDS,
     Bootstrap,
@@ -27,7 +27,7 @@ from odinfer.uncertainty.results import (
     checked_level,
     sample_intervals,
 )
-from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
+from odinfer.uncertainty.small_sample import CONFIDENCE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -324,18 +324,7 @@ class Fit:
             posed = None if own.expected_sd is None else self._problem(problem, "a band of new observations")
             return _table(times, *new_observations(self, name, times, posed, level), self.columns)
         x, _, sd = own.curve.at(times)
-        return _table(times, x, *self.state_band(x, sd, level), self.state_names)
-
-    def state_band(self, x: Array, sd: Array, level: float = CONFIDENCE) -> tuple[Array, Array]:
-        """The ends of bands about states (..., K) with standard deviations (..., K), within the states' bounds."""
-        bounds = self.details.get("state_bounds", {})
-        low, high = (
-            np.array([inf if (b := bounds.get(s, (None, None))[i]) is None else b for s in self.state_names], float)
-            for i, inf in enumerate((-np.inf, np.inf))
-        )
-        half = quantile(np.inf, level) * sd
-        # Estimates of states that are no solutions, and what rounding does, may lie beyond a bound themselves.
-        return np.minimum(np.maximum(x - half, low), x), np.maximum(np.minimum(x + half, high), x)
+        return _table(times, x, *state_band(self, x, sd, level), self.state_names)
 
     def forecast(
         self, t: ArrayLike, experiment: str | None = None, level: float = CONFIDENCE, observed: bool = False,

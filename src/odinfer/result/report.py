@@ -15,6 +15,7 @@ from odinfer.result import store
 from odinfer.result.estimates import Truth, correlation_table, parameter_table, posterior_table, shown_intervals
 from odinfer.result.figures import residuals, samples, slopes, states, uncertainty
 from odinfer.result.fit import Fit
+from odinfer.result.stages import state_band
 from odinfer.result.summary import amounts, constant_table, facts, headline, stage_table, state_table, tone
 from odinfer.style.drawing import png
 from odinfer.style.html import embedded, page
@@ -91,7 +92,7 @@ def state_columns(fit: Fit) -> dict[str, np.ndarray]:
     tables += [(fit.columns, [e.predictions() for e in every])] if fit.noise else []
     for names, found in tables:
         x, sd = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        low, high = fit.state_band(x, sd) if names is fit.state_names else (x - BAND * sd, x + BAND * sd)
+        low, high = state_band(fit, x, sd) if names is fit.state_names else (x - BAND * sd, x + BAND * sd)
         for k, what in enumerate(names):
             if what in columns and np.allclose(columns[what], x[:, k], equal_nan=True):
                 continue  # a column that is a state

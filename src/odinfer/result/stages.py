@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.smoothing.curves import Curve, Gradients
+from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from odinfer.result.fit import Fit
 
 Array = NDArray[np.float64]
 
@@ -106,6 +109,18 @@ class Stage:
 
     def __getitem__(self, key: str) -> Any:
         return getattr(self, key)
+
+
+def state_band(fit: Fit, x: Array, sd: Array, level: float = CONFIDENCE) -> tuple[Array, Array]:
+    """The ends of bands about states (..., K) with standard deviations (..., K), within the states' bounds."""
+    bounds = fit.details.get("state_bounds", {})
+    low, high = (
+        np.array([end if (b := bounds.get(s, (None, None))[i]) is None else b for s in fit.state_names], float)
+        for i, end in enumerate((-np.inf, np.inf))
+    )
+    half = quantile(np.inf, level) * sd
+    # Estimates that are no solutions, and what rounding does, may lie beyond a bound themselves.
+    return np.minimum(np.maximum(x - half, low), x), np.maximum(np.minimum(x + half, high), x)
 
 
 def frame(t: Array, values: Array, names: Any) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from odinfer.errors import InputError
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress
 from odinfer.result.fit import Fit
+from odinfer.result.stages import state_band
 from odinfer.studio.desk import Plain, Source, problems
 from odinfer.studio.scripts import (
     compare_command,
@@ -210,7 +211,7 @@ def _curves(fit: Fit, name: str) -> Plain:
     """States and columns with their bands along the curve, and residuals."""
     e = fit.experiments[name]
     rows = np.unique(np.linspace(0, len(e.curve.t) - 1, _MOST_POINTS).astype(int)) if len(e.curve.t) else slice(0)
-    tables = [(fit.state_names, e.curve.x, *fit.state_band(e.curve.x, e.curve.sd))]
+    tables = [(fit.state_names, e.curve.x, *state_band(fit, e.curve.x, e.curve.sd))]
     if e.expected is not None and e.expected_sd is not None:
         half = BAND * e.expected_sd
         tables.append((fit.columns, e.expected, e.expected - half, e.expected + half))

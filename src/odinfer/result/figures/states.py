@@ -30,6 +30,7 @@ from odinfer.result.figures.marks import (
     verdict_colour,
 )
 from odinfer.result.new_observations import new_observations
+from odinfer.result.stages import state_band
 from odinfer.style.drawing import BAD, PALETTE, STYLE, css, short, visible
 from odinfer.style.picture import Key, Picture, Plot, sheet
 from odinfer.style.text import number
@@ -216,7 +217,7 @@ def pictured(fit: Fit) -> list[Panel]:
     for k in shown(fit, MOST - len(others) * (len(fit.experiments) if apart else 1)):
         m, name = of_state.get(k), fit.state_names[k]
         title = name if m is not None or name in fit.columns else f"{short(name, 9)} (hidden)"
-        traces = [_trace(c, e, e.curve.x[:, k], [v[:, k] for v in fit.state_band(e.curve.x, e.curve.sd)], m, ends,
+        traces = [_trace(c, e, e.curve.x[:, k], [v[:, k] for v in state_band(fit, e.curve.x, e.curve.sd)], m, ends,
                          None if e.best is None else e.best.x[:, k])
                   for c, e, ends in zip(colours(fit), fit.experiments.values(), observed, strict=True)]  # fmt: skip
         (hidden if m is None else panels).extend(_panels(fit, title, name, m, traces, apart and m is not None))
