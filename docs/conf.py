@@ -12,7 +12,7 @@ author = "the authors of odinfer"
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
-extensions += ["languages", "pictures", "command_line", "reference"]  # in _site
+extensions += ["languages", "pictures", "command_line", "reference", "accessible"]  # in _site
 exclude_patterns = ["_build", "_site"]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 3

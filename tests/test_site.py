@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +10,9 @@ import pytest
 from sphinx.util.inventory import InventoryFile
 
 import odinfer as od
+from browsers import CHROMIUM, chromium, serious
 
 ROOT = Path(__file__).parents[1]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +84,34 @@ def test_no_request_leaves_the_machine(site: Path, tmp_path: Path):
     assert asked_by(f"{tmp_path}/asking.html", tmp_path) == {"https://elsewhere.example/picture.png"}
     for page in ("index.html", "tutorials/first_fit.html", "reference/results.html", "search.html?q=interval"):
         assert not asked_by(f"{site}/{page}", tmp_path), page
+
+
+PAGES = (
+    "index",
+    "tutorials/first_fit",
+    "how-to/noise",
+    "science/idea",
+    "equations",
+    "petab",
+    "reference/results",
+    "reference/command",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_serious_findings_of_accessibility_and_nothing_beyond_the_edge(site: Path, browser, scheme: str, width: int):
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    for name in PAGES:
+        page.goto(f"file://{site}/{name}.html")
+        assert serious(page) == [], name
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, name
+    context.close()

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import io
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from browsers import chromium, serious
 from odinfer.command.example import FOLDER
 from studio.running import Running
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
-AXE = Path(__file__).parents[2] / ".venv" / "package" / "axe.min.js"  # where make test-browser puts it
 LONG = 90_000  # milliseconds, for fits on machines that have other things to do
 
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright; run make test-browser")
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium; run make test-browser")
-    with playwright.sync_playwright() as running:
-        found = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -419,28 +409,18 @@ def test_names_from_files_are_text_and_never_markup(page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_findings_of_accessibility(page, scheme):
-    if not AXE.exists():
-        pytest.skip("needs axe-core; run make test-browser")
     page.emulate_media(color_scheme=scheme)
-
-    def findings() -> list[str]:
-        # Not as a script of the page, whose policy would refuse it.
-        page.evaluate(f"() => {{ {AXE.read_text()} }}")
-        found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
-        serious = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
-        return [f"{v['id']}: {node['target']} {node['failureSummary']}" for v in serious for node in v["nodes"]]
-
-    assert findings() == []
+    assert serious(page) == []
     example(page, "Prey and predators")
     fit(page)
     page.click("#duplicate")
     page.click("#model-tabs [role=tab]:has-text('A')")
     page.click("#downloads summary")
     page.wait_for_selector("#files button", timeout=LONG)
-    assert findings() == []
+    assert serious(page) == []
     page.locator("#editor textarea").press_sequentially("wrong wrong")
     page.wait_for_selector("#editor .wrong")
-    assert findings() == []
+    assert serious(page) == []
 
 
 def test_everything_works_by_keyboard(page):
