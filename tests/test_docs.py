@@ -1,6 +1,7 @@
 """What the documentation shows runs as it stands there, prints what it says, and links lead somewhere."""
 
 import doctest
+import importlib.util
 import re
 import shlex
 import socket
@@ -50,7 +51,7 @@ STAGED = (
 # What makes a command that takes hours one of seconds: the same command, on less.
 _LESS = {
     "paper": ["--draws", "1", "--systems", "lotka_volterra", "--methods", "odin-paper,gpr", "--workers", "1"],
-    "decay.toml": ["--draws", "1", "--methods", "odin,limit", "--workers", "1"],
+    "decay.toml": ["--draws", "1", "--methods", "odin,sampler,limit", "--workers", "1"],
 }
 # Commands with these words run among the slow tests: they start processes, or are about the paper's grid.
 _SLOW = {"--each", "--workers", "--cluster", "runs", "decay-report"}
@@ -213,6 +214,26 @@ def test_make_demo_prints_what_the_readme_shows(tmp_path: Path):
 def test_make_studio_opens_the_example(tmp_path: Path):
     run = Run(tmp_path)
     assert "token=" in [run_command(run, words, "Makefile") for words in recipe("studio")][-1]
+
+
+MADE = sorted({word for parts in BLOCKS.values() for block in parts if block.language == "sh"
+               for words in commands(block.text) if words[0] == "make" for word in words[1:]})  # fmt: skip
+
+
+@pytest.mark.parametrize("target", MADE)
+def test_what_make_would_run_is_there(target: str):
+    told = subprocess.run(["make", "-n", target, "BIN=bin"], cwd=ROOT, capture_output=True, text=True, check=True)
+    ran = [words for words in commands(told.stdout) if words[0].startswith("bin/")]
+    assert ran
+    for tool, *words in ran:
+        if tool == "bin/odinfer":
+            _parsed(words, "Makefile")
+        elif tool == "bin/python" and words[0] == "-m":
+            assert importlib.util.find_spec(words[1]), words
+        elif tool == "bin/python":
+            assert (ROOT / words[0]).exists(), words
+        else:
+            assert tool in ("bin/ruff", "bin/mypy"), tool
 
 
 def test_every_command_is_one_that_there_is():

@@ -62,7 +62,9 @@ def test_nothing_is_fetched_from_elsewhere(site: Path):
 
 
 def test_pictures_have_words(site: Path):
-    pictures = re.findall(r'<div class="picture"[^>]*>', "".join(p.read_text("utf-8") for p in site.rglob("*.html")))
+    pictures = re.findall(
+        r'<div [^>]*class="picture"[^>]*>', "".join(p.read_text("utf-8") for p in site.rglob("*.html"))
+    )
     assert len(pictures) >= 6
     assert all(re.search(r'role="img" aria-label="[^"]{40,}"', picture) for picture in pictures)
 
