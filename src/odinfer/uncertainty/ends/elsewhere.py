@@ -225,8 +225,9 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
         if higher is not None or not goals:
             break
     ends = [way.end or way.bracket[0] for way in ways]
+    far, most = np.array([p.distance for p in ends]), np.array([way.room for way in ways])
     return Answers(
-        np.array([way.start + way.side * p.distance for way, p in zip(ways, ends, strict=True)]),
+        np.where(far < most, best[claims.place] + claims.side * far, claims.limit),
         np.stack([p.v for p in ends]),
         np.array([way.half * p.root**2 for way, p in zip(ways, ends, strict=True)]),
         np.array([way.end is None and way.room > 0 for way in ways]),
