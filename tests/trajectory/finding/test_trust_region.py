@@ -53,3 +53,14 @@ def test_an_unknown_that_pushes_out_of_its_bounds_stays_and_others_move():
     H, g = np.eye(2)[None], np.array([[1.0, 1.0]])
     move, _ = trusted(np.zeros((1, 2)), H, g, np.array([0.0, -9.0]), np.full(2, 9.0), np.ones((1, 2)), np.full(1, 5.0))
     np.testing.assert_allclose(move, [[0.0, -1.0]])
+
+
+def test_where_numbers_overflow_there_is_no_step_and_others_take_theirs():
+    _, H, g = random(1)
+    unit = np.ones((3, 4))
+    alone, _ = trusted(np.zeros((3, 4)), H, g, -INF, INF, unit, np.full(3, 2.0))
+    unit[1, 0], H[2, 0, 0] = 1e200, np.nan
+    move, fall = trusted(np.zeros((3, 4)), H, g, -INF, INF, unit, np.full(3, 2.0))
+    np.testing.assert_allclose(move[0], alone[0])
+    assert not move[1:].any()
+    assert not fall[1:].any()

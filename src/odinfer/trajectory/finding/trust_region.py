@@ -10,19 +10,24 @@ from odinfer.matching.levenberg import pushed_out
 Array = NDArray[np.float64]
 
 _PASSES, _HALVINGS = 4, 40
+_HUGE = 1e150  # beyond which squares overflow
 
 
 def trusted(at: Array, H: Array, g: Array, low: Array, high: Array, unit: Array, radius: Array) -> tuple[Array, Array]:
     """Steps (B, P) from points (B, P) that lower g·s + s·H·s/2 as far as they may, and by how much they do (B,).
 
-    Unknowns that would leave their bounds (B, P) or (P,) stop there, and the others are solved for again.
+    Unknowns that would leave their bounds (B, P) or (P,) stop there, and the others are solved for again. Where numbers
+    overflow there is no step.
 
     Args:
         H, g: (B, P, P), positive semidefinite, and (B, P).
         unit: of the unknowns (B, P), in which steps are measured.
         radius: longest steps (B,) in these units.
     """
-    Hs, gs = H * unit[:, :, None] * unit[:, None, :], g * unit
+    with np.errstate(over="ignore", invalid="ignore"):
+        Hs, gs = H * unit[:, :, None] * unit[:, None, :], g * unit
+    sound = np.isfinite(Hs).all((1, 2)) & np.isfinite(gs).all(1) & (np.abs(Hs).max((1, 2), initial=0.0) < _HUGE)
+    Hs, gs = np.where(sound[:, None, None], Hs, np.eye(g.shape[1])), np.where(sound[:, None], gs, 0.0)
     least, most = (low - at) / unit, (high - at) / unit
     held, s = pushed_out(at, g, low, high), np.zeros_like(g)
     for _ in range(_PASSES):
