@@ -209,8 +209,10 @@ def test_a_terminal_sees_progress_and_a_table(tmp_path: Path):
 
 
 def test_sampling_shows_its_progress_on_a_terminal(tmp_path: Path):
-    ode, data, _ = example.write("lotka_volterra", tmp_path)
-    code, shown = on_a_terminal("fit", ode, data, "--uncertainty", "sample", "-o", "out", cwd=tmp_path)
+    (tmp_path / "m.ode").write_text("x' = -a*x + b")
+    rows = (f"{0.4 * i},{1 + 3 * 0.7**i + 0.05 * (-1) ** (i % 3)}\n" for i in range(12))
+    (tmp_path / "d.csv").write_text("time,x\n" + "".join(rows))
+    code, shown = on_a_terminal("fit", "m.ode", "d.csv", "--uncertainty", "sample", "-o", "out", cwd=tmp_path)
     assert code == 0, shown
     assert "finding step widths" in shown
     assert "Credible intervals: of the posterior, 95 %." in shown

@@ -171,10 +171,12 @@ def test_a_uniform_prior_is_a_pair_of_bounds(decay, decay_data):
         assert stage.theta["k"] == pytest.approx(0.9)
 
 
-def test_a_lognormal_prior_survives_data_that_ask_for_a_negative_value(decay):
+@pytest.mark.parametrize("refine", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_lognormal_prior_survives_data_that_ask_for_a_negative_value(decay, refine):
     t = np.linspace(0.0, 2.0, 10)
     growing = od.Data(t, np.exp(0.8 * t) + 0.02 * np.random.default_rng(0).normal(size=10), states=["x"])
-    found = od.fit(od.Problem(decay, growing, prior={"k": ("lognormal", 1.0, 0.5)}))
+    problem = od.Problem(decay, growing, prior={"k": ("lognormal", 1.0, 0.5)})
+    found = od.fit(problem, method=od.Odin(refine=refine))
     assert found.theta["k"] > 0
     assert np.isfinite(found.theta["k"])
 

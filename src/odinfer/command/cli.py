@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,20 +16,21 @@ from odinfer.command.each import fit_all
 from odinfer.command.flags import (
     LIMITS,
     check_uncertainty,
-    model_text,
     read_candidates,
     read_method,
     read_opening,
     read_problem,
-    read_times,
     read_values,
 )
+from odinfer.command.options import EACH, HOW, OUT, DataFile, Debug, Kernel, ModelFile, Quiet, Seed, option, posing
 from odinfer.command.terminal import (
     DONE,
     INTERRUPTED,
+    NOT_CONVERGED,
     begin,
     noticed,
     progress,
+    said,
     say,
     show,
     show_drawn,
@@ -44,9 +44,7 @@ from odinfer.methods import METHODS
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
 
-NOT_CONVERGED, BAD_INPUT, INTERNAL = 1, 2, 70  # exit codes beside those of `terminal`
-KNOWN, DATA, HOW, OUT = "What is known beforehand", "What the data mean", "How to fit", "Output"
-EACH = "Many series (--each), or many starts"
+Posed = dict[str, Any]
 
 app = typer.Typer(
     add_completion=False,
@@ -57,33 +55,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench, name="bench")
-
-
-def _option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any) -> Any:
-    return typer.Option(*flag.split(), metavar=metavar, help=help, rich_help_panel=panel, show_default=False, **more)
-
-
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Equations: model.ode, SBML, or a whole PEtab problem.yaml.")
-]
-DataFile = Annotated[
-    Path | None, typer.Argument(metavar="DATA", help="A CSV or Excel file: a column time and one per state.")
-]
-Bounds = Annotated[list[str] | None, _option("--set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")]
-Fixed = Annotated[list[str] | None, _option("--fixed", "NAME=VALUE", "A parameter that is not estimated.")]
-Start = Annotated[list[str] | None, _option("--start", "NAME=VALUE", "Where the search for a parameter starts.")]
-Log = Annotated[list[str] | None, _option("--log", "NAME", "A parameter on a log scale, hence positive.")]
-Prior = Annotated[list[str] | None, _option("--prior", "TEXT", '"a~normal(2,0.5)", lognormal or uniform.')]
-Sigma = Annotated[list[str] | None, _option("--sigma", "NAME=VALUE", "The noise of a state, a standard deviation.")]
-Positive = Annotated[bool, _option("--positive", "", "All parameters are positive.")]
-Input = Annotated[list[str] | None, _option("--input", "NAME", "A column that is a known input u(t).", DATA)]
-Time = Annotated[str | None, _option("--time", "COLUMN", "The column that is the time.", DATA)]
-Map = Annotated[list[str] | None, _option("--map", "COLUMN=NAME", "A column by its name in the model.", DATA)]
-Sd = Annotated[list[str] | None, _option("--sd", "NAME=COLUMN", "Known errors by row, if not in NAME_sd.", DATA)]
-Replicates = Annotated[
-    str, _option("--replicates", "keep|mean|error", "Several values at one time: kept, averaged, or an error.", DATA)
-]
-Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -104,52 +75,42 @@ def _version(
     "  odinfer fit model.ode many.csv --each --workers 8     (stop it any time: the same command goes on)\n\n"
     "Exit codes: 0 done, 1 did not converge, 2 bad input, 130 interrupted."
 )
+@posing
 def fit(
-    ctx: typer.Context,
     model: ModelFile,
     data: DataFile = None,
-    bounds: Bounds = None,
-    fixed: Fixed = None,
-    start: Start = None,
-    log: Log = None,
-    prior: Prior = None,
-    sigma: Sigma = None,
-    positive: Positive = False,
-    input: Input = None,
-    time: Time = None,
-    map: Map = None,
-    sd: Sd = None,
-    replicates: Replicates = "keep",
-    method: Annotated[str, _option("--method", "NAME", f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.", HOW)] = "odin",
-    kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
-    gamma: Annotated[str | None, _option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
-    grid: Annotated[int | None, _option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,
-    starts: Annotated[int | None, _option("--starts", "N", "How many random starts.", HOW)] = None,
-    optimizer: Annotated[str | None, _option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
-    no_refine: Annotated[bool, _option("--no-refine", "", "Stop after ODIN: no trajectories.", HOW)] = False,
-    paper: Annotated[str | None, _option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
+    *,
+    posed: Posed,
+    method: Annotated[str, option("--method", "NAME", f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.", HOW)] = "odin",
+    kernel: Kernel = None,
+    gamma: Annotated[str | None, option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
+    grid: Annotated[int | None, option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,
+    starts: Annotated[int | None, option("--starts", "N", "How many random starts.", HOW)] = None,
+    optimizer: Annotated[str | None, option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
+    no_refine: Annotated[bool, option("--no-refine", "", "Stop after ODIN: no trajectories.", HOW)] = False,
+    paper: Annotated[str | None, option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
     uncertainty: Annotated[
-        str | None, _option("--uncertainty", "KIND", "More than the default: profile, bootstrap or sample.", HOW)
+        str | None, option("--uncertainty", "KIND", "More than the default: profile, bootstrap or sample.", HOW)
     ] = None,
-    test: Annotated[bool, _option("--test", "", "Test the model as a whole, by simulation.", HOW)] = False,
-    seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
-    each: Annotated[bool, _option("--each", "", "Fit every experiment on its own.", EACH)] = False,
+    test: Annotated[bool, option("--test", "", "Test the model as a whole, by simulation.", HOW)] = False,
+    seed: Seed = 0,
+    each: Annotated[bool, option("--each", "", "Fit every experiment on its own.", EACH)] = False,
     workers: Annotated[
-        int | None, _option("--workers", "N", "Processes; with --each one per core if not given.", EACH)
+        int | None, option("--workers", "N", "Processes; with --each one per core if not given.", EACH)
     ] = None,
-    cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", EACH)] = None,
+    cluster: Annotated[str | None, option("--cluster", "ADDRESS", "A Dask scheduler.", EACH)] = None,
     store: Annotated[
-        Path | None, _option("--store", "DIR", "Where results last: the same command goes on.", EACH)
+        Path | None, option("--store", "DIR", "Where results last: the same command goes on.", EACH)
     ] = None,
-    timeout: Annotated[float | None, _option("--timeout", "S", "Give a series up after S seconds.", EACH)] = None,
+    timeout: Annotated[float | None, option("--timeout", "S", "Give a series up after S seconds.", EACH)] = None,
     out: Annotated[
-        Path | None, _option("--out -o", "DIR", "Where to write; MODEL-fit or MODEL-each if not given.", OUT)
+        Path | None, option("--out -o", "DIR", "Where to write; MODEL-fit or MODEL-each if not given.", OUT)
     ] = None,
     truth: Annotated[
-        str | None, _option("--truth", "a=2,b=1|FILE", "True or published values to compare with.", OUT)
+        str | None, option("--truth", "a=2,b=1|FILE", "True or published values to compare with.", OUT)
     ] = None,
-    as_json: Annotated[bool, _option("--json", "", "Print fit.json and nothing else.", OUT)] = False,
-    quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
+    as_json: Annotated[bool, option("--json", "", "Print fit.json and nothing else.", OUT)] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
     """Estimate parameters and states of MODEL from DATA."""
@@ -165,7 +126,7 @@ def fit(
         raise InputError("--truth cannot be used with --each: every series has values of its own")
     folder = out or Path(f"{safe_name(model.stem)}-{'each' if each else 'fit'}")
     with noticed(quiet) as notes:
-        problem = read_problem(model, data, ctx.params, notes)
+        problem = read_problem(model, data, posed, notes)
         known = (*problem.parameters, *problem.model.parameters)
         true = problem.split.spread(read_values("--truth", truth, known)) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
@@ -206,29 +167,19 @@ def fit(
 
 
 @app.command(epilog="Example:\n\n  odinfer check model.ode data.csv --set a=0:10")
+@posing
 def check(
-    ctx: typer.Context,
     model: ModelFile,
     data: DataFile = None,
-    bounds: Bounds = None,
-    fixed: Fixed = None,
-    start: Start = None,
-    log: Log = None,
-    prior: Prior = None,
-    sigma: Sigma = None,
-    positive: Positive = False,
-    input: Input = None,
-    time: Time = None,
-    map: Map = None,
-    sd: Sd = None,
-    replicates: Replicates = "keep",
+    *,
+    posed: Posed,
     debug: Debug = False,
 ) -> int:
     """Say what is understood from MODEL and DATA and what looks wrong, without fitting."""
     from odinfer.command import describe as checks
 
     with noticed() as notes:
-        problem = read_problem(model, data, ctx.params, notes)
+        problem = read_problem(model, data, posed, notes)
         found = checks.findings(problem)
     show(checks.describe(problem))
     show("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
@@ -240,31 +191,20 @@ def check(
     "  odinfer compare model.ode data.csv     (terms in square brackets in model.ode are optional)\n\n"
     "Exit codes: 0 done, 1 no candidate could be fitted, 2 bad input, 130 interrupted."
 )
+@posing
 def compare(
-    ctx: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="MODEL... DATA", help="Candidates, then the CSV file.")],
-    bounds: Bounds = None,
-    fixed: Fixed = None,
-    start: Start = None,
-    log: Log = None,
-    prior: Prior = None,
-    sigma: Sigma = None,
-    positive: Positive = False,
-    input: Input = None,
-    time: Time = None,
-    map: Map = None,
-    sd: Sd = None,
-    replicates: Replicates = "keep",
-    kernel: Annotated[str | None, _option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)] = None,
-    level: Annotated[float, _option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
-    draws: Annotated[int, _option("--draws", "N", "Simulations at most per equation and model; 199.", HOW)] = 199,
-    holdout: Annotated[str | None, _option("--holdout", "last|gaps", "Also score a fifth left out.", HOW)] = None,
-    workers: Annotated[int, _option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
-    cluster: Annotated[str | None, _option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,
-    seed: Annotated[int, _option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)] = 0,
-    out: Annotated[Path | None, _option("--out -o", "DIR", "Where to write; comparison if not given.", OUT)] = None,
-    as_json: Annotated[bool, _option("--json", "", "Print comparison.json and nothing else.", OUT)] = False,
-    quiet: Annotated[bool, _option("--quiet -q", "", "Print warnings and errors only.", OUT)] = False,
+    posed: Posed,
+    kernel: Kernel = None,
+    level: Annotated[float, option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
+    draws: Annotated[int, option("--draws", "N", "Simulations at most per equation and model; 199.", HOW)] = 199,
+    holdout: Annotated[str | None, option("--holdout", "last|gaps", "Also score a fifth left out.", HOW)] = None,
+    workers: Annotated[int, option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
+    cluster: Annotated[str | None, option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,
+    seed: Seed = 0,
+    out: Annotated[Path | None, option("--out -o", "DIR", "Where to write; comparison if not given.", OUT)] = None,
+    as_json: Annotated[bool, option("--json", "", "Print comparison.json and nothing else.", OUT)] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
     """Which of several MODELs do DATA support, and which of their equations do they contradict?"""
@@ -277,7 +217,7 @@ def compare(
     if len(files) < 2:
         raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
     with noticed(quiet) as notes:
-        problems = read_candidates(files[:-1], files[-1], ctx.params, notes)
+        problems = read_candidates(files[:-1], files[-1], posed, notes)
         how = Odin(kernel=kernel or "auto")
         with staged(folder) as stage, progress(quiet or as_json) as tell:
             found = run(
@@ -315,36 +255,9 @@ def simulate(
     debug: Debug = False,
 ) -> int:
     """Integrate MODEL from given parameters and initial values; CSV out."""
-    import numpy as np
+    from odinfer.command.simulated import simulated
 
-    from odinfer.command.simulated import read_noise, written
-    from odinfer.problem.model import Model
-    from odinfer.problem.tables.csv_file import write_csv
-    from odinfer.problem.tables.read import read_csv
-
-    sd = read_noise(noise)
-    with noticed():
-        system = Model.from_text(model_text(model), model.stem)
-        values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
-        initial, t, series = read_values("--x0", x0, system.states) if x0 else {}, read_times(times), {}
-        if inputs:
-            first = read_csv(inputs, system.inputs).experiments[0]
-            series = {name: (first.t, y) for name, y in zip(system.inputs, first.y.T, strict=True)}
-        if out is not None and out.is_dir():
-            raise InputError(f"cannot write to '{out}': it is a folder; give a file with -o")
-        with staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
-            columns = written(system, values, initial, t, series, sd, seed)
-            file = stage / (out.name if out else "printed.csv")
-            write_csv(file, columns)
-            printed = "" if out else file.read_text("utf-8")
-            if not out:
-                file.unlink()
-    if printed:
-        show(printed.rstrip("\n"))
-    finite = np.isfinite(np.stack(list(columns.values()))).all()
-    if not finite:
-        say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
-    return DONE if finite else NOT_CONVERGED
+    return DONE if simulated(model, times, x0, theta, inputs, noise, seed, out) else NOT_CONVERGED
 
 
 @app.command(
@@ -352,23 +265,13 @@ def simulate(
     "  odinfer convert model.xml folder     (SBML, to .ode)\n\n"
     "  odinfer convert model.ode data.csv --petab folder     (to PEtab)"
 )
+@posing
 def convert(
-    ctx: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FILE", help="A PEtab problem.yaml or a model, in SBML or our own.")],
     data: Annotated[Path | None, typer.Argument(metavar="DIR|DATA", help="Where to; or, to PEtab, the data.")] = None,
-    petab: Annotated[Path | None, _option("--petab", "DIR", "Write MODEL and DATA there as PEtab.", OUT)] = None,
-    bounds: Bounds = None,
-    fixed: Fixed = None,
-    start: Start = None,
-    log: Log = None,
-    prior: Prior = None,
-    sigma: Sigma = None,
-    positive: Positive = False,
-    input: Input = None,
-    time: Time = None,
-    map: Map = None,
-    sd: Sd = None,
-    replicates: Replicates = "keep",
+    petab: Annotated[Path | None, option("--petab", "DIR", "Write MODEL and DATA there as PEtab.", OUT)] = None,
+    *,
+    posed: Posed,
     debug: Debug = False,
 ) -> int:
     """Write a PEtab problem or an SBML model as NAME.ode, NAME.csv and published.json, or any problem as PEtab."""
@@ -383,7 +286,7 @@ def convert(
         if petab is None:
             names = to_own(model, stage)
         else:
-            names = to_petab(read_problem(model, data, ctx.params, notes), stage)
+            names = to_petab(read_problem(model, data, posed, notes), stage)
     show(f"Wrote {listed([str(folder / name) for name in names])}.")
     return DONE
 
@@ -420,14 +323,11 @@ def studio(
     debug: Debug = False,
 ) -> int:
     """Everything in the browser: drop data, type equations, move sliders, fit, compare, download."""
-    from odinfer.command.example import FOLDER, names
+    from odinfer.command.example import content, names
     from odinfer.studio.guard import is_loopback
     from odinfer.studio.server import Example, serve
 
-    examples = {
-        name: Example(title, (FOLDER / f"{name}.ode").read_text("utf-8"), (FOLDER / f"{name}.csv").read_bytes())
-        for name, title in names().items()
-    }
+    examples = {name: Example(title, *content(name)) for name, title in names().items()}
     opening = read_opening(files or [])
 
     def listening(address: str) -> None:
@@ -453,23 +353,9 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-        code, words = _said(error)
+        code, words = said(error)
         say(words)
     sys.exit(code)
-
-
-def _said(error: Exception) -> tuple[int, str]:
-    """The exit code of an exception, and the line about it."""
-    usage = getattr(error, "format_message", None)  # the command line itself is wrong
-    if usage:
-        return BAD_INPUT, f"error: {usage().rstrip('.')}; see odinfer --help"
-    if isinstance(error, InputError):
-        return BAD_INPUT, f"error: {error}"
-    if isinstance(error, OSError):  # what the system refuses is no fault of ours
-        return BAD_INPUT, f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
-    if isinstance(error, MemoryError):
-        return BAD_INPUT, "error: there is not enough memory for this; ask for less, or use a larger machine"
-    return INTERNAL, f"internal error: {type(error).__name__}: {error} (run again with --debug)"
 
 
 def _tell(result: Fit, truth: Mapping[str, float] | None) -> None:

@@ -15,6 +15,11 @@ def names() -> dict[str, str]:
     return {f.stem: f.read_text("utf-8").partition("\n")[0].lstrip("# ") for f in files}
 
 
+def content(name: str) -> tuple[str, bytes]:
+    """The text and the data of an example."""
+    return (FOLDER / f"{name}.ode").read_text("utf-8"), (FOLDER / f"{name}.csv").read_bytes()
+
+
 def write(name: str, folder: Path, force: bool = False) -> list[Path]:
     """Copy an example's model, data and true or published parameters to a folder.
 

@@ -2,21 +2,56 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.checks import measured
+from odinfer.command.flags import model_text, read_times, read_values
+from odinfer.command.terminal import noticed, say, show, staged
 from odinfer.errors import InputError
 from odinfer.noise import FAMILIES
 from odinfer.problem.course import Course
 from odinfer.problem.data import Experiment
 from odinfer.problem.model import Model
+from odinfer.problem.tables.csv_file import write_csv
+from odinfer.problem.tables.read import read_csv
 from odinfer.trajectory.simulate import simulate
 
 Array = NDArray[np.float64]
+
+
+def simulated(
+    model: Path, times: str, x0: str, theta: str, inputs: Path | None, noise: str, seed: int, out: Path | None
+) -> bool:
+    """Write a CSV file, or print it; whether the solution goes on to the last time."""
+    sd = read_noise(noise)
+    with noticed():
+        system = Model.from_text(model_text(model), model.stem)
+        values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
+        initial, t, series = read_values("--x0", x0, system.states) if x0 else {}, read_times(times), {}
+        if inputs:
+            first = read_csv(inputs, system.inputs).experiments[0]
+            series = {name: (first.t, y) for name, y in zip(system.inputs, first.y.T, strict=True)}
+        if out is not None and out.is_dir():
+            raise InputError(f"cannot write to '{out}': it is a folder; give a file with -o")
+        with staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
+            columns = written(system, values, initial, t, series, sd, seed)
+            file = stage / (out.name if out else "printed.csv")
+            write_csv(file, columns)
+            printed = "" if out else file.read_text("utf-8")
+            if not out:
+                file.unlink()
+    if printed:
+        show(printed.rstrip("\n"))
+    finite = bool(np.isfinite(np.stack(list(columns.values()))).all())
+    if not finite:
+        say(f"the solution blows up before time {t[-1]:g}; what could not be computed is left empty")
+    return finite
 
 
 def read_noise(text: str) -> float | None:

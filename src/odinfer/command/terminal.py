@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from odinfer.progress import Progress
 
 EVERY = 15.0  # seconds between two lines of progress where no terminal shows a bar
-DONE, INTERRUPTED, TERMINATED = 0, 130, 143  # exit codes
+DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143  # exit codes
 NOTHING = "nothing was written"
 _ENDINGS = {signal.SIGINT: ("interrupted", INTERRUPTED), signal.SIGTERM: ("terminated", TERMINATED)}
 
@@ -51,6 +51,20 @@ def say(text: str) -> None:
     """One line on stderr."""
     with contextlib.suppress(InputError):  # there is nobody left to tell
         _write(sys.stderr, cut(plain(" ".join(text.split()))) + "\n")
+
+
+def said(error: Exception) -> tuple[int, str]:
+    """The exit code of an exception, and the line about it."""
+    usage = getattr(error, "format_message", None)  # the command line itself is wrong
+    if usage:
+        return BAD_INPUT, f"error: {usage().rstrip('.')}; see odinfer --help"
+    if isinstance(error, InputError):
+        return BAD_INPUT, f"error: {error}"
+    if isinstance(error, OSError):  # what the system refuses is no fault of ours
+        return BAD_INPUT, f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+    if isinstance(error, MemoryError):
+        return BAD_INPUT, "error: there is not enough memory for this; ask for less, or use a larger machine"
+    return INTERNAL, f"internal error: {type(error).__name__}: {error} (run again with --debug)"
 
 
 def show(text: str) -> None:
