@@ -13,7 +13,7 @@ from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.problem.tables.csv_file import write_csv
 from odinfer.result import store
 from odinfer.result.estimates import Truth, correlation_table, parameter_table, posterior_table, shown_intervals
-from odinfer.result.figures import residuals, samples, slopes, states, uncertainty
+from odinfer.result.figures import inputs, phase, residuals, samples, slopes, states, uncertainty
 from odinfer.result.fit import Fit
 from odinfer.result.stages import state_band
 from odinfer.result.summary import amounts, constant_table, facts, headline, stage_table, state_table, tone
@@ -31,12 +31,12 @@ _IN_FULL, _FEW = ("states", "residuals"), 8
 # All that a report may show; a fit that has no such picture has None.
 PICTURES: dict[str, Callable[[Fit], Picture | Lone | None]] = {
     "states": states.states_picture,
-    "inputs": states.inputs_picture,
+    "inputs": inputs.inputs_picture,
     "slopes": slopes.slopes_picture,
     "residuals": residuals.residuals_picture,
     "predicted": residuals.predicted_picture,
     "quantiles": residuals.quantiles_picture,
-    "phase": states.phase_picture,
+    "phase": phase.phase_picture,
     "profiles": lambda fit: profiles_picture(fit.profiles) if fit.profiles else None,
     "traces": samples.traces_picture,
     "ranks": samples.ranks_picture,

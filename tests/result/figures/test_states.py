@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import odinfer as od
 from fits import ODD, hidden, make_fit, refuted
-from odinfer.result.figures.states import inputs_picture, phase_picture, pictured, states_figure, states_picture
+from odinfer.result.figures.states import pictured, states_figure, states_picture
 from odinfer.result.report import PICTURES
-from odinfer.style.drawing import BAD, png, svg
+from odinfer.style.drawing import BAD, png
 from odinfer.style.picture import Lone, alone, sheet
 
 ALWAYS = ("states", "residuals")
@@ -127,36 +126,6 @@ def test_of_many_experiments_each_has_panels_of_its_own_on_the_same_axis():
     axes = states_figure(ODD["nine experiments"]).axes
     assert len({ax.get_ylim() for ax in axes[:9]}) == 1
     assert len(pictured(ODD["three experiments"])) == 2
-
-
-def test_two_states_have_a_phase_portrait_and_others_none():
-    picture = phase_picture(refuted())
-    assert len(alone(picture.plots[0]).axes[0].lines) == 4
-    assert picture.plots[0].alt == "predator against prey: the path of the estimated states"
-    assert phase_picture(ODD["one state"]) is None
-    assert phase_picture(ODD["six states"]) is None
-    assert phase_picture(ODD["failed"]) is None
-
-
-def test_inputs_and_events_are_drawn_as_long_as_the_fit_has_its_problem():
-    t = np.linspace(0.5, 4.0, 8)
-    data = od.Data(t, np.exp(-0.5 * t)[:, None], ["x"], inputs={"u": (t, np.sin(t))})
-    model = od.Model.from_text("input u\nx' = -k*x + u\nat 1, 2: x = x + 1\nx(0) = 1")
-    fit = make_fit(("x",), ("k",), problem=od.Problem(model, data))
-    picture = inputs_picture(fit)
-    assert [plot.name for plot in picture.plots] == ["u", "doses and events"]
-    assert picture.plots[1].alt == "doses and events at times 1, 2"
-    assert picture.plots[0].alt.startswith("u: a known input between ")
-    for plot in picture.plots:
-        assert svg(alone(plot)).startswith(b"<svg")
-    assert inputs_picture(make_fit()) is None
-
-
-def test_an_input_with_one_value_is_no_picture():
-    t = np.linspace(0.5, 4.0, 8)
-    data = od.Data(t, np.exp(-0.5 * t)[:, None], ["x"], inputs={"u": ([0.0], [2.0])})
-    fit = make_fit(("x",), ("k",), problem=od.Problem(od.Model.from_text("input u\nx' = -k*x + u"), data))
-    assert inputs_picture(fit) is None
 
 
 def test_experiments_are_told_apart_by_colour_with_a_legend():

@@ -1,4 +1,4 @@
-"""Pictures of states and observables over time and against each other, and of the inputs that drive them."""
+"""Pictures of states and observables over time."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _keys(fit: Fit, panels: list[Panel]) -> tuple[Key, ...]:
     line = "ODIN's compromise" if compromise else "prediction" if fit.noise else "estimated state"
     keys = [Key("data", "o", colour), Key(line, "-", colour)]
     if compromise:
-        keys.append(Key("the model's best trajectory", "--", _best_colour(fit, colour)))
+        keys.append(Key("the model's best trajectory", "--", best_colour(fit, colour)))
     keys.append(Key("95 % band", "band", colour))
     if any(np.isfinite(r.low).any() for r in traces):
         keys.append(Key("95 % of new data", ":", colour))
@@ -129,7 +129,7 @@ def _keys(fit: Fit, panels: list[Panel]) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def _best_colour(fit: Fit, own: str) -> str:
+def best_colour(fit: Fit, own: str) -> str:
     return BAD if len(fit.experiments) == 1 else own
 
 
@@ -174,7 +174,7 @@ def _draw_states(fit: Fit, panel: Panel, ax: Axes) -> None:
                 ax.plot(r.t, end, color=r.colour, lw=0.9, ls=(0, (1, 2)), zorder=2)
         ax.plot(r.t, r.centre, color=r.colour, lw=1.6, zorder=3)
         if len(r.best):
-            ax.plot(r.best_at, r.best, color=_best_colour(fit, r.colour), lw=1.6, ls=(0, (4, 2)), zorder=3)
+            ax.plot(r.best_at, r.best, color=best_colour(fit, r.colour), lw=1.6, ls=(0, (4, 2)), zorder=3)
         dots(ax, r.seen_at, np.where(r.limit == 0, r.y, np.nan), r.colour)
         for side, marker in ((-1, "v"), (1, "^")):
             beyond = np.flatnonzero(r.limit == side)
@@ -200,7 +200,7 @@ def _live(fit: Fit, panel: Panel) -> dict[str, Any]:
             "low": r.below, "high": r.above, "least": r.low, "most": r.high,
             "seen": seen_at, "data": np.where(limit == 0, y, np.nan),
             "limits": np.where(limit == 0, np.nan, y), "best_at": r.best_at, "best": r.best,
-            "best_colour": css(_best_colour(fit, r.colour)),
+            "best_colour": css(best_colour(fit, r.colour)),
         })  # fmt: skip
     ends = _limits(panel)
     fixed = {} if panel.logarithmic or not np.isfinite(ends).all() else {"range": np.array(ends)}
@@ -209,7 +209,7 @@ def _live(fit: Fit, panel: Panel) -> dict[str, Any]:
 
 def pictured(fit: Fit) -> list[Panel]:
     """The states that a column observes as they are, the other columns, and then the hidden states."""
-    of_state = {k: m for k in range(len(fit.state_names)) if (m := _column_of(fit, k)) is not None}
+    of_state = {k: m for k in range(len(fit.state_names)) if (m := column_of(fit, k)) is not None}
     others = sorted({*range(len(fit.columns))} - {*of_state.values()})[: MOST // 2]
     panels: list[Panel] = []
     hidden: list[Panel] = []
@@ -233,11 +233,11 @@ def pictured(fit: Fit) -> list[Panel]:
 def _apart(fit: Fit) -> bool:
     """Whether experiments are so many that each has panels of its own, and these are few enough."""
     n = len(fit.experiments)
-    hidden = sum(_column_of(fit, k) is None for k in range(len(fit.state_names)))
+    hidden = sum(column_of(fit, k) is None for k in range(len(fit.state_names)))
     return n > _CROWD and n * len(fit.columns) + hidden <= MOST
 
 
-def _column_of(fit: Fit, k: int) -> int | None:
+def column_of(fit: Fit, k: int) -> int | None:
     """The column that observes a state as it is."""
     name = fit.state_names[k]
     if not fit.noise:
@@ -310,83 +310,3 @@ def _logarithmic(ax: Axes, panel: Panel) -> None:
     ax.set_yticks(10.0**decades, [number(10.0**d, 3).replace("-", "\N{MINUS SIGN}") for d in decades])
     ax.minorticks_off()
     ax.set_ylim(low / 1.6, high * 1.6)
-
-
-def phase_picture(fit: Fit) -> Picture | None:
-    """Two states against each other, where there are just two; dots where both are observed, at the same time."""
-    if len(fit.state_names) != 2 or not all(np.isfinite(e.curve.x).all() for e in fit.experiments.values()):
-        return None
-    columns = [m for k in range(2) if (m := _column_of(fit, k)) is not None]
-    both = columns if len(columns) == 2 else None
-
-    def draw(ax: Axes) -> None:
-        for colour, e in zip(colours(fit), fit.experiments.values(), strict=True):
-            ax.plot(*e.curve.x.T, color=colour, lw=1.6, zorder=3)
-            ax.plot(*e.curve.x[:1].T, "s", color=colour, ms=5, zorder=4)
-            if e.best is not None:
-                ax.plot(*e.best.x.T, color=_best_colour(fit, colour), lw=1.4, ls=(0, (4, 2)), zorder=3)
-            if both is not None:
-                seen = np.ones(len(e.t), bool) if e.limit is None else (e.limit[:, both] == 0).all(1)
-                dots(ax, e.y[seen, both[0]], e.y[seen, both[1]], colour)
-        for axis, k in (("x", 0), ("y", 1)):
-            seen = [e.y[:, both[k]] for e in fit.experiments.values() if both is not None]
-            low, high = span(*(e.curve.x[:, k] for e in fit.experiments.values()), *seen)
-            size = high - low or abs(high) or 1.0
-            ax.set(**{f"{axis}lim": (low - 0.08 * size, high + 0.08 * size)})
-
-    x, y = fit.state_names
-    colour = neutral(fit)
-    keys = [Key("data", "o", colour)] if both is not None else []
-    keys.append(Key("estimated states, from the square on", "-", colour))
-    if any(e.best is not None for e in fit.experiments.values()):
-        keys.append(Key("the model's best trajectory", "--", _best_colour(fit, colour)))
-    alt = f"{y} against {x}: the path of the estimated states"
-    return Picture((Plot(f"{y} against {x}", alt, draw, x=short(x), y=short(y)),), tuple(keys), groups(fit))
-
-
-def inputs_picture(fit: Fit) -> Picture | None:
-    """The inputs that change over time and when states jump, as far as the fit still has its problem."""
-    if fit.problem is None:
-        return None
-    problem, plots = fit.problem, []
-    series = [e.u for e in problem.data.experiments]
-    for name in (n for n in problem.model.inputs if any(len(own[n][0]) > 1 for own in series)):
-
-        def draw(ax: Axes, name: str = name) -> None:
-            over_time(fit, ax)
-            for colour, own in zip(colours(fit), series, strict=True):
-                t, u = own[name]
-                kind = "steps-post" if name in problem.model.said.steps else "default"
-                ax.plot(t, u, color=colour, lw=1.4, marker="o" if len(t) <= 60 else "", ms=2.5, drawstyle=kind)
-
-        low, high = span(*(own[name][1] for own in series))
-        alt = f"{name}: a known input between {number(low, 3)} and {number(high, 3)}"
-        plots.append(Plot(name, alt, draw, y=short(name)))
-    courses = [problem.course(e) for e in range(len(series))]
-    times = {j.time for c in courses for j in c.jumps} | {i.begin for c in courses for i in c.infusions}
-    if times:
-        plots.append(_jumps(fit, sorted(times)))
-    return Picture(tuple(plots), (), groups(fit), height=1.7) if plots else None
-
-
-def _jumps(fit: Fit, times: list[float]) -> Plot:
-    """When doses and events change states, a row per experiment."""
-    assert fit.problem is not None
-    problem = fit.problem
-
-    def draw(ax: Axes) -> None:
-        over_time(fit, ax)
-        names = list(fit.experiments)
-        for e, colour in enumerate(colours(fit)):
-            course = problem.course(e)
-            ax.plot([j.time for j in course.jumps], np.full(len(course.jumps), -e), "v", color=colour, ms=5)
-            for i in course.infusions:
-                ax.plot([i.begin, i.end], [-e, -e], color=colour, lw=4, solid_capstyle="butt")
-        few = range(0, len(names), max(1, len(names) // 8))
-        ax.set_yticks(
-            [-e for e in few], [short(names[e], 9) for e in few] if len(names) > 1 else [""], parse_math=False
-        )
-        ax.set_ylim(0.6 - len(names), 0.6)
-
-    at = ", ".join(number(t, 3) for t in times[:6]) + (f" and {len(times) - 6} more" if len(times) > 6 else "")
-    return Plot("doses and events", f"doses and events at times {at}", draw, y="doses, events")
