@@ -1,5 +1,6 @@
 """Data: what is accepted, what is refused, and in which words."""
 
+import itertools
 import pickle
 import warnings
 
@@ -9,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError, InputWarning
-from odinfer.problem.data import Data, Experiment, check_counts
+from odinfer.problem.data import Data, Experiment, check_counts, windows
 from odinfer.problem.dose import Dose
 from odinfer.problem.tables.series import distinct_times
 
@@ -527,3 +528,20 @@ def test_one_experiment_of_several_is_as_it_was():
     assert only.experiments == (data.experiments[1],)
     with pytest.raises(InputError, match="there is no experiment 'too'; did you mean 'two'"):
         data.only("too")
+
+
+def test_windows_hold_all_rows_and_share_where_they_meet():
+    rows = {"a": 11, "b": 6}
+    data = Data.join({name: Data(np.arange(n), np.arange(n) + 0.5, states=["x"]) for name, n in rows.items()})
+    every = np.concatenate([e.y for e in data.experiments])
+    for gaps in (1, 2, 3, 5, 50):
+        cut, firsts = windows(data, gaps)
+        assert len(cut.experiments) == len(firsts) == len({e.name for e in cut.experiments})
+        for e, first in zip(cut.experiments, firsts, strict=True):
+            assert len(e.t) >= 2
+            assert (e.y == every[first : first + len(e.t)]).all()
+        for name, n in rows.items():
+            own = [e.t for e in cut.experiments if e.name.startswith(name)]
+            assert set(np.concatenate(own)) == set(range(n))
+            assert all(before[-1] == after[0] for before, after in itertools.pairwise(own))
+    assert len(windows(data, 50)[0].experiments) == 2

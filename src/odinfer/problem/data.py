@@ -1,5 +1,6 @@
 """Data: experiments with their times, observations (NaN = not observed), what is known of these, inputs and doses."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -188,6 +189,20 @@ class Data:
         observed = ", ".join(f"{state} ({self.n_observed(state)})" for state in self.states)
         inputs = ", ".join(self.inputs) or "none"
         return f"<Data: {len(self.experiments)} experiment(s); observations: {observed}; inputs: {inputs}>"
+
+
+def windows(data: Data, gaps: int) -> tuple[Data, np.ndarray]:
+    """Every experiment cut into windows of about so many gaps between times, as experiments of their own, and the rows
+    in which they begin, counted over all experiments; what was observed where two windows meet belongs to both."""
+    cut, firsts, before = [], [], 0
+    for e in data.experiments:
+        last = len(e.t) - 1
+        ends = np.unique(np.linspace(0, last, max(1, round(last / gaps)) + 1).round().astype(int))
+        for i, (a, b) in enumerate(itertools.pairwise(ends)):
+            cut.append(replace(_cut(e, slice(a, b + 1)), name=f"{e.name}/{i}"))
+            firsts.append(before + a)
+        before += len(e.t)
+    return data._with(cut, beginning=True), np.array(firsts)
 
 
 def experiment_of(

@@ -25,6 +25,7 @@ from odinfer.smoothing.smooth import noise_sd
 from odinfer.trajectory.collocation import CollocationPath
 from odinfer.trajectory.finding.runaways import pulled_in
 from odinfer.trajectory.finding.shooting import grown
+from odinfer.trajectory.finding.windows import from_windows
 from odinfer.trajectory.integrate import Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, explore, paths_through, refine
@@ -62,6 +63,8 @@ def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> R
         best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
     if not _close(best, scatter, _POOR) or not _credible(problem, best, scatter, scale):
         best = _better(best, _shot(engine, minima.solutions, scatter, seed))
+    if best is None or misses(problem, best.sigma, scatter):
+        best = _better(best, from_windows(problem, scale, [s.phi for s in minima.solutions], seed))
     return None if best is None else pulled_in(problem, scale, best, natural_scales(problem)[problem.free_index])
 
 
