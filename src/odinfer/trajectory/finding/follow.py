@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.trajectory.finding.side_by_side import SideBySide, Solved
-from odinfer.trajectory.finding.trust_region import trusted
+from odinfer.forward.trust_region import trusted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from odinfer.problem.language.program import LEAVES
 from odinfer.problem.model import Model
-from odinfer.trajectory.finding.trust_region import trusted
+from odinfer.forward.trust_region import trusted
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.trajectory.finding.trust_region import trusted
+from odinfer.forward.trust_region import trusted
 
 INF = np.full(4, np.inf)
 
