@@ -20,11 +20,9 @@ from odinfer.trajectory.finding.side_by_side import SideBySide
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_FRESH, _MOST_FRESH, _CHANGED = (
-    16,
-    128,
-    32,
-)  # starts of a generation: fresh ones double up to that; changed ones at most
+_FRESH, _MOST_FRESH = 16, 128  # fresh starts of the first generation, of which each has twice as many, up to that
+_CHANGED = 32  # changed copies in a generation, at most; the first has none
+_TRAJECTORIES = 1024  # of fresh starts in all experiments, at most: each keeps its steps in memory
 _FEW = 8  # searches that are carried on with the next generation
 _MOST, _STALE = 30, 4  # generations at all, and in a row without a better end
 _AGREE, SAME = 3, 0.05  # fresh starts that must agree with the best, and to how much
@@ -86,9 +84,10 @@ def generations(
     """
     found = Generations(np.empty((0, solver.like.unknowns.size)))
     finer: SideBySide | None = solver.finer()
+    widest = max(_FRESH, min(_MOST_FRESH, _TRAJECTORIES // solver.like.unknowns.experiments))
     stale = 0
     for i in range(_MOST):
-        count = min(_FRESH * 2**i, _MOST_FRESH)
+        count = min(_FRESH * 2**i, widest)
         new = np.stack([next(fresh) for _ in range(width * count)])
         copies = (
             changed(solver, found, rng, width * min(count, _CHANGED))
@@ -123,7 +122,8 @@ def _true(finer: SideBySide, found: Generations) -> bool:
 
 def _values(solver: SideBySide, v: Array) -> Array:
     """Objectives (B,) at unknowns (B, P)."""
-    return np.asarray(solver.solve(v).worth.value)
+    parts = range(0, len(v), _MOST_FRESH)
+    return np.concatenate([solver.solve(v[i : i + _MOST_FRESH]).worth.value for i in parts])
 
 
 def changed(solver: SideBySide, found: Generations, rng: np.random.Generator, count: int) -> Array:
