@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.trajectory.finding.side_by_side import SideBySide, Solved
 from odinfer.forward.trust_region import trusted
+from odinfer.trajectory.finding.side_by_side import SideBySide, Solved
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

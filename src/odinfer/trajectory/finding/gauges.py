@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.forward.trust_region import trusted
 from odinfer.problem.language.program import LEAVES
 from odinfer.problem.model import Model
-from odinfer.forward.trust_region import trusted
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
