@@ -185,7 +185,7 @@ PUBLIC: dict[str, set[str]] = {
         "inputs", "only",
     },
     "Dose": set(),
-    "Experiment": set(),
+    "Experiment": {"moments"},
     "Fit": {
         "states", "states_of", "observables", "observables_of", "predict", "forecast", "derivative", "residuals",
         "interval", "intervals_by_kind", "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws",

@@ -23,13 +23,13 @@ def outcome(model, data, draws=99):
 
 
 def test_a_missing_limit_to_growth_is_seen_and_its_presence_is_enough():
-    data = LIMITED.sample(0.1, 5)
+    data = LIMITED.sample(0.1, 10)
     assert outcome(lotka_volterra.model, data).contradicts(0.05)
     assert not outcome(LIMITED.model, data).contradicts(0.05)
 
 
 def test_the_comparison_says_so_where_no_single_equation_is_accused():
-    data = LIMITED.sample(0.1, 5)
+    data = LIMITED.sample(0.1, 10)
     other = od.Model.from_text(f"prey' = a*prey - b*prey*predator\n{PREDATOR} + 0*prey", name="the same again")
     found = od.compare([lotka_volterra.model, other], data, draws=99)
     assert found.table["p"].max() <= 0.05

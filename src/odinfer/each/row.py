@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.judgement.equation_test import FALSE_ALARMS
+from odinfer.judgement.model_test import ModelTest
 from odinfer.judgement.verdicts import CONTRADICTS
 from odinfer.result.estimates import shown_intervals
 from odinfer.result.stages import state_band
@@ -54,7 +55,7 @@ class Row:
         nothing = (np.nan, np.nan)
         theta = {n: (v, *ends.get(n, nothing)) for n, v in fit.theta.items() if n not in fixed}
         accused = tuple(name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS)
-        if not accused and fit.details.get("model_test", {}).get("p", np.nan) <= FALSE_ALARMS:
+        if not accused and ModelTest.of(fit.details.get("model_test")).contradicts(FALSE_ALARMS):
             accused = (WHOLE,)
         t, x = _sketch(fit)
         return Row(fit.status, fit.converged, theta, *_initial(fit), dict(fit.sigma), accused, t, x)

@@ -57,7 +57,7 @@ class Timetable:
                 low[e, :n] = course.inside(a, b, np.full(n, -np.inf))
                 high[e, :n] = course.inside(a, b, np.full(n, np.inf))
         last = np.array([len(own) - 1 for own in every])
-        rows = tuple(np.searchsorted(own, c.experiment.t) for c, own in zip(courses, every, strict=True))
+        rows = tuple(np.searchsorted(own, c.experiment.moments) for c, own in zip(courses, every, strict=True))
         return Timetable(tuple(courses), stops, last, corner, low, high, rows)
 
     @functools.cached_property

@@ -150,7 +150,7 @@ def _left_over(
     if followed is None:
         return np.inf, otherwise, None
     own, refined = followed
-    x = [path.states(e.t) for path, e in zip(refined.paths, own.data.experiments, strict=True)]
+    x = [path.states(e.moments) for path, e in zip(refined.paths, own.data.experiments, strict=True)]
     units = estimate.risk.units
     starts = {e.name: e.t[0] for e in problem.data.experiments}
     t = [units.standard_time(e.t, starts[e.name]) for e in own.data.experiments]

@@ -10,13 +10,16 @@ probability below 1 in 5,000, whatever the truth. Simulations end there (Besag a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
+from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.uncertainty.bootstrap import refitted
 from odinfer.uncertainty.maximum import Maximum
 
@@ -40,14 +43,29 @@ class ModelTest:
         signal: nats of evidence, over all states, for a signal in the residuals of its best trajectory.
         p: probability that a right model leaves as much; NaN if no trajectory of this one follows the data.
         draws: how many simulations stand behind it.
+        loudest: the most of the evidence in any one column: a fit is acquitted without any simulation where that is not
+            suspicious, so that it has to be for a verdict against it, whatever p.
     """
 
     signal: float
     p: float
     draws: int
+    loudest: float = np.inf
+
+    @staticmethod
+    def of(stored: Any) -> ModelTest:
+        """As a fit keeps it in its details; one that says nothing if there was none."""
+        own = stored if isinstance(stored, Mapping) else {}
+        signal, p = (own.get(name, np.nan) for name in ("signal", "p"))
+        return ModelTest(signal, p, own.get("draws", 0), own.get("loudest", np.inf))
+
+    @property
+    def faint(self) -> bool:
+        """Whether too little of a pattern is left to speak against the model."""
+        return self.loudest <= SUSPICIOUS
 
     def contradicts(self, level: float) -> bool:
-        return self.p <= level
+        return self.p <= level and not self.faint
 
 
 def unasked(problem: Problem, draws: int) -> int:
@@ -71,7 +89,8 @@ def judge_model(
     if maximum is None:
         return ModelTest(np.nan, np.nan, 0)
     like, refined, info = maximum.like, maximum.refined, maximum.info
-    observed = float(signal_left(maximum).sum())
+    left = signal_left(maximum)
+    observed, loudest = float(left.sum()), float(left.max())
     null = np.zeros(0)
     size = int(np.clip(_SIDE_BY_SIDE // max(int(like.problem.count.sum()), 1), 1, _CHUNK))
     for i in range(0, draws, size):
@@ -82,7 +101,7 @@ def judge_model(
         null = np.append(null, on.like.signal(x, refined.sigma**2, found.phi)[good].sum(-1))
         if level is not None and _settled(int((null >= observed).sum()), len(null), draws, level):
             break
-    return ModelTest(observed, float((1 + (null >= observed).sum()) / (1 + len(null))), len(null))
+    return ModelTest(observed, float((1 + (null >= observed).sum()) / (1 + len(null))), len(null), loudest)
 
 
 def _settled(reached: int, of: int, draws: int, level: float) -> bool:

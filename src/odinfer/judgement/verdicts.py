@@ -8,7 +8,7 @@ could not be tested is not judged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class Case:
         if tested := {j.state: {"p": j.p, "draws": j.draws} for j in self.equations if j.draws}:
             found["equation_tests"] = tested
         if self.whole is not None:
-            found["model_test"] = {"p": self.whole.p, "signal": self.whole.signal, "draws": self.whole.draws}
+            found["model_test"] = asdict(self.whole)
         return found
 
 
@@ -93,4 +93,7 @@ def judged(
     simulated = draws if whole else unasked(problem, draws) if suspicious else 0
     tell = part_of(say, 0.8, 1.0)
     found = judge_model(maximum, seed, simulated, tell, level) if simulated and maximum is not None else None
+    if len(equations) == len(problem.model.states) == 1 and found is not None and found.contradicts(level):
+        # A model of one equation is that equation: what speaks against one speaks against the other.
+        equations = [replace(j, p=min(j.p, found.p), draws=found.draws, contradicts=True) for j in equations]
     return Case(tuple(equations), found)

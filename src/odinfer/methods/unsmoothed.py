@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import numpy as np
@@ -72,7 +73,7 @@ def without_smoother(
     suspicious = float(signal_left(maximum).max()) > SUSPICIOUS
     if simulated := draws if whole else unasked(problem, draws) if suspicious else 0:
         test = judge_model(maximum, seed, simulated, part_of(say, 0.8, 1.0), level)
-        details["model_test"] = {"p": test.p, "signal": test.signal, "draws": test.draws}
+        details["model_test"] = asdict(test)
     fit = assemble(
         problem, method, seed, {"refined": made}, curves, status=status.value, converged=status.converged,
         uncertainty=known, workings=Workings(maximum=maximum), details=details,

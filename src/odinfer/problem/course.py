@@ -111,8 +111,8 @@ class Course:
 
     @functools.cached_property
     def times(self) -> Array:
-        """The start and the observation times."""
-        t = self.experiment.t
+        """The start and the observation times, those of replicates once."""
+        t = np.unique(self.experiment.moments)
         return t if t[0] == self.start else np.append(self.start, t)
 
     @functools.cached_property

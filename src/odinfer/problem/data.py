@@ -1,5 +1,6 @@
 """Data: experiments with their times, observations (NaN = not observed), what is known of these, inputs and doses."""
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from odinfer.problem.tables.series import (
     checked_sd,
     checked_series,
     merged,
+    moments,
     rows_of,
     short,
     warn,
@@ -52,6 +54,11 @@ class Experiment:
     limit: np.ndarray | None = None
     doses: tuple[Dose, ...] = ()
 
+    @functools.cached_property
+    def moments(self) -> np.ndarray:
+        """When trajectories are read (N,): the times, but one for all replicates."""
+        return moments(self.t)
+
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Data:
@@ -64,7 +71,8 @@ class Data:
         inputs: known inputs: name -> values on `t`, shape (N,), or a tuple (times, values).
         name: the name of the experiment.
         replicates: several values of a state at one time are independent observations to "keep" (with a warning; their
-            times are put 1e-10 of the time span apart), are replaced by their "mean", or are an "error".
+            times are put 1e-10 of the time span apart, and trajectories are read at one), are replaced by their "mean",
+            or are an "error".
         sd: known standard deviations of the observations, an array like `y` or state -> array; NaN = not known.
         limit: an array like `y`, or state -> array: -1 where the true value lies below `y`, which is then the limit of
             detection, 1 where it lies above, 0 where `y` itself was observed.

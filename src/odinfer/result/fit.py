@@ -507,11 +507,12 @@ class Fit:
 
     def _inside(self, t: ArrayLike, experiment: str | None) -> Array:
         times = np.atleast_1d(np.asarray(t, float))
-        span = self._experiment(experiment).curve.t
-        outside = ~((times >= span[0]) & (times <= span[-1]))
+        own = self._experiment(experiment)
+        span = np.concatenate([own.curve.t, own.t[-1:]])  # the last replicate stands a little after the others
+        outside = ~((times >= span[0]) & (times <= span.max()))
         if outside.any():
             raise InputError(
-                f"time {times[outside][0]:g} is outside the data [{span[0]:g}, {span[-1]:g}]; "
+                f"time {times[outside][0]:g} is outside the data [{span[0]:g}, {span.max():g}]; "
                 "use fit.forecast or odinfer.simulate to go beyond them"
             )
         return times

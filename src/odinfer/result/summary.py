@@ -11,6 +11,7 @@ import numpy as np
 from odinfer.errors import Status, listed
 from odinfer.judgement.criteria import aic, bic
 from odinfer.judgement.equation_test import FALSE_ALARMS
+from odinfer.judgement.model_test import ModelTest
 from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.result.estimates import MOST_INITIAL, STAGES, Truth, parameter_table, shown_intervals
 from odinfer.result.figures.marks import MOST, shown
@@ -45,13 +46,13 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     if fit.method == "gpr":
         return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
-    whole = fit.details.get("model_test", {}).get("p", np.nan)
+    whole = ModelTest.of(fit.details.get("model_test"))
     if fit.noise:
         return _as_a_whole(fit, whole)
-    if not wrong and whole <= FALSE_ALARMS:
+    if not wrong and whole.contradicts(FALSE_ALARMS):
         return (
             "No equation by itself contradicts the data, but all together do: "
-            f"the best trajectory leaves a pattern in the residuals (p = {number(whole, 2)})."
+            f"the best trajectory leaves a pattern in the residuals (p = {number(whole.p, 2)})."
         )
     if not wrong and fit.status == Status.ODIN_KEPT.value:
         return "No trajectory of the model that was found follows the data; no equation is shown to contradict them."
@@ -69,15 +70,15 @@ def headline(fit: Fit, gamma: str = "γ") -> str:
     return f"{subject} {listed(names)} {verb} the data ({gamma} = {listed(values)}{others})."
 
 
-def _as_a_whole(fit: Fit, p: float) -> str:
+def _as_a_whole(fit: Fit, test: ModelTest) -> str:
     """What is said of a model whose equations cannot be judged one by one, as not every state is observed as it is."""
-    if p <= FALSE_ALARMS:
+    if test.contradicts(FALSE_ALARMS):
         return (
             "The model as a whole contradicts the data: the best trajectory leaves a pattern in the residuals "
-            f"(p = {number(p, 2)})."
+            f"(p = {number(test.p, 2)})."
         )
-    if p > FALSE_ALARMS:
-        return f"The model as a whole is consistent with the data (p = {number(p, 2)})."
+    if test.p > FALSE_ALARMS:
+        return f"The model as a whole is consistent with the data (p = {number(test.p, 2)})."
     if fit.method == "odin":
         return "The model as a whole is consistent with the data: no pattern is left in the residuals."
     return "The equations were fitted but not judged."
@@ -209,8 +210,11 @@ def facts(fit: Fit) -> list[str]:
         lines.append(f"{MOST_INITIAL} of {count} initial values are shown; states.csv has all.")
     if isinstance(test := d.get("model_test"), Mapping):
         p, draws = number(test.get("p", np.nan), 2), test.get("draws")
+        known = ModelTest.of(test)
+        faint = ", but it is too faint to count" if known.faint and known.p <= FALSE_ALARMS else ""
         lines.append(
-            f"A right model leaves as much of a pattern in the residuals with probability {p} ({draws} simulations)."
+            f"A right model leaves as much of a pattern in the residuals with probability {p} ({draws} simulations)"
+            f"{faint}."
         )
     lines += interval_facts(fit)
     if "seconds" in d:
@@ -241,9 +245,9 @@ def amounts(fit: Fit) -> list[str]:
 
 
 def tone(fit: Fit) -> str:
-    whole = fit.details.get("model_test", {}).get("p", np.nan)
-    if not fit.converged or CONTRADICTS in fit.verdicts.values() or whole <= FALSE_ALARMS:
+    whole = ModelTest.of(fit.details.get("model_test"))
+    if not fit.converged or CONTRADICTS in fit.verdicts.values() or whole.contradicts(FALSE_ALARMS):
         return "bad"
     if fit.noise:
-        return "good" if whole > FALSE_ALARMS or fit.method == "odin" else "unknown"
+        return "good" if whole.p > FALSE_ALARMS or fit.method == "odin" else "unknown"
     return "good" if fit.verdicts and NOT_JUDGED not in fit.verdicts.values() else "unknown"

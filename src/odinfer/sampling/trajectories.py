@@ -185,7 +185,7 @@ def path_of(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[Path, ND
     found = Path(
         t, np.stack([course.inputs_at(at) for at in t.T], 1), b - a, rate,
         np.concatenate([*event, np.zeros(rest)]).astype(int), np.concatenate([*amount, np.zeros((rest, K))]),
-        course.inputs_at(np.array([course.start]))[0], place[np.searchsorted(mesh, own.t)],
+        course.inputs_at(np.array([course.start]))[0], place[np.searchsorted(mesh, own.moments)],
         own.t, course.inputs_at(own.t), np.where(np.isnan(own.y), 1.0, own.y), np.isfinite(own.y),
         np.zeros(own.y.shape) if own.limit is None else own.limit.astype(float),
         np.full(own.y.shape, np.nan) if own.sd is None else own.sd,

@@ -259,7 +259,7 @@ def _candidate(
 def _tested(fit: Fit) -> ModelTest | None:
     """The test of the model as a whole that a fit without γ has made."""
     found = fit.details.get("model_test")
-    return None if found is None else ModelTest(found["signal"], found["p"], found["draws"])
+    return None if found is None else ModelTest.of(found)
 
 
 def _problems(models: Any, data: Data | None) -> dict[str, Problem]:

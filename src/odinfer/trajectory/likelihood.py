@@ -71,8 +71,8 @@ class Likelihood:
 
     @functools.cached_property
     def t(self) -> list[Array]:
-        """Observation times (N,) of every experiment."""
-        return [e.t for e in self.problem.data.experiments]
+        """When trajectories are read (N,), in every experiment."""
+        return [e.moments for e in self.problem.data.experiments]
 
     def observing(self, y: Sequence[Array]) -> Likelihood:
         """The same with other observations (B, N, K) per experiment."""

@@ -66,10 +66,11 @@ def solutions(problem: Problem, v: Array) -> list[Array] | None:
     """States (1, N, K) at the observation times of every experiment at unknowns v (P,); None if one ends earlier."""
     x = []
     for e, experiment in enumerate(problem.data.experiments):
-        found = _states(problem, v, e, experiment.t)
+        t, row = np.unique(experiment.moments, return_inverse=True)
+        found = _states(problem, v, e, t)
         if found is None:
             return None
-        x.append(found[None])
+        x.append(found[None, row])
     return x
 
 

@@ -153,7 +153,7 @@ def _posed(maximum: Maximum, refined: Refined) -> _Posed:
     v = u.join([p.x0 for p in refined.paths], refined.phi, np.log(info.sigma[unknown]))
     v = np.clip(np.nan_to_num(v, neginf=_NOTHING), u.low + margin, u.high - margin)
     # Observation times are nodes of the integrator, whether or not they are points of the mesh.
-    meshes = [np.union1d(p.mesh, e.t) for p, e in zip(refined.paths, problem.data.experiments, strict=True)]
+    meshes = [np.union1d(p.mesh, e.moments) for p, e in zip(refined.paths, problem.data.experiments, strict=True)]
     every = list(zip(refined.paths, refined.condensed, meshes, strict=True))
     S = [p.sensitivity_at(lin, mesh) for p, lin, mesh in every]
     sds = [np.maximum(info.spread(maximum.like.unknowns.lift(e, s))[0], info.accuracy) for e, s in enumerate(S)]

@@ -164,7 +164,7 @@ def _repeated(rows: np.ndarray, values: np.ndarray) -> Iterator[tuple[int, np.nd
 def _apart(times: np.ndarray, rows: np.ndarray, again: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Times such that each row has one value of a state, and the row of each value: repeats come just after.
 
-    So near that it makes no difference to any solution, and what comes later need not know about replicates.
+    So near that a smoother need not know about replicates. Trajectories are read at one time for all (`moments`).
     """
     most = again.max() + 1
     usual, least = _step_aside(times)
@@ -186,7 +186,15 @@ def _step_aside(t: np.ndarray) -> tuple[float, float]:
 
 def distinct_times(t: np.ndarray) -> np.ndarray:
     """The times of an experiment, those of replicates once."""
-    return np.asarray(t[np.append(True, np.diff(t) > 2 * _step_aside(t)[0])]) if len(t) else t
+    return np.unique(moments(t))
+
+
+def moments(t: np.ndarray) -> np.ndarray:
+    """When things were observed (N,): the times of an experiment, replicates at one and the same."""
+    if not len(t):
+        return t
+    new = np.append(True, np.diff(t) > 2 * _step_aside(t)[0])
+    return np.asarray(t[np.flatnonzero(new)[np.cumsum(new) - 1]])
 
 
 def rows_of(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.judgement.equation_test import FALSE_ALARMS
+from odinfer.judgement.model_test import ModelTest
 from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED
 from odinfer.problem.course import SETTLED
 from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, short, visible
@@ -72,8 +73,8 @@ def verdict_colour(fit: Fit, name: str) -> str:
 
 def refuted(fit: Fit) -> str:
     """What speaks against the model as a whole, in a few words; empty if nothing does."""
-    p = fit.details.get("model_test", {}).get("p", np.nan)
-    return f"the model contradicts the data (p = {number(p, 2)})" if p <= FALSE_ALARMS else ""
+    test = ModelTest.of(fit.details.get("model_test"))
+    return f"the model contradicts the data (p = {number(test.p, 2)})" if test.contradicts(FALSE_ALARMS) else ""
 
 
 def dots(ax: Axes, t: Array, y: Array, colour: Any) -> None:

@@ -78,6 +78,11 @@ def _ordered(t: Any, strictly: bool = False) -> bool:
     return bool(np.isfinite(t).all() and ((steps > 0).all() if strictly else (steps >= 0).all()))
 
 
+def _is_pair(value: Any) -> bool:
+    """Whether something is a lower and an upper bound, either of which may be missing."""
+    return isinstance(value, list) and len(value) == 2 and all(v is None or _is_number(v) for v in value)
+
+
 def _is_number(value: Any) -> bool:
     return (
         isinstance(value, int | float)
@@ -102,6 +107,9 @@ def _check_details(details: Mapping[str, Any]) -> None:
         _must(_is_number(details.get(name, 0)), f"'{name}' is no number")
     test = details.get("model_test", {})
     _must(isinstance(test, dict) and _is_number(test.get("p", 0.0)), "'model_test' is damaged")
+    _must(_is_number(test.get("loudest", 0.0)), "'model_test' is damaged")
+    bounds = details.get("state_bounds", {})
+    _must(isinstance(bounds, dict) and all(map(_is_pair, bounds.values())), "'state_bounds' are no bounds")
     for name in ("fixed", "given", "by_row"):
         _must(details.get(name) is None or _texts(details[name]), f"'{name}' are no names")
     for name in ("start_objectives", "start_mismatches"):
