@@ -326,6 +326,11 @@ def test_models_are_duplicated_changed_and_compared(page):
     first = page.locator(".results table").first.locator("tbody tr").first.inner_text()
     assert first.startswith("A lotka_volterra")
     assert "is preferred over" in page.inner_text("#headline")
+    # All of its columns are in sight, risk and p among them.
+    header = page.locator(".results table").first.locator("th")
+    assert header.all_inner_texts()[-2:] == ["risk", "p"]
+    wrap = "() => { const w = document.querySelector('.results .table-wrap'); return w.scrollWidth <= w.clientWidth; }"
+    assert page.evaluate(wrap)
     assert "B lotka_volterra 2" in page.inner_text("#fit-keys")
     page.click("#model-tabs [role=tab]:has-text('A')")
     page.wait_for_selector("#verdict", state="hidden")
