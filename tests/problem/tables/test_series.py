@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.errors import InputError
+import odinfer as od
+from odinfer.errors import InputError, InputWarning
 from odinfer.problem.tables.series import checked_names, checked_sd, distinct_times, merged, no_sd, short
 
 NAN = np.nan
@@ -49,3 +50,11 @@ def test_names_in_messages_are_short_and_on_one_line(texts):
     assert len(words) <= 300
     assert words.isprintable()
     assert words.startswith(repr(texts[0]) if len(texts[0]) <= 40 else repr(texts[0][:39] + "…"))
+
+
+def test_replicates_stand_apart_and_are_read_at_one_time():
+    with pytest.warns(InputWarning, match="independent observations"):
+        data = od.Data([0.0, 0.0, 1.0, 1.0, 1.0, 2.0], [1.0, 1.1, 2.0, 2.1, 1.9, 3.0], states=["x"])
+    (e,) = data.experiments
+    assert (np.diff(e.t) > 0).all()
+    np.testing.assert_array_equal(e.moments, [0.0, 0.0, 1.0, 1.0, 1.0, 2.0])
