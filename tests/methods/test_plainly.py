@@ -5,7 +5,6 @@ import pytest
 
 import odinfer as od
 from odinfer.methods.plainly import lifted, plainly
-from odinfer.trajectory.refine import shoot
 
 T = np.linspace(0.0, 2.0, 20)
 LV = "x' = a*x - b*x*y; y' = -c*y + d*x*y"
@@ -43,12 +42,12 @@ def test_what_smoothing_cannot_have_has_no_plain_problem(text):
 def test_a_start_has_what_the_plain_trajectory_tells():
     whole = problem()
     plain = plainly(whole)
-    found = shoot(plain, np.ones(2), [np.array([5.0, 3.0])], plain.phi(np.array([2.0, 1.0, 4.0, 1.0, 1, 1, 1, 1])))
-    x0, phi = lifted(whole, plain, found, 0)
+    own, first = plain.phi(np.array([2.0, 1.0, 4.0, 1.0, 1, 1, 1, 1])), np.array([5.0, 3.0])
+    x0, phi = lifted(whole, plain, own, [first], 0)
     values = dict(zip(whole.parameters, whole.theta(phi), strict=True))
-    for name, value in zip(plain.free, plain.theta(found.phi)[plain.free_index], strict=True):
+    for name, value in zip(plain.free, plain.theta(own)[plain.free_index], strict=True):
         assert values[name] == value
-    assert values["x0"] == x0[0][0] == found.paths[0].x0[0]
+    assert values["x0"] == x0[0][0] == first[0]
     assert x0[0][1] == pytest.approx(3 * values["y0"])
 
 

@@ -31,7 +31,6 @@ from odinfer.trajectory.continuation import follow
 from odinfer.trajectory.finding.crew import Crew
 from odinfer.trajectory.finding.multistart import First
 from odinfer.trajectory.finding.search import best_trajectory, misses
-from odinfer.trajectory.refine import Refined
 from odinfer.uncertainty.maximum import Maximum, Reached
 
 Array = NDArray[np.float64]
@@ -175,20 +174,21 @@ class Odin:
         minima = self.search.run(plain, seed)
         if not minima.solutions or isinstance(minima.engine, Sparse):
             return None
-        best = self._best(minima, seed)
-        return None if best is None else First(*lifted(problem, plain, best, seed), self.starts, minima.agreeing)
-
-    def _best(self, minima: Minima, seed: int) -> Refined | None:
-        def finer() -> Minima:
-            return replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(minima.engine.problem, seed)
-
-        return best_trajectory(minima, finer, seed)
+        engine: Any = minima.engine
+        best = minima.solutions[0]
+        x = engine.units.user(best.z)
+        x0 = [x[block.rows][0] for block in engine.blocks]
+        return First(*lifted(problem, plain, best.phi, x0, seed), self.starts, minima.agreeing)
 
     def follow(self, minima: Minima, seed: int) -> Reached | None:
         """Stage two: the best trajectory from ODIN's minima; None if none could be followed."""
         if isinstance(minima.engine, Sparse):
             return follow(minima.engine, minima.solutions[0])
-        best = self._best(minima, seed)
+
+        def finer() -> Minima:
+            return replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(minima.engine.problem, seed)
+
+        best = best_trajectory(minima, finer, seed)
         return None if best is None else Maximum.of(minima.engine.problem, minima.engine.units.scale, best)
 
 

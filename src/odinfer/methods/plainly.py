@@ -6,6 +6,7 @@ keep nobody from smoothing the states. The problem without all this gives the fi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,6 @@ from odinfer.problem.data import Data
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.finding.gauges import moving
 from odinfer.trajectory.finding.starts import starts
-from odinfer.trajectory.refine import Refined
 
 Array = NDArray[np.float64]
 
@@ -50,19 +50,21 @@ def plainly(problem: Problem) -> Problem | None:
         return None
 
 
-def lifted(problem: Problem, plain: Problem, found: Refined, seed: int) -> tuple[list[Array], Array]:
-    """Initial values (K,) of every experiment and φ (F,) of a problem from a trajectory of the plain one within it.
+def lifted(
+    problem: Problem, plain: Problem, own_phi: Array, first: Sequence[Array], seed: int
+) -> tuple[list[Array], Array]:
+    """Initial values (K,) of every experiment and φ (F,) of a problem, from those of the plain one within it.
 
     What this does not have is at its natural size.
     """
     m = problem.model
     _, phi = next(starts(problem, 1, np.random.default_rng([seed, 3])))
-    theta, known = problem.theta(phi), dict(zip(plain.parameters, plain.theta(found.phi), strict=True))
+    theta, known = problem.theta(phi), dict(zip(plain.parameters, plain.theta(own_phi), strict=True))
     known = {name: known[name] for name in plain.free}
     for state, i in m.said.initial.items():
         op, args = m.code[i]
         if op == "name" and args[0] not in plain.free:
-            known[str(args[0])] = found.paths[0].x0[m.states.index(state)]
+            known[str(args[0])] = first[0][m.states.index(state)]
     for j, name in zip(problem.free_index, problem.free, strict=True):
         theta[j] = known.get(name, theta[j])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -70,6 +72,6 @@ def lifted(problem: Problem, plain: Problem, found: Refined, seed: int) -> tuple
     phi = np.clip(np.where(np.isfinite(moved), moved, phi), *problem.phi_bounds)
     x0 = []
     for e in range(len(problem.data.experiments)):
-        own = found.paths[min(e, len(found.paths) - 1)].x0
+        own = first[min(e, len(first) - 1)]
         x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], own[None, m.free_initial])[0])
     return x0, phi

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _FRESH, _MOST_FRESH = 16, 128  # fresh starts of the first generation, of which each has twice as many, up to that
-_CHANGED = 32  # changed copies in a generation, at most; the first has none
+_CHANGED = 32  # changed copies in a generation, at most, and twice as many after each that made nothing better
 _TRAJECTORIES = 1024  # of fresh starts in all experiments, at most: each keeps its steps in memory
 _FEW = 8  # searches that are carried on with the next generation
 _MOST, _STALE = 30, 4  # generations at all, and in a row without a better end
@@ -90,7 +90,7 @@ def generations(
         count = min(_FRESH * 2**i, widest)
         new = np.stack([next(fresh) for _ in range(width * count)])
         copies = (
-            changed(solver, found, rng, width * min(count, _CHANGED))
+            changed(solver, found, rng, width * min(count, _CHANGED * 2**stale))
             if i and np.isfinite(found.value).any()
             else new[:0]
         )
