@@ -160,9 +160,7 @@ def test_ends_that_the_data_leave_open_are_open_and_the_others_are_not():
     best = maximum.sigma[0] ** 2 * len(y)
     assert len(y) * np.log(((y - np.mean(y)) ** 2).sum() / best) < asked
     assert fit.interval()["A"] == fit.profile("A").interval() == (-np.inf, np.inf)
-    low, high = fit.interval()["k"]
-    assert low < -2.0
-    assert high == np.inf
+    assert fit.interval()["k"] == fit.profile("k").interval() == (-np.inf, np.inf)
     assert any("k·A" in note for note in fit.warnings)
 
 

@@ -127,8 +127,11 @@ def reached(maximum: Maximum, index: Index, side: Array, fall: Array, accuracy: 
     if usual.all():
         return found
     if SideBySide.can(problem) and 2 * len(index) * u.experiments <= _MOST:
-        supposed = np.where(np.isin(np.arange(len(index)), ends.lost), np.nan, ends.values)
-        claims = Claims(index, side, fall, limit, limit == bound, supposed, found.v)
+        given_up = np.isin(np.arange(len(index)), ends.lost)
+        supposed = np.where(given_up, np.nan, ends.values)
+        # A ridge that was followed from maximum to maximum, and then lost, is inside as far as that went.
+        inside = np.where(given_up & (rise < 0.5 * fall), np.abs(held.value(ends.batch) - begin), 0.0)
+        claims = Claims(index, side, fall, limit, limit == bound, supposed, found.v, inside, rise)
         answers = asked_elsewhere(problem, u.join([p.x0 for p in refined.paths], refined.phi), claims, _TOLERANCE)
         if answers is not None:
             return Found(*answers[:3], np.flatnonzero(answers.lost), answers.higher)

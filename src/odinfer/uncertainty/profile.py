@@ -8,13 +8,14 @@ import numpy as np
 
 from odinfer.errors import InputError, nearest
 from odinfer.problem.problem import Problem
-from odinfer.uncertainty.intervals import reached
+from odinfer.uncertainty.intervals import far_from, reached
 from odinfer.uncertainty.results import Profile
 from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
 if TYPE_CHECKING:
     from odinfer.uncertainty.maximum import Maximum
 
+_NEARLY = 0.05  # of the fall at an end
 _SHARES = 0.25 * np.arange(1, 7)  # of the root of the fall at the ends of a 95 % interval
 
 
@@ -39,6 +40,9 @@ def profile(maximum: Maximum, name: str) -> Profile:
     estimate = float(u.join([p.x0 for p in refined.paths], refined.phi)[place])
     values, lost = found.v[:, place], found.rise
     good = np.isfinite(lost) & (side * (values - estimate) > 0)
+    # What is as good as infinite, and inside as nearly as can be told, would be taken for an end.
+    limit, bound = far_from(maximum, index, side)
+    good &= ~((found.values == limit) & (limit != bound) & (np.abs(2.0 * lost - fall) < _NEARLY * fall))
     values, lost = np.append(values[good], estimate), np.append(lost[good], 0.0)
     values, order = np.unique(values, return_index=True)
     if place in u.phi_index and problem.is_log[place - u.of_phi.start]:

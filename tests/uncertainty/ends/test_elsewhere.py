@@ -19,7 +19,16 @@ def asked(maximum, values, side=(-1.0, -1.0, 1.0, 1.0), best=None):
     place, side = np.tile(u.phi_index, 2), np.array(side)
     limit, bound = far_from(maximum, place, side)
     fall = maximum.info.fall(u.unit(place), 0.95)
-    claims = Claims(place, side, fall, limit, limit == bound, np.asarray(values), np.tile(v, (len(place), 1)))
+    claims = Claims(
+        place,
+        side,
+        fall,
+        limit,
+        limit == bound,
+        np.asarray(values),
+        np.tile(v, (len(place), 1)),
+        *np.zeros((2, len(place))),
+    )
     return asked_elsewhere(maximum.problem, v, claims, 0.02), fall, limit
 
 

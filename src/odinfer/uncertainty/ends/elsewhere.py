@@ -50,6 +50,8 @@ class Claims(NamedTuple):
         limit: where to stop (B,); `bounded` (B,) if that is a bound.
         value: the supposed ends (B,), at the limit if open; NaN where none is known.
         v: all unknowns there (B, P).
+        inside: how far from the maximum all is known to be inside (B,), whatever is found elsewhere.
+        rise: of the objective there (B,).
     """
 
     place: Index
@@ -59,6 +61,8 @@ class Claims(NamedTuple):
     bounded: NDArray[np.bool_]
     value: Array
     v: Array
+    inside: Array
+    rise: Array
 
 
 class Answers(NamedTuple):
@@ -96,9 +100,12 @@ class _Way:
     tolerance: float
     points: list[_Point]
     claim: float = np.nan  # the distance of the supposed end
+    inside: float = 0.0  # how far all is known to be inside
     asked_twice: set[tuple[float, float]] = field(default_factory=set)
 
     def add(self, distance: float, rise: float, v: Array) -> None:
+        if distance < self.inside:
+            return
         point = _Point(distance, float(np.sqrt(max(rise, 0.0) / self.half)), v)
         old = next((p for p in self.points if p.distance == distance), None)
         if old is not None and old.root <= point.root:
@@ -197,6 +204,10 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
     for j, side, fall, limit in zip(*claims[:4], strict=True):
         begin, room = float(best[j]), abs(float(limit - best[j]))
         ways.append(_Way(int(j), float(side), 0.5 * float(fall), begin, room, tolerance, [_Point(0.0, 0.0, best)]))
+    for way, inside, rise, v in zip(ways, claims.inside.tolist(), claims.rise.tolist(), claims.v, strict=True):
+        if inside > 0:
+            way.inside = inside
+            way.add(inside, rise, v)
     search, goals = _Search(solver, best, top, rng, ways), []
     logs = {*solver.like.unknowns.phi_index[problem.is_log].tolist()}
     for k, (way, value) in enumerate(zip(ways, claims.value.tolist(), strict=True)):
