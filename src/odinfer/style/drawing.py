@@ -33,7 +33,7 @@ STYLE: dict[str, Any] = {
     "text": 9,
     "small": 8,
 }
-_DRAWN = 4000  # points of a cloud: more cannot be told apart
+_DRAWN = 1000  # of many points: as many as a picture shows apart, so that a report of any series can be sent
 WIDTH = 9.6  # inches of a sheet
 ROWS = 5.6  # of a picture with a row per thing: as wide as a telephone can show
 # What a colour is called in style sheets, and what it becomes on a dark page.
@@ -113,7 +113,13 @@ def svg(figure: Figure, style: str = "") -> bytes:
     text = re.sub(r' [dxy]="[^"]*"', lambda m: re.sub(r"(?<=\d\.\d\d)\d+", "", m[0]), text)
     text = re.sub(r' (?:id="(?!m|p[0-9a-f])[^"]*"|transform="rotate\(-0 [^"]*")', "", text)
     text = re.sub(r"\s*\n\s*", "\n", text).replace(f"font-family: {_FONT}; ", "")
+    text = re.sub(r'(?:<use [^>]*( style="[^"]*")/>\n)(?:<use [^>]*\1/>\n)+', _styled_once, text)
     return text.replace("<defs>", f"<style>text{{font-family:{_FONT}}}{style or theme()}</style><defs>", 1).encode()
+
+
+def _styled_once(alike: re.Match[str]) -> str:
+    """Marks that look alike, in a group that says so once."""
+    return f"<g{alike[1]}>\n{alike[0].replace(alike[1], '')}</g>\n"
 
 
 def png(figure: Figure, dpi: int = DPI) -> bytes:
@@ -168,11 +174,12 @@ def visible(y: NDArray[np.float64]) -> NDArray[np.int64]:
     seen = np.flatnonzero(np.isfinite(y))
     if len(seen) <= _DRAWN:
         return np.arange(len(y))
-    stretch = np.arange(len(seen)) * (_DRAWN // 4) // len(seen)
+    count = _DRAWN // 16  # of stretches: if extremes were many, they would look like clouds of their own
+    stretch = np.arange(len(seen)) * count // len(seen)
     order = np.lexsort((y[seen], stretch))  # within each stretch from low to high
-    begin = np.searchsorted(stretch, np.arange(_DRAWN // 4))
+    begin = np.searchsorted(stretch, np.arange(count))
     ends = order[np.concatenate([begin, np.append(begin[1:], len(seen)) - 1])]
-    others = np.linspace(0, len(seen) - 1, _DRAWN // 2).round().astype(np.int64)
+    others = np.linspace(0, len(seen) - 1, _DRAWN - 2 * count).round().astype(np.int64)
     return np.asarray(seen[np.union1d(ends, others)])
 
 
