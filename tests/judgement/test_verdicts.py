@@ -38,4 +38,6 @@ def test_the_whole_model_is_tested_when_asked(lv_fit):
     w = lv_fit.workings
     case = judged(lv_fit.problem, w.search, w.minima, w.maximum, draws=39, whole=True)
     assert case.whole.draws == 39
-    assert case.numbers() == {"model_test": {"p": case.whole.p, "signal": case.whole.signal, "draws": 39}}
+    whole = case.whole
+    said = {"p": whole.p, "signal": whole.signal, "draws": 39, "loudest": whole.loudest}
+    assert case.numbers() == {"model_test": said}

@@ -112,7 +112,8 @@ class Trajectory:
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
             maximum = Maximum.of(problem, scale, best) if problem.plain else Maximum.at(problem, best)
-            maximum, known = maximum.settled()
+            # What was not carried to a maximum is not improved by the way its intervals are found.
+            maximum, known = maximum.settled() if best.converged else (maximum, maximum.intervals())
             best, curves = maximum.refined, maximum.curves()
             theta, sigma, objective = problem.theta(best.phi), maximum.left, best.objective
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value

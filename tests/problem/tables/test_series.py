@@ -34,6 +34,8 @@ def test_no_number_whose_square_is_none_is_a_standard_deviation():
 
 def test_times_of_replicates_are_one():
     assert distinct_times(np.array([0, 1, 1 + 2e-10, 2])).tolist() == [0, 1, 2]
+    over_magnitudes = 10.0 ** np.arange(-9.0, 7.0)
+    assert distinct_times(over_magnitudes).tolist() == over_magnitudes.tolist()
     assert distinct_times(np.empty(0)).tolist() == []
 
 

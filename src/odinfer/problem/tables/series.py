@@ -168,8 +168,7 @@ def _apart(times: np.ndarray, rows: np.ndarray, again: np.ndarray, where: str) -
     """
     most = again.max() + 1
     usual, least = _step_aside(times)
-    with np.errstate(over="ignore"):
-        step = min(usual, np.diff(times, append=np.inf).min() / (100 * most))
+    step = _put_apart(usual, np.diff(times), int(most))
     if len(times) < 2 or step < least:
         found = "all values are at one time" if len(times) < 2 else "times are very close"
         raise InputError(f'{where}{found}, so replicates cannot be kept; average them: replicates="mean"')
@@ -190,11 +189,27 @@ def distinct_times(t: np.ndarray) -> np.ndarray:
 
 
 def moments(t: np.ndarray) -> np.ndarray:
-    """When things were observed (N,): the times of an experiment, replicates at one and the same."""
-    if not len(t):
+    """When things were observed (N,): the times of an experiment, replicates at one and the same.
+
+    Replicates are told by their distances, which are all what they have been put apart by: times that grow by factors
+    over many magnitudes can be as near to each other.
+    """
+    gaps = np.diff(t)
+    if not len(gaps):
         return t
-    new = np.append(True, np.diff(t) > 2 * _step_aside(t)[0])
-    return np.asarray(t[np.flatnonzero(new)[np.cumsum(new) - 1]])
+    usual, least = _step_aside(t)
+    near = gaps <= 1.1 * gaps.min() + least
+    new = np.append(True, ~near)
+    group = np.cumsum(new) - 1
+    step = _put_apart(usual, gaps[~near], int(np.bincount(group).max()))
+    if near.all() or not np.allclose(gaps[near], step, rtol=0.02, atol=least):
+        return t
+    return np.asarray(t[np.flatnonzero(new)[group]])
+
+
+def _put_apart(usual: float, gaps: np.ndarray, most: int) -> float:
+    """By how much replicates are put apart, at most so many at a time, among times with such gaps."""
+    return float(min(usual, np.min(gaps, initial=np.inf) / (100 * most)))
 
 
 def rows_of(

@@ -95,7 +95,8 @@ class Stage:
 
     def join(self, found: Searches) -> Array:
         """Unknowns (B, P)."""
-        return np.concatenate([found.states[:, self.firsts].reshape(len(found.phi), -1), found.phi], 1)
+        B, _, K = found.states.shape
+        return np.concatenate([found.states[:, self.firsts].reshape(B, len(self.firsts) * K), found.phi], 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +140,8 @@ class Windows:
 
     def followed(self, found: Searches, stage: Stage) -> Searches:
         """From there downhill."""
+        if not len(found.phi):
+            return found
         ends = follow(stage.solver, stage.join(found), rounds=_ROUNDS)
         u, states = stage.solver.like.unknowns, found.states.copy()
         for e, row in enumerate(stage.firsts):
