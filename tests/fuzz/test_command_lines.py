@@ -10,6 +10,7 @@ import pytest
 
 from fuzz.attacks import LENGTHS, SEEDS, TEXTS, attack, check_line
 from odinfer.command import cli
+from odinfer.command.terminal import said
 from odinfer.errors import cut
 from odinfer.style.text import plain
 
@@ -48,7 +49,7 @@ def run(arguments: list[str]) -> tuple[int, str]:
         except SystemExit as ended:
             return int(ended.code or 0), ""
         except Exception as error:
-            return cli._said(error)
+            return said(error)
 
 
 @LENGTHS

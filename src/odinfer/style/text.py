@@ -20,9 +20,10 @@ class TextTable:
 
     def lines(self) -> list[str]:
         """As lines of text, names and words to the left, numbers to the right."""
-        cells = [[plain(cell, 36 if i else 24) for i, cell in enumerate(row)] for row in (self.header, *self.rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
         left = [i == 0 or title in WORDS for i, title in enumerate(self.header)]
+        most = [24 if words else 36 for words in left]
+        cells = [[plain(*cell) for cell in zip(row, most, strict=True)] for row in (self.header, *self.rows)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
         lines = [
             "  ".join(
                 c.ljust(w) if to_left else c.rjust(w) for c, w, to_left in zip(row, widths, left, strict=True)
