@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from browsers import chromium
 from fits import EVIL, ODD, hidden, make_fit, refuted, uncertain
 from odinfer.errors import InputError
 from odinfer.result import report
@@ -269,3 +270,27 @@ def test_states_csv_has_hidden_states_and_columns_that_are_no_states_once(tmp_pa
     assert list(found) == ["experiment", "time", *(f"{n}{e}" for n in ("S", "I", "cases", "load") for e in ends)]
     np.testing.assert_array_equal(found["cases"], np.concatenate([e.fitted[:, 1] for e in fit.experiments.values()]))
     assert (found["cases_low"] < found["cases"]).all()
+
+
+@pytest.mark.browser
+def test_a_panel_tells_what_is_under_the_pointer_and_a_drag_zooms(tmp_path):
+    write_html(make_fit(), tmp_path / "report.html")
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"file://{tmp_path}/report.html")
+        panel, said = page.locator("figure.live .u-over").first, page.locator("figure.live .read").first
+        box = panel.bounding_box()
+
+        def at(share: float) -> str:
+            page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.5 * box["height"])
+            return said.inner_text()
+
+        early, late = (float(re.match(r"time ([\d.]+) .*fit ", at(share))[1]) for share in (0.25, 0.75))
+        assert early < late
+        at(0.25)
+        page.mouse.down()
+        at(0.5)
+        page.mouse.up()
+        assert float(re.match(r"time ([\d.]+)", at(0.98))[1]) < late
+        page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+        assert float(re.match(r"time ([\d.]+)", at(0.98))[1]) > late
