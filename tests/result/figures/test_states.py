@@ -11,7 +11,7 @@ import pytest
 from fits import ODD, hidden, make_fit, refuted
 from odinfer.result.figures.states import pictured, states_figure, states_picture
 from odinfer.result.report import PICTURES
-from odinfer.style.drawing import BAD, png
+from odinfer.style.drawing import BAD, STYLE, png
 from odinfer.style.picture import Lone, alone, sheet
 
 ALWAYS = ("states", "residuals")
@@ -89,6 +89,17 @@ def test_a_refuted_model_is_drawn_by_its_own_best_trajectory_beside_the_compromi
     alt = states_picture(refuted()).plots[0].alt
     assert "the model's own best trajectory misses them by up to" in alt
     assert alt.endswith("its equation contradicts the data")
+
+
+def test_the_trajectory_of_a_refuted_model_has_the_compromise_beside_it():
+    fit = make_fit(contradicting=("prey",))
+    figure = states_figure(fit)
+    assert {"ODIN's compromise", "the model's best trajectory"} <= set(words(figure))
+    for k, ax in enumerate(figure.axes):
+        (dashed,) = (line for line in ax.lines if line.get_color() == STYLE["faint"])
+        np.testing.assert_allclose(dashed.get_ydata(), fit.stages["odin"].x[0][:, k])
+    assert "misses" not in states_picture(fit).plots[0].alt
+    assert states_picture(fit).plots[0].live["beside"] == "ODIN's compromise"
 
 
 def test_a_model_that_is_refuted_as_a_whole_says_so_in_every_panel_and_hidden_states_are_said_to_be():

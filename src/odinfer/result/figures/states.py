@@ -59,7 +59,8 @@ class Trace:
         colour: of the experiment.
         t, centre, below, above: the estimated curve and the ends of its band (D,).
         low, high: between which new observations are expected (D,); NaN where that is not known.
-        best: the model's own best trajectory (D,) at `best_at`, where the curve is none.
+        best: the model's own best trajectory (D,) at `best_at`, where the curve is ODIN's compromise; this, where the
+            curve is the model's own and refuted.
         seen_at, y, limit: observations (N,); those that are limits only have −1 or 1 there.
     """
 
@@ -115,11 +116,14 @@ def states_picture(fit: Fit) -> Picture:
 
 def _keys(fit: Fit, panels: list[Panel]) -> tuple[Key, ...]:
     traces, colour = [r for panel in panels for r in panel.traces], neutral(fit) if not _apart(fit) else PALETTE[0]
-    compromise = any(len(r.best) for r in traces)
-    line = "ODIN's compromise" if compromise else "prediction" if fit.noise else "estimated state"
+    line, beside = "prediction" if fit.noise else "estimated state", ""
+    if any(len(r.best) for r in traces):
+        line, beside = "ODIN's compromise", "the model's best trajectory"
+        if _compromise(fit) is not None:
+            line, beside = beside, line
     keys = [Key("data", "o", colour), Key(line, "-", colour)]
-    if compromise:
-        keys.append(Key("the model's best trajectory", "--", best_colour(fit, colour)))
+    if beside:
+        keys.append(Key(beside, "--", best_colour(fit, colour)))
     keys.append(Key("95 % band", "band", colour))
     if any(np.isfinite(r.low).any() for r in traces):
         keys.append(Key("95 % of new data", ":", colour))
@@ -130,7 +134,20 @@ def _keys(fit: Fit, panels: list[Panel]) -> tuple[Key, ...]:
 
 
 def best_colour(fit: Fit, own: str) -> str:
+    """Of what is drawn beside the curve."""
+    if _compromise(fit) is not None:
+        return str(STYLE["faint"])
     return BAD if len(fit.experiments) == 1 else own
+
+
+def _compromise(fit: Fit) -> tuple[Array, ...] | None:
+    """ODIN's states (N, K) of every experiment, where the curve is the model's own trajectory and is refuted."""
+    odin = fit.stages.get("odin")
+    if odin is None or CONTRADICTS not in fit.verdicts.values():
+        return None
+    if fit.details.get("stage_used", list(fit.stages)[-1]) == "odin":
+        return None
+    return odin.x if all(e.best is None for e in fit.experiments.values()) else None
 
 
 def _verdict(fit: Fit, panel: Panel) -> tuple[str, str]:
@@ -158,7 +175,7 @@ def _words(fit: Fit, panel: Panel, title: str) -> str:
     if np.isfinite(size):
         parts.append(f"residuals within ±{number(size, 2)}")
     lost = [r.y - np.interp(r.seen_at, r.best_at, r.best) for r in panel.traces if len(r.best)]
-    if lost and np.isfinite(far := largest(np.concatenate(lost))):
+    if lost and _compromise(fit) is None and np.isfinite(far := largest(np.concatenate(lost))):
         parts.append(f"the model's own best trajectory misses them by up to {number(far, 2)}")
     return f"{panel.name}: {', '.join([*parts, *([title] if title else [])])}"
 
@@ -204,7 +221,8 @@ def _live(fit: Fit, panel: Panel) -> dict[str, Any]:
         })  # fmt: skip
     ends = _limits(panel)
     fixed = {} if panel.logarithmic or not np.isfinite(ends).all() else {"range": np.array(ends)}
-    return {"y": panel.name, "log": panel.logarithmic, "lines": lines, **fixed}
+    beside = {} if _compromise(fit) is None else {"beside": "ODIN's compromise"}
+    return {"y": panel.name, "log": panel.logarithmic, "lines": lines, **beside, **fixed}
 
 
 def pictured(fit: Fit) -> list[Panel]:
@@ -213,13 +231,15 @@ def pictured(fit: Fit) -> list[Panel]:
     others = sorted({*range(len(fit.columns))} - {*of_state.values()})[: MOST // 2]
     panels: list[Panel] = []
     hidden: list[Panel] = []
-    apart, observed = _apart(fit), _new_data(fit)
+    apart, observed, odin, every = _apart(fit), _new_data(fit), _compromise(fit), [*fit.experiments.values()]
+    beside = [(e.t, odin[i]) if odin is not None else None if e.best is None else (e.best.t, e.best.x)
+              for i, e in enumerate(every)]  # fmt: skip
     for k in shown(fit, MOST - len(others) * (len(fit.experiments) if apart else 1)):
         m, name = of_state.get(k), fit.state_names[k]
         title = name if m is not None or name in fit.columns else f"{short(name, 9)} (hidden)"
         traces = [_trace(c, e, e.curve.x[:, k], [v[:, k] for v in state_band(fit, e.curve.x, e.curve.sd)], m, ends,
-                         None if e.best is None else e.best.x[:, k])
-                  for c, e, ends in zip(colours(fit), fit.experiments.values(), observed, strict=True)]  # fmt: skip
+                         None if b is None else (b[0], b[1][:, k]))
+                  for c, e, ends, b in zip(colours(fit), every, observed, beside, strict=True)]  # fmt: skip
         (hidden if m is None else panels).extend(_panels(fit, title, name, m, traces, apart and m is not None))
     for m in others:
         title = f"{short(fit.columns[m], 8)} (observed)" if fit.columns[m] in fit.state_names else fit.columns[m]
@@ -272,7 +292,7 @@ def _new_data(fit: Fit) -> list[tuple[Array, Array] | None]:
 
 def _trace(
     colour: str, e: ExperimentFit, centre: Array, band: Sequence[Array], m: int | None,
-    ends: tuple[Array, Array] | None, best: Array | None = None,
+    ends: tuple[Array, Array] | None, beside: tuple[Array, Array] | None = None,
 ) -> Trace:  # fmt: skip
     nothing = np.full(len(e.t), np.nan)
     y = nothing if m is None else e.y[:, m]
@@ -282,7 +302,7 @@ def _trace(
     seen = drawn(e)
     t, centre, below, above, low, high = (v[seen] for v in (e.curve.t, centre, *band, low, high))
     at = enough(t, centre, below, above, low, high)
-    best_at, own = (np.empty(0), np.empty(0)) if e.best is None or best is None else (e.best.t, best)
+    best_at, own = beside or (np.empty(0), np.empty(0))
     some = enough(best_at, own)
     return Trace(
         colour, t[at], centre[at], below[at], above[at], low[at], high[at], e.t, y, limit, best_at[some], own[some]
