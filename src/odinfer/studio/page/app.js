@@ -429,7 +429,7 @@ function drawColumns() {
   $("table-error").textContent = table?.error ?? "";
   $("table-notes").replaceChildren(...(table?.notes ?? []).map((text) => element("li", "", text)));
   const columns = table?.columns ?? [];
-  const now = { choice: page.choice, u, text: model()?.text ?? "", time: page.choice.time ?? columns.find((c) => c.role === "time")?.name };
+  const now = { choice: page.choice, u, text: () => model()?.text ?? "", time: page.choice.time ?? columns.find((c) => c.role === "time")?.name };
   const on = { assigned: assign, scatters: (name, words) => rewrite(withDistribution(model().text, name, words)) };
   const none = element("p", "muted", "Drop a CSV or Excel file anywhere on this page.");
   columnsAnew(() => (columns.length ? columns.map((c) => columnBox(c, now, on)) : [none]));

@@ -12,7 +12,7 @@ const FAMILIES = {
   negbinomial: "negative binomial: counts that scatter more", binomial: "binomial: so many of n",
 };
 
-/** One column; `now` has choice, u, text and the name of the time, `on` assigned(column, role) and scatters(name, words). */
+/** One column; `now` has choice, u, text() and the name of the time, `on` assigned(column, role) and scatters(name, words). */
 export function columnBox(c, now, on) {
   const { choice, u, time } = now;
   const box = element("div", "column"), name = box.appendChild(element("div"));
@@ -38,7 +38,9 @@ export function columnBox(c, now, on) {
 
 /** How what is observed under a name scatters about what is predicted. */
 function noise(name, { u, text }, on) {
-  const box = element("div", "noise"), said = distribution(text, name, u.families) ?? { family: "normal", given: [name] };
+  // Asked for again when something is chosen: the text may have changed since this was drawn.
+  const own = () => distribution(text(), name, u.families) ?? { family: "normal", given: [name] };
+  const box = element("div", "noise"), said = own();
   const { refused = {}, by_row: byRow = false, largest = null } = u.scatter[name] ?? {};
   const choose = box.appendChild(element("label", "family", "noise")).appendChild(element("select"));
   choose.setAttribute("aria-label", `Noise of ${name}`);
@@ -56,7 +58,7 @@ function noise(name, { u, text }, on) {
   };
   choose.addEventListener("change", () => {
     const { arguments: titles, least } = u.families[choose.value];
-    write(choose.value, titles.slice(0, least).map((_, i) => (i ? String(largest ?? 1) : said.given[0])));
+    write(choose.value, titles.slice(0, least).map((_, i) => (i ? String(largest ?? 1) : own().given[0])));
   });
   const family = u.families[said.family];
   (family?.arguments ?? []).forEach((title, i) => {
@@ -66,10 +68,12 @@ function noise(name, { u, text }, on) {
     input.dataset.focus = `noise ${i} ${name}`;
     input.setAttribute("aria-label", i ? `Noise of ${name}, ${title}` : `What is measured as ${name}`);
     input.addEventListener("change", () => {
-      const given = family.arguments.map((_, j) => (j === i ? input.value.trim() : said.given[j] ?? ""));
-      if (i < family.least && !given[i]) { input.value = said.given[i]; return; }
+      const now = own(), { arguments: titles, least } = u.families[now.family], at = i ? titles.indexOf(title) : 0;
+      if (at < 0) return;
+      const given = titles.map((_, j) => (j === at ? input.value.trim() : now.given[j] ?? ""));
+      if (at < least && !given[at]) { input.value = now.given[at]; return; }
       while (!given.at(-1)) given.pop();
-      write(said.family, given);
+      write(now.family, given);
     });
   });
   return box;
