@@ -239,10 +239,7 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
         lost = np.append(lost, active[stuck])
         active = active[~close & ~limit & ~stuck]
     lost = np.append(lost, active)
-    # Given up: as far as the pace up to the last maximum would lead.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        guess = np.where(root > 0, at / root, np.inf)
-    found[lost] = (start + side * np.minimum(np.minimum(guess, outer), room))[lost]
+    found[lost] = (start + side * np.minimum(_at_its_pace(at, root, outer), room))[lost]
     return Ends(found, now, lost)
 
 
@@ -300,11 +297,15 @@ def _quick(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25
         astray = np.append(astray, active[worse])
         active = active[~close & ~at_limit & ~worse]
     active = np.append(active, astray)
-    # Not settled: the last point inside, continued at its pace, or the first outside, whichever is nearer.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        guess = np.where(inner_ratio > 0, inner / inner_ratio, np.inf)
-    found[active] = (start + side * np.minimum(np.minimum(guess, outer), room))[active]
+    found[active] = (start + side * np.minimum(_at_its_pace(inner, inner_ratio, outer), room))[active]
     return Ends(found, now, active)
+
+
+def _at_its_pace(inner: Array, root: Array, outer: Array) -> Array:
+    """Supposed ends (B,) of what was given up: the last point inside, continued at its pace, or the first outside,
+    whichever is nearer."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.minimum(np.where(root > 0, inner / root, np.inf), outer)
 
 
 def _along_the_ridge(
