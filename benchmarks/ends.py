@@ -1,7 +1,8 @@
 # ruff: noqa: E501  (a table of systems, one a line)
 """Is an end an end? The likelihood at every printed end of a 95 % interval, measured by other means.
 
-    .venv/bin/python benchmarks/ends.py [--problems 200] [--workers 2] [--first-seed 0] [--real FOLDER]
+    .venv/bin/python benchmarks/ends.py [--problems 200] [--workers 2] [--first-seed 0] [--real FOLDER] \\
+        [--keep FILE]
 
 Random problems: systems with parameters, initial values, noise and times drawn at random; or the data sets of a folder.
 At every finite end of the default intervals and of the profiles the parameter is held and all else is fitted anew by
@@ -10,7 +11,8 @@ that follow the residuals. The way there goes from the estimate outwards; where 
 tried. Where the likelihood has fallen by less than 80 % or by more than 125 % of what belongs to the interval, the end
 is wrong. At open ends the likelihood is asked at distances of up to 1,000 times the estimate: nowhere there may it have
 fallen by more. Ends of which a warning says that they were given up are counted apart, and so are open ends to which
-LSODA finds no solution at all.
+LSODA finds no solution at all. With `--keep`, every problem is a line of a file, and those that are there already are
+not measured again.
 """
 
 from __future__ import annotations
@@ -22,8 +24,6 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+import kept
 from real import HIDDEN, REAL
 
 # equations; ranges of parameters and initial values (uniform in the log), last time
@@ -180,14 +181,29 @@ class Judge:
 
 
 def drops(judge: Judge, top: float, best: Any, j: int, targets: list[float]) -> Iterator[float]:
-    """Twice the fall of the likelihood with unknown j at each of some values, ever further from the estimate."""
+    """Twice the fall of the likelihood with unknown j at each of some values, one after the other from the estimate on."""
     at, v = best[j], best
     for target in targets:
         for share in (0.4, 0.7, 1.0):
-            lowest, found = judge.fitted(v, j, at + share * (target - at))
+            value = at + share * (target - at)
+            lowest, found = min((judge.fitted(w, j, value) for w in (v, moved(judge, v, j, value))), key=lambda f: f[0])
             v = found if np.isfinite(lowest) else v
         at = target
         yield 2.0 * (lowest - top)
+
+
+def moved(judge: Judge, v: Any, j: int, value: float) -> Any:
+    """Where all other unknowns go, to first order, as unknown j goes to a value and the fit stays the best."""
+    r, J = judge.residuals(v)
+    there = ~np.isnan(r)
+    if not (np.isfinite(r[there]).all() and np.isfinite(J[there]).all()):
+        return v
+    J = (J / np.sqrt(np.maximum(np.nansum(r**2, axis=0) / judge.n, 1e-300))[:, None])[there]
+    size = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
+    others = np.delete(np.arange(len(v)), j)
+    w = v.copy()
+    w[others] -= np.linalg.lstsq(J[:, others] / size[others], J[:, j] * (value - v[j]), rcond=1e-9)[0] / size[others]
+    return w
 
 
 def random_problem(name: str, seed: int) -> tuple[str, Any]:
@@ -242,9 +258,7 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True) -> d
 
 def _claims(best: Any) -> Iterator[tuple[int, int, Any]]:
     """Parameter, side and all unknowns at the end there, as the fit has found them: a start like others."""
-    from odinfer.uncertainty.intervals import parameter_ends
-
-    found, F = parameter_ends(best, 0.95)[2], len(best.phi)
+    found, F = best.ends[2], len(best.phi)
     for i, w in enumerate(found.v):
         yield i % F, -1 if i < F else 1, w
 
@@ -279,8 +293,8 @@ def _one_side(
 def _again(
     judge: Judge, top: float, v: Any, place: int, target: float, fall: float, seed: int, share: float, claim: Any
 ) -> float:
-    """The least share from other starts: where the fit says the end is, on the way there, outwards in short steps, and
-    from around the maximum and the end. It ends with the first that is inside an open end."""
+    """The least share from other starts: where the fit says the end is, on the way there, from around the maximum and
+    the end, outwards in short steps, and inwards from the end."""
     rng = np.random.default_rng([seed, place])
     way = abs(claim[place] - v[place]) or 1.0
     starts = [claim, *(_between(v, claim, s) for s in {0.5, min(1.0, abs(target - v[place]) / way)})]
@@ -291,7 +305,18 @@ def _again(
     if found > 1.0:
         *_, slow = drops(judge, top, v, place, list(np.linspace(v[place], target, 9)[1:]))
         found = min(found, slow / fall)
+    if found > 1.0:
+        *_, inwards = drops(judge, top, claim, place, _inwards(claim[place], target))
+        found = min(found, inwards / fall)
     return found
+
+
+def _inwards(far: float, target: float) -> list[float]:
+    """From far out to a target, in steps of a factor of three at most where both have one sign."""
+    if far * target <= 0:
+        return [target]
+    steps = max(1, int(np.ceil(abs(np.log(far / target)) / np.log(3.0))))
+    return [*(far * (target / far) ** (np.arange(1, steps) / steps)).tolist(), target]
 
 
 def _between(one: Any, two: Any, share: float) -> Any:
@@ -310,7 +335,8 @@ def one(task: tuple[str, int, str]) -> dict[str, Any]:
         problem = od.Problem(od.Model.from_text(text, name), data)
     else:
         text, problem = random_problem(name, seed)
-    return {"name": name, "seed": seed, **measured(text, problem, seed)}
+    clock = time.process_time()
+    return {"name": name, "seed": seed, **measured(text, problem, seed), "seconds": time.process_time() - clock}
 
 
 def wrong(end: float, share: float) -> bool:
@@ -326,6 +352,7 @@ def main() -> None:
     parser.add_argument(
         "--real", default="", help="a folder with the data sets named above, instead of random problems"
     )
+    parser.add_argument("--keep", type=Path, help="file in which every problem is kept as it comes")
     options = parser.parse_args()
     names = [name for name in (REAL | HIDDEN if options.real else FAMILIES) if options.only in name]
     count = len(names) if options.real else options.problems
@@ -334,23 +361,22 @@ def main() -> None:
     ]
     clock = time.perf_counter()
     shares, bad, none, open_, missed, given_up, unknown = [], 0, 0, 0, 0, 0, 0
-    with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
-        for row in pool.map(one, tasks):
-            if not row["ends"]:
-                none += 1
-                print(f"{row['name']} {row['seed']}: no intervals; {row['status']}", flush=True)
-            given_up += row["given up"]
-            if row["gain"] > 0.05:
-                missed += 1
-                print(f"{row['name']} {row['seed']}: a likelihood {row['gain']:.2f} nats higher is near", flush=True)
-            for parameter, kind, _, end, share in row["ends"]:
-                open_ += bool(np.isinf(end))
-                unknown += bool(np.isinf(end) and np.isinf(share))
-                shares += [] if np.isinf(end) else [share]
-                if wrong(end, share):
-                    bad += 1
-                    where = f"{row['name']} {row['seed']}: {kind} end {end:.4g} of {parameter}"
-                    print(f"{where}: the likelihood falls by {share:.2f} of what it should", flush=True)
+    for row in kept.rows(one, tasks, ("name", "seed"), options.workers, options.keep):
+        if not row["ends"]:
+            none += 1
+            print(f"{row['name']} {row['seed']}: no intervals; {row['status']}", flush=True)
+        given_up += row["given up"]
+        if row["gain"] > 0.05:
+            missed += 1
+            print(f"{row['name']} {row['seed']}: a likelihood {row['gain']:.2f} nats higher is near", flush=True)
+        for parameter, kind, _, end, share in row["ends"]:
+            open_ += bool(np.isinf(end))
+            unknown += bool(np.isinf(end) and np.isinf(share))
+            shares += [] if np.isinf(end) else [share]
+            if wrong(end, share):
+                bad += 1
+                where = f"{row['name']} {row['seed']}: {kind} end {end:.4g} of {parameter}"
+                print(f"{where}: the likelihood falls by {share:.2f} of what it should", flush=True)
     print(f"{given_up} ends were given up, with a warning; no solution was found towards {unknown} of the open ones")
     found = np.abs(np.array(shares) - 1.0)
     print(

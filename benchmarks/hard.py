@@ -16,13 +16,10 @@ With `--keep`, every fit is a line of a file, and those that are there already a
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import time
 import traceback
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+import kept
 from real import REAL
 
 System = tuple[str, dict[str, float], list[float], Any, float]
@@ -278,14 +276,13 @@ def one(task: tuple[str, str, int, str]) -> dict[str, Any]:
         return row | {"crash": traceback.format_exc(limit=-3), "best": -np.inf, "seconds": time.process_time() - clock}
     seconds = time.process_time() - clock
     refined = fit.stages.get("refined")
-    kept = fit.details["stage_used"] == "odin"
     known = [-np.inf if refined is None else refined.loglik]
     if truth is not None:
         close = refine_from(first, truth[0], [(truth[1], truth[2])])
         known.append(close.loglik + more if close is not None and np.isfinite(close.loglik) else -np.inf)
         known.append(from_truth(first, truth) + more)
     return row | {
-        "loglik": -np.inf if refined is None else refined.loglik, "kept": kept, "status": fit.status,
+        "loglik": -np.inf if refined is None else refined.loglik, "kept": fit.details["stage_used"] == "odin", "status": fit.status,
         "converged": fit.converged, "accused": [s for s, v in fit.verdicts.items() if v == "contradicts the data"],
         "best": float(np.nanmax(known)), "seconds": seconds, "theta": fit.theta,
         "open": [] if fit.uncertainty is None else [p for p, v in fit.interval().items() if not np.isfinite(v).all()],
@@ -317,28 +314,14 @@ def main() -> None:
     print(
         f"{'group':8}{'system':32}{'fits':>5}{'reached':>9}{'missed':>8}{'said so':>9}{'accused':>9}{'crash':>7}{'median s':>10}{'most s':>8}"
     )
-    kept = (
-        [json.loads(line) for line in options.keep.read_text().splitlines()]
-        if options.keep and options.keep.exists()
-        else []
-    )
-    known = {(r["group"], r["name"], r["seed"]): r for r in kept}
-    with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
-        new = pool.map(one, [task for task in tasks if task[:3] not in known])
-        for task in tasks:
-            row = known.get(task[:3])
-            if row is None:
-                row = next(new)
-                if options.keep:
-                    with options.keep.open("a") as file:
-                        file.write(json.dumps(row) + "\n")
-            if options.verbose:
-                short = {k: (float(f"{v:.5g}") if isinstance(v, float) else v) for k, v in row.items()}
-                print("   ", short, flush=True)
-            own = rows.setdefault((row["group"], row["name"]), [])
-            own.append(row)
-            if len(own) == len(seeds):
-                tell(own)
+    for row in kept.rows(one, tasks, ("group", "name", "seed"), options.workers, options.keep):
+        if options.verbose:
+            short = {k: (float(f"{v:.5g}") if isinstance(v, float) else v) for k, v in row.items()}
+            print("   ", short, flush=True)
+        own = rows.setdefault((row["group"], row["name"]), [])
+        own.append(row)
+        if len(own) == len(seeds):
+            tell(own)
     tell([r for own in rows.values() for r in own], "all")
 
 

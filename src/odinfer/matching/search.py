@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -105,14 +106,14 @@ class Search:
             return lbfgsb(engine, z, phi, self.rule, hops=self.hops, rng=rng)
         return engine.minimise(z, phi, self.rule, rival, gamma)
 
-    def run(self, problem: Problem, seed: int = 0) -> Minima:
-        """Both steps from many starts."""
+    def run(self, problem: Problem, seed: int | Sequence[int] = 0, most: int = 2) -> Minima:
+        """Both steps from many starts, of which the best few different ones are carried on."""
         rng = np.random.default_rng(seed)
         engine = self.engine(problem)
         count = max(self.starts, 2 * rhythms.count(problem))
         phi, cost = engine.match(starts.draw(problem, count, rng))
         found: list[tuple[Solution, int]] = []
-        for p, count in starts.distinct(problem, phi, cost, most=2):
+        for p, count in starts.distinct(problem, phi, cost, most):
             rival = min((s.risk for s, _ in found), default=np.inf)
             found.append((self.minimise(engine, engine.mean, p, rng, rival), count))
         found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)

@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
+_WIDER = 8  # times as many starts, where those of the first look did not lead to a convincing trajectory
 _WRONG = "intervals tell how well the data determine the parameters if the model is right, which the data contradict"
 
 
@@ -186,7 +187,8 @@ class Odin:
             return follow(minima.engine, minima.solutions[0])
 
         def finer() -> Minima:
-            return replace(self, grid=2 * self.grid, temper=2.0 * self.temper).search.run(minima.engine.problem, seed)
+            other = replace(self, grid=2 * self.grid, temper=2.0 * self.temper, starts=_WIDER * self.starts)
+            return other.search.run(minima.engine.problem, [seed, 1], most=4)
 
         best = best_trajectory(minima, finer, seed)
         return None if best is None else Maximum.of(minima.engine.problem, minima.engine.units.scale, best)

@@ -15,12 +15,13 @@ from odinfer.trajectory.bordered import among
 from odinfer.trajectory.finding.shot_ends import shot_end
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.integrate import Budget
-from odinfer.uncertainty.ends.elsewhere import Claims, asked_elsewhere
+from odinfer.uncertainty.ends.elsewhere import Answers, Claims, asked_elsewhere, asked_further
 from odinfer.uncertainty.ends.find import Wanted, find_ends
 from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
+from odinfer.uncertainty.ends.way import Way
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
-from odinfer.uncertainty.small_sample import quantile
+from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
 if TYPE_CHECKING:
     from odinfer.uncertainty.maximum import Maximum
@@ -43,7 +44,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     """
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
     u = maximum.like.unknowns
-    low, high, found = parameter_ends(maximum, level)
+    low, high, found = maximum.ends if level == CONFIDENCE else parameter_ends(maximum, level, maximum.ends[2])
     there, lost = u.phi(found.v), found.lost
     v = u.join([p.x0 for p in maximum.refined.paths], phi)
     sd, freedom = info.spread(u.unit(u.phi_index))
@@ -96,6 +97,7 @@ class Found(NamedTuple):
         rise: of the objective at v (B,).
         lost: the places of those that were given up.
         higher: unknowns (P,) at which the likelihood is higher than at the maximum, if any were met.
+        ways: what is known of the ways there, if they were asked for from elsewhere.
     """
 
     values: Array
@@ -103,16 +105,38 @@ class Found(NamedTuple):
     rise: Array
     lost: Index
     higher: Array | None = None
+    ways: tuple[Way, ...] = ()
+
+    @staticmethod
+    def of(answers: Answers) -> Found:
+        value, v, rise, lost, higher, ways = answers
+        return Found(value, v, rise, np.flatnonzero(lost), higher, ways)
+
+    def way(self, place: int, side: float) -> Way | None:
+        return next((way for way in self.ways if (way.place, way.side) == (place, side)), None)
 
 
-def reached(maximum: Maximum, index: Index, side: Array, fall: Array, accuracy: float = 1e-3) -> Found:
+def reached(
+    maximum: Maximum, index: Index, side: Array, fall: Array, accuracy: float = 1e-3, known: Found | None = None
+) -> Found:
     """The ends of unknowns at places (B,), where twice the log-likelihood has fallen by so much (B,).
 
     On the meshes of the maximum first. If that does not lead to ends about where the curvature at the maximum says, all
     are asked again from elsewhere or, where trajectories cannot go side by side, by integration.
+
+    Args:
+        accuracy: on meshes, of the root of the fall.
+        known: what was found at another level: where that was asked for from elsewhere, these are, too, so that both
+            speak of one likelihood.
     """
     like, refined = maximum.like, maximum.refined
     u, problem = like.unknowns, like.problem
+    v = u.join([p.x0 for p in refined.paths], refined.phi)
+    ways = [known.way(*pair) for pair in zip(index.tolist(), side.tolist(), strict=True)] if known else []
+    if ways and (there := [way for way in ways if way is not None]) == ways:
+        answers = asked_further(problem, v, there, fall)
+        if answers is not None:
+            return Found.of(answers)
     on, held = OnMeshes.of(like, refined), HeldUnknown(u, index)
     best = on.start(refined, len(index))
     sd, (limit, bound) = maximum.info.spread(held.gradient(best))[0], far_from(maximum, index, side)
@@ -132,9 +156,9 @@ def reached(maximum: Maximum, index: Index, side: Array, fall: Array, accuracy: 
         # A ridge that was followed from maximum to maximum, and then lost, is inside as far as that went.
         inside = np.where(given_up & (rise < 0.5 * fall), np.abs(held.value(ends.batch) - begin), 0.0)
         claims = Claims(index, side, fall, limit, limit == bound, supposed, found.v, inside, rise)
-        answers = asked_elsewhere(problem, u.join([p.x0 for p in refined.paths], refined.phi), claims, _TOLERANCE)
+        answers = asked_elsewhere(problem, v, claims, _TOLERANCE)
         if answers is not None:
-            return Found(*answers[:3], np.flatnonzero(answers.lost), answers.higher)
+            return Found.of(answers)
     return _by_integration(maximum, found, wanted, index)
 
 
@@ -159,16 +183,19 @@ def _by_integration(maximum: Maximum, found: Found, wanted: Wanted, index: Index
     return Found(values, v, rise, np.array(left, np.int64))
 
 
-def parameter_ends(maximum: Maximum, level: float) -> tuple[Array, Array, Found]:
+def parameter_ends(maximum: Maximum, level: float, known: Found | None = None) -> tuple[Array, Array, Found]:
     """Lower and upper ends (F,) of the free parameters' likelihood intervals, and what was found (2F) on the way.
 
     Those that could not be reached count as open.
+
+    Args:
+        known: what was found at another level.
     """
     u = maximum.like.unknowns
     F = u.free
     both, side = np.tile(u.phi_index, 2), np.repeat([-1.0, 1.0], F)
     limit, bound = far_from(maximum, both, side)
-    found = reached(maximum, both, side, maximum.info.fall(u.unit(both), level))
+    found = reached(maximum, both, side, maximum.info.fall(u.unit(both), level), known=known)
     open_ = ((found.values == limit) & (limit != bound)) | np.isin(np.arange(2 * F), found.lost)
     ends = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found.values)
     return ends[:F], ends[F:], found

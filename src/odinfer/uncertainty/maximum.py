@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from odinfer.trajectory.refine import Refined, paths_through, refine, scale_of, 
 from odinfer.uncertainty.information import Information, information
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile, sd_interval
+
+if TYPE_CHECKING:
+    from odinfer.uncertainty.intervals import Found
 
 Array = NDArray[np.float64]
 
@@ -119,6 +123,13 @@ class Maximum:
     @property
     def converged(self) -> bool:
         return self.refined.converged
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array, Found]:
+        """Lower and upper ends (F,) of the default intervals, and what was found on the way there."""
+        from odinfer.uncertainty.intervals import parameter_ends
+
+        return parameter_ends(self, CONFIDENCE)
 
     def curves(self) -> list[Curve]:
         """The trajectory of every experiment with its band."""

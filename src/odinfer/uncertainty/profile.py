@@ -36,7 +36,7 @@ def profile(maximum: Maximum, name: str) -> Profile:
     side, index = np.sign(shares), np.full(len(shares), place)
     a = u.unit(index)
     freedom, fall = info.spread(a[:1])[1][0], info.fall(a, CONFIDENCE)
-    found = reached(maximum, index, side, fall * shares**2, accuracy=1e-6)
+    found = reached(maximum, index, side, fall * shares**2, accuracy=1e-6, known=maximum.ends[2])
     estimate = float(u.join([p.x0 for p in refined.paths], refined.phi)[place])
     values, lost = found.v[:, place], found.rise
     good = np.isfinite(lost) & (side * (values - estimate) > 0)

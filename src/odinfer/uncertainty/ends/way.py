@@ -1,0 +1,175 @@
+"""The way from a maximum of the likelihood to the end of an interval: what is known of it, and where to ask next.
+
+What is known are points at distances from the estimate, each with how far the likelihood has fallen there. The end lies
+between the last point in a row that is inside and the first that is not, and is looked for in between; what is inside
+beyond a point that is not may show a way through to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_FURTHER = 3.0  # times as far is looked next, where all is inside
+_NARROW, _CLOSED = 0.05, 0.01  # brackets, relative to the distance: where the far side is asked again, and is the end
+_JUMP = 1.0  # of the root of the fall, as a share of what is wanted: within a narrow bracket this is no slope
+_CLOSE_BY = 0.8  # of the distance
+
+
+class Point(NamedTuple):
+    """All unknowns v (P,) at a distance from the estimate, and the root of the fall as a share of what is wanted."""
+
+    distance: float
+    root: float
+    v: Array
+
+
+@dataclass
+class Way:
+    """From the maximum to one end.
+
+    Attributes:
+        place, side: of the unknown, and −1 or 1.
+        half: of the fall that is wanted.
+        start, limit: the estimate, and where to stop.
+        tolerance: of the fall, relative to what is wanted.
+        points: what is known, by distance, the first of them the maximum.
+        claim: the distance of the supposed end.
+        inside: how far all is known to be inside, whatever is found elsewhere.
+        asked_twice: which distances were asked for again, and why.
+    """
+
+    place: int
+    side: float
+    half: float
+    start: float
+    limit: float
+    tolerance: float
+    points: list[Point]
+    claim: float = np.nan
+    inside: float = 0.0
+    asked_twice: set[tuple[float, float | str]] = field(default_factory=set)
+
+    @property
+    def room(self) -> float:
+        return abs(self.limit - self.start)
+
+    def value(self, distance: float) -> float:
+        return self.start + self.side * distance if distance < self.room else self.limit
+
+    def wanting(self, half: float) -> Way:
+        """The same where another fall is wanted."""
+        points = [p._replace(root=p.root * float(np.sqrt(self.half / half))) for p in self.points]
+        inside = self.inside if half >= self.half else 0.0
+        return replace(self, half=half, points=points, claim=np.nan, inside=inside, asked_twice=set())
+
+    def add(self, distance: float, rise: float, v: Array) -> None:
+        if distance < self.inside:
+            return
+        point = Point(distance, float(np.sqrt(max(rise, 0.0) / self.half)), v)
+        old = next((p for p in self.points if p.distance == distance), None)
+        if old is not None and old.root <= point.root:
+            return
+        self.points = sorted([p for p in self.points if p is not old] + [point], key=lambda p: p.distance)
+
+    @property
+    def bracket(self) -> tuple[Point, Point | None]:
+        """The last point in a row that is inside, and the one after it; a gap in the row that is narrow is none."""
+        i = 0
+        for j, p in enumerate(self.points):
+            if p.root < 1.0:
+                if j > i + 1 and p.distance - self.points[i].distance > _CLOSED * p.distance:
+                    break
+                i = j
+        return self.points[i], self.points[i + 1] if i + 1 < len(self.points) else None
+
+    @property
+    def end(self) -> Point | None:
+        """A point that is right, or at the limit, where all up to there are inside or as good as that."""
+        inner, outer = self.bracket
+        last, most = self.points[-1], float(np.sqrt(1.0 + self.tolerance))
+        if last.distance >= self.room and (outer is None or all(p.root <= most for p in self.points)):
+            return last
+        close = (p for p in (outer, inner) if p is not None and abs(p.root**2 - 1.0) <= self.tolerance)
+        return next(close, None)
+
+    def asks(self, i: int) -> list[float]:
+        """The distances to ask for in round i; none if nothing is left to ask."""
+        inner, outer = self.bracket
+        if outer is None:
+            if self.end is not None:
+                return []
+            before = self.points[-2].distance if len(self.points) > 1 else 0.0
+            pace = inner.distance / before if before > 0 else _FURTHER
+            return [float(min(np.maximum(pace, _FURTHER) ** 1.5 * inner.distance, self.room))]
+        # A barrier is none if there is a way through it from what is inside beyond it.
+        inside = [p.distance for p in self.points if p.root**2 <= 1.0 + self.tolerance]
+        walls = [p.distance for p in self.points if p.root >= 1.0]
+        beyond = [(d, next((q for q in inside if q > d), None)) for d in walls]
+        found = [d for d, q in beyond if q is not None and self._again(d, float(np.floor(np.log2(q - d))))]
+        own = self._closer(i, inner, outer, beyond[0][1] is not None)
+        return found if own is None or own in found else [*found, own]
+
+    def _closer(self, i: int, inner: Point, outer: Point, more: bool) -> float | None:
+        """Where to ask next for the end between two points; `more` if some are inside beyond them."""
+        a, b = inner.distance, outer.distance
+        if self.end is not None:
+            # It is asked for once more, now that more is known; one that was met by chance, from close by.
+            near, d = [p.distance for p in self.points if p.distance < self.end.distance][-1], self.end.distance
+            if d == self.claim or near > _CLOSE_BY * d:
+                return d if self._again(d, "met") else None
+            return 0.5 * (near + d)
+        if b - a < _NARROW * b and self._again(b, "narrow"):
+            return b
+        if b - a < (_CLOSED if outer.root - inner.root > _JUMP else _CLOSED**2) * b:
+            # All may be inside again right behind a value that no trajectory has, such as 0.
+            behind = b + 0.5 * (_CLOSED * b - (b - a))
+            return behind if more and self._again(b, "behind") else None
+        if a > 0 and b > 4.0 * a:
+            middle = float(np.sqrt(a * b))
+        else:
+            middle = 0.5 * (a + b) if a > 0 else 0.3 * b
+        if i % 3 == 2 or not np.isfinite(outer.root) or outer.root > 3.0:
+            return middle
+        guess = a + (1.0 - inner.root) / (outer.root - inner.root) * (b - a)
+        return float(np.clip(guess, a + 0.05 * (b - a), b - 0.05 * (b - a)))
+
+    def _again(self, distance: float, why: float | str) -> bool:
+        """Whether a distance may be asked for once more, since it has not been for this reason."""
+        new = (distance, why) not in self.asked_twice
+        self.asked_twice.add((distance, why))
+        return new
+
+    def near(self, distance: float) -> Iterator[Array]:
+        """Unknowns at points around a distance, between and beyond them: those that are inside lead the way."""
+        inside = [p for p in self.points if p.root <= 1.0]
+        before = [p for p in inside if p.distance < distance]
+        after = [p for p in inside if p.distance > distance]
+        yield before[-1].v
+        if after:
+            yield after[0].v
+            yield between(before[-1].v, after[0].v, share(before[-1].distance, after[0].distance, distance))
+        if len(before) > 1:
+            one, two = before[-2:]
+            yield between(one.v, two.v, share(one.distance, two.distance, distance))
+        yield from (p.v for p in self.points if p.distance >= distance and 1.0 < p.root < np.inf)
+
+
+def share(a: float, b: float, distance: float) -> float:
+    """Where a distance is between two, or beyond them: on a log scale if these are far apart."""
+    if a > 0 and b > 2.0 * a:
+        return float(np.log(distance / a) / np.log(b / a))
+    return (distance - a) / (b - a)
+
+
+def between(one: Array, two: Array, share: float) -> Array:
+    """Unknowns between two sets, or beyond them: on a log scale where they keep their signs and change by much."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = two / one
+        return np.where((ratio > 2.0) | ((ratio > 0) & (ratio < 0.5)), one * ratio**share, one + share * (two - one))

@@ -1,0 +1,79 @@
+"""The way to an end is asked for where it must be, and ends where the fall is right, whatever lies in between."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odinfer.uncertainty.ends.way import Point, Way, between, share
+
+BEST = np.zeros(1)
+
+
+def walked(fall, first=(0.1, 1.0, 10.0, 100.0), limit=100.0, rounds=40):
+    """The way from 0 to a limit, asked until nothing is left, where the share of the fall is a function of distance."""
+    way, goals = Way(0, 1.0, 2.0, 0.0, limit, 0.02, [Point(0.0, 0.0, BEST)]), list(first)
+    for i in range(rounds):
+        for d in goals:
+            way.add(d, 2.0 * fall(d), np.array([d]))
+        goals = way.asks(i)
+        if not goals:
+            return way
+    raise AssertionError("there is always something left to ask")
+
+
+@given(end=st.floats(1e-3, 90.0), power=st.floats(0.5, 6.0))
+def test_an_end_is_where_the_fall_is_right(end, power):
+    way = walked(lambda d: (d / end) ** power)
+    assert (way.end.distance / end) ** power == pytest.approx(1.0, abs=0.021)
+
+
+@given(end=st.floats(5.0, 90.0))
+def test_an_end_that_is_steep_and_far_from_the_estimate_is_found(end):
+    way = walked(lambda d: max(0.0, 1.0 + (d - end) / (0.01 * end)))
+    assert way.end.distance == pytest.approx(end, rel=3e-4)
+
+
+def test_what_stays_inside_up_to_the_limit_is_open():
+    way = walked(lambda d: 0.5 * d / (1.0 + d))
+    assert (way.end.distance, way.value(way.end.distance)) == (100.0, 100.0)
+
+
+@given(hole=st.floats(0.5, 50.0))
+def test_a_single_value_that_no_trajectory_has_is_no_end(hole):
+    way = walked(lambda d: np.inf if d == hole else 0.3, first=(0.1, hole, 2.0 * hole, 100.0))
+    assert way.end.distance == 100.0
+
+
+def test_a_barrier_is_an_end_though_all_is_inside_beyond_it():
+    way = walked(lambda d: 4.0 * np.exp(-((d - 12.0) ** 2) / 8.0))
+    assert 4.0 * np.exp(-((way.end.distance - 12.0) ** 2) / 8.0) == pytest.approx(1.0, abs=0.021)
+    assert way.end.distance < 12.0
+
+
+def test_where_the_likelihood_jumps_no_end_is_claimed():
+    way = walked(lambda d: 0.2 if d < 7.0 else 50.0)
+    assert way.end is None
+    assert way.bracket[0].distance == pytest.approx(7.0, rel=0.011)
+
+
+@given(factor=st.floats(0.1, 5.0))
+def test_what_is_known_serves_other_levels(factor):
+    way = walked(lambda d: (d / 9.0) ** 2)
+    other = way.wanting(factor * way.half)
+    assert [p.root**2 * factor for p in other.points] == pytest.approx([p.root**2 for p in way.points])
+    assert other.half == pytest.approx(2.0 * factor)
+
+
+def test_a_point_that_is_higher_replaces_one_at_the_same_distance_and_no_other():
+    way = Way(0, 1.0, 2.0, 0.0, 10.0, 0.02, [Point(0.0, 0.0, BEST)])
+    for rise in (3.0, 1.0, 2.0):
+        way.add(1.0, rise, BEST)
+    assert [p.root**2 * 2.0 for p in way.points] == pytest.approx([0.0, 1.0])
+
+
+def test_known_points_lead_the_way_to_those_between_and_beyond():
+    one, two = np.array([1.0, 8.0, -1.0]), np.array([2.0, 2.0, 1.0])
+    assert between(one, two, 0.5) == pytest.approx([1.5, 4.0, 0.0])
+    assert share(1.0, 100.0, 10.0) == pytest.approx(0.5)
+    assert share(1.0, 1.5, 2.0) == pytest.approx(2.0)
