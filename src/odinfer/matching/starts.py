@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from odinfer.matching.levenberg import Mask, Rule, damped_step, levenberg_marquardt
 from odinfer.matching.natural import rhythms
 from odinfer.matching.natural.linear import linear_parameters
-from odinfer.matching.natural.sizes import natural_scales, phi_sizes
+from odinfer.matching.natural.sizes import free_scales, natural_scales, phi_sizes
 from odinfer.problem.problem import Problem
 from odinfer.smoothing.units import Units
 
@@ -25,7 +25,7 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     All in units of the scales that data and equations imply. A start the user gave is the first for its parameter; the
     later draws scatter around it. Sines of time run at all speeds (natural/rhythms.py).
     """
-    F, natural = len(problem.free), natural_scales(problem)[problem.free_index]
+    F, natural = len(problem.free), free_scales(problem)
     theta = np.abs(rng.normal(size=(count, F))) * natural
     late = ~_early(count)
     theta *= np.where(late[:, None], 10.0 ** rng.uniform(-2, 2, size=(count, F)), 1.0)
@@ -210,7 +210,7 @@ def pulled_back(problem: Problem, phi: Array) -> list[Array]:
     """
     theta = problem.theta(phi)
     free = theta[problem.free_index]
-    natural = natural_scales(problem)[problem.free_index]
+    natural = free_scales(problem)
     usual = np.array([abs(problem.start.get(p, s)) for p, s in zip(problem.free, natural, strict=True)])
     units = np.abs(free) / natural
     far = np.abs(free) > 30.0 * np.maximum(natural, usual)

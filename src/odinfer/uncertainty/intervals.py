@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.matching.natural.sizes import phi_sizes
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.bordered import among
@@ -32,6 +33,7 @@ Index = NDArray[np.int64]
 _STEPS = 30_000  # of integration, for all ends that cannot be followed otherwise
 _LEVEL = 0.1  # share of what is wanted, below which the likelihood has not fallen
 _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
+_SMALL = 1e-3  # of its natural size, an estimate is as good as nothing
 _USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
 _TOLERANCE = 0.02  # of the fall at an end
 _MOST = 400  # trajectories at the least to ask for ends from elsewhere
@@ -83,7 +85,8 @@ def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]
     v = u.join([p.x0 for p in maximum.refined.paths], maximum.phi)[index]
     log = np.zeros(u.size, bool)
     log[u.of_phi] = maximum.problem.is_log
-    far = np.where(log[index], np.log(_FAR), _FAR * np.maximum(np.abs(v), 1e-3))
+    sizes = u.join([maximum.like.scale] * u.experiments, phi_sizes(maximum.problem))[index]
+    far = np.where(log[index], np.log(_FAR), _FAR * np.maximum(np.abs(v), _SMALL * sizes))
     bound = np.where(side < 0, u.low[index], u.high[index])
     return np.where(np.isfinite(bound), bound, v + side * far), bound
 

@@ -202,7 +202,8 @@ class Maximum:
                 continue
             if problem.plain:
                 found = refine(problem, self.like.scale, paths, phi)
-                return None if found is None else Maximum.of(problem, self.like.scale, found)
-            found = shoot(problem, np.full(len(self.like.scale), np.nan), solver.initial(v), phi, along=paths)
-            return None if found is None else Maximum.at(problem, found)
+            else:
+                found = shoot(problem, np.full(len(self.like.scale), np.nan), solver.initial(v), phi, along=paths)
+            if found is not None:
+                return Maximum.of(problem, self.like.scale, found) if problem.plain else Maximum.at(problem, found)
         return None

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 
 import odinfer as od
-from odinfer.trajectory.finding.starts import boxed, free_decades, mixed, rough_noise, starts
+from odinfer.matching.natural.sizes import free_scales
+from odinfer.trajectory.finding.starts import boxed, mixed, rough_noise, starts
 
 T = np.linspace(0.0, 14.0, 15)
 
@@ -45,5 +46,5 @@ def test_with_bounds_for_all_some_starts_are_anywhere_between_them():
     drawn = np.stack(list(itertools.islice(mixed(problem, np.random.default_rng(0)), 90)))
     low, high = problem.phi_bounds
     assert ((drawn >= low) & (drawn <= high)).all()
-    away = np.abs(drawn[:, 0] - np.log(10.0) * free_decades(problem)[0])
+    away = np.abs(drawn[:, 0] - np.log(free_scales(problem)[0]))
     assert np.median(away[2::3]) > 2 * np.median(np.delete(away, np.s_[2::3]))

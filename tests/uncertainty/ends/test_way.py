@@ -12,7 +12,7 @@ BEST = np.zeros(1)
 
 def walked(fall, first=(0.1, 1.0, 10.0, 100.0), limit=100.0, rounds=40):
     """The way from 0 to a limit, asked until nothing is left, where the share of the fall is a function of distance."""
-    way, goals = Way(0, 1.0, 2.0, 0.0, limit, 0.02, [Point(0.0, 0.0, BEST)]), list(first)
+    way, goals = Way(0, 1.0, 2.0, 0.0, limit, np.inf, 0.02, [Point(0.0, 0.0, BEST)]), list(first)
     for i in range(rounds):
         for d in goals:
             way.add(d, 2.0 * fall(d), np.array([d]))
@@ -32,6 +32,18 @@ def test_an_end_is_where_the_fall_is_right(end, power):
 def test_an_end_that_is_steep_and_far_from_the_estimate_is_found(end):
     way = walked(lambda d: max(0.0, 1.0 + (d - end) / (0.01 * end)))
     assert way.end.distance == pytest.approx(end, rel=3e-4)
+
+
+@given(decades=st.floats(0.3, 5.0))
+def test_an_end_magnitudes_below_the_estimate_is_found(decades):
+    end = 10.0**-decades
+    way = Way(0, -1.0, 2.0, 1.0, -1e4, 1e-6, 0.02, [Point(0.0, 0.0, BEST)])
+    goals = [0.1, 0.3, 1.0, 2.0, 1e4]
+    for i in range(40):
+        for d in goals:
+            way.add(d, 2.0 * (end / (1.0 - d) if d < 1.0 else np.inf), BEST)
+        goals = way.asks(i)
+    assert way.value(way.end.distance) == pytest.approx(end, rel=0.021)
 
 
 def test_what_stays_inside_up_to_the_limit_is_open():
@@ -66,7 +78,7 @@ def test_what_is_known_serves_other_levels(factor):
 
 
 def test_a_point_that_is_higher_replaces_one_at_the_same_distance_and_no_other():
-    way = Way(0, 1.0, 2.0, 0.0, 10.0, 0.02, [Point(0.0, 0.0, BEST)])
+    way = Way(0, 1.0, 2.0, 0.0, 10.0, np.inf, 0.02, [Point(0.0, 0.0, BEST)])
     for rise in (3.0, 1.0, 2.0):
         way.add(1.0, rise, BEST)
     assert [p.root**2 * 2.0 for p in way.points] == pytest.approx([0.0, 1.0])

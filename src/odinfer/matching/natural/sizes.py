@@ -74,15 +74,23 @@ def sizes(problem: Problem, share: float = 1.0, pull: Array | None = None) -> Si
 
 
 def natural_scales(problem: Problem, share: float = 1.0) -> Array:
-    """Sizes (P,) of the model's parameters; one if there are very many states."""
-    if len(problem.model.states) > MOST_STATES:
+    """Sizes (P,) of the model's parameters; one if there are very many states, all of them observed."""
+    if problem.plain and len(problem.model.states) > MOST_STATES:
         return np.ones(len(problem.model.parameters))
     return np.asarray(10.0 ** sizes(problem, share).parameters)
 
 
+def free_scales(problem: Problem) -> Array:
+    """Sizes (F,) of the free parameters, one in each experiment if they are local."""
+    own, every = natural_scales(problem), np.empty(len(problem.parameters))
+    for e in range(len(problem.data.experiments)):
+        every[problem.split.of(e)] = own
+    return np.asarray(every[problem.free_index])
+
+
 def phi_sizes(problem: Problem) -> Array:
     """Sizes (F,) of the free parameters on the scales on which they are estimated: one if that is a log scale."""
-    return np.where(problem.is_log, 1.0, natural_scales(problem)[problem.free_index])
+    return np.where(problem.is_log, 1.0, free_scales(problem))
 
 
 def _equations(problem: Problem) -> tuple[Array, Array, Array]:

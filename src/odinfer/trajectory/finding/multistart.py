@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
+from odinfer.matching.natural.sizes import free_scales
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.smoothing.residual_signal import SUSPICIOUS
@@ -21,7 +22,7 @@ from odinfer.trajectory.finding.generations import Generations, generations
 from odinfer.trajectory.finding.runaways import pulled_in
 from odinfer.trajectory.finding.shooting import grown
 from odinfer.trajectory.finding.side_by_side import SideBySide
-from odinfer.trajectory.finding.starts import boxed, free_decades, mixed, rough_noise, starts
+from odinfer.trajectory.finding.starts import boxed, mixed, rough_noise, starts
 from odinfer.trajectory.integrate import Budget, Exhausted
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined, shoot
@@ -181,7 +182,7 @@ def _one_by_one(problem: Problem, seed: int, say: Progress) -> tuple[Refined | N
         ends += around
         unknown = np.full(len(problem.model.states), np.nan)
         best = shoot(problem, unknown, [p.x0 for p in best.paths], best.phi) or best
-        better = pulled_in(problem, unknown, best, 10.0 ** free_decades(problem))
+        better = pulled_in(problem, unknown, best, free_scales(problem))
         if better.objective < best.objective:
             best = better
             ends.append(better.objective)
@@ -190,7 +191,7 @@ def _one_by_one(problem: Problem, seed: int, say: Progress) -> tuple[Refined | N
 
 def _hopped(problem: Problem, best: Refined, rng: np.random.Generator, budget: Budget) -> tuple[Refined, list[float]]:
     """The best of maxima around one, and where the hops led: a neighbouring one may be better, and rarely met."""
-    natural, unknown = 10.0 ** free_decades(problem), np.full(len(problem.model.states), np.nan)
+    natural, unknown = free_scales(problem), np.full(len(problem.model.states), np.nan)
     index, free = problem.free_index, problem.model.free_initial
     ends: list[float] = []
     left = _HOPS

@@ -16,7 +16,7 @@ from odinfer.matching import starts
 from odinfer.matching.engine import MOST_UNKNOWNS
 from odinfer.matching.markov.engine import Markov
 from odinfer.matching.minimise import Solution
-from odinfer.matching.natural.sizes import natural_scales
+from odinfer.matching.natural.sizes import free_scales
 from odinfer.matching.search import Minima
 from odinfer.matching.sparse.engine import Sparse
 from odinfer.problem.problem import Problem
@@ -65,7 +65,7 @@ def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> R
         best = _better(best, _shot(engine, minima.solutions, scatter, seed))
     if best is None or misses(problem, best.sigma, scatter):
         best = _better(best, from_windows(problem, scale, [s.phi for s in minima.solutions], seed))
-    return None if best is None else pulled_in(problem, scale, best, natural_scales(problem)[problem.free_index])
+    return None if best is None else pulled_in(problem, scale, best, free_scales(problem))
 
 
 def misses(problem: Problem, left: Array, noise: Array) -> bool:

@@ -34,15 +34,6 @@ def boxed(problem: Problem) -> bool:
     return bool(np.isfinite(u.low).all() and np.isfinite(u.high).all())
 
 
-def free_decades(problem: Problem) -> Array:
-    """Decades of the natural sizes of the free parameters (F,)."""
-    own = sizes(problem).parameters
-    every = np.empty(len(problem.parameters))
-    for e in range(len(problem.data.experiments)):
-        every[problem.split.of(e)] = own
-    return np.asarray(every[problem.free_index])
-
-
 def starts(problem: Problem, count: int | None, rng: np.random.Generator) -> Iterator[tuple[list[Array], Array]]:
     """Random initial values (K,) of every experiment and φ (F,): so many, or without end."""
     m = problem.model

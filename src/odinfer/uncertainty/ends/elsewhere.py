@@ -28,12 +28,13 @@ Index = NDArray[np.int64]
 # Where an end is first asked for if none is known: so many times the estimate away from it, and shares of the way to a
 # bound; at the limit in any case. There may be a barrier close by, and likelihoods that are as high beyond it.
 _LADDER, _TO_BOUND = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 0.1, 0.3)
+_LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
 _ROUNDS, _FIRST, _STEPS = 24, 40, 25  # of asking; and of searches, those of the first round and others
 _MOST_STEPS, _TIMES = 160, 8  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
-_HIGHER = 0.1  # nats by which a point is above the maximum, and not by rounding
+_HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
 _GUESTS, _FRESH, _FIRST_FRESH = 5, 2, 10  # starts from other ends, and from anywhere
 _TOLERANCE = 1e-4  # of the steps of trajectories
 
@@ -90,15 +91,14 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
         best: the unknowns (P,) at the maximum.
         tolerance: of the fall, relative to what is wanted.
     """
-    ways = []
-    for k, (j, side, fall, limit) in enumerate(zip(*(a.tolist() for a in claims[:4]), strict=True)):
-        way = Way(j, side, 0.5 * fall, float(best[j]), limit, tolerance, [Point(0.0, 0.0, best)])
+    ways, goals, logs = [], [], {*SideBySide.of(problem).like.unknowns.phi_index[problem.is_log].tolist()}
+    for k, (j, side, fall, limit, _, value) in enumerate(zip(*(a.tolist() for a in claims[:6]), strict=True)):
+        least = np.inf if j in logs else _LEAST * (abs(float(best[j])) or abs(limit))
+        way = Way(j, side, 0.5 * fall, float(best[j]), limit, least, tolerance, [Point(0.0, 0.0, best)])
         if claims.inside[k] > 0:
             way.inside = float(claims.inside[k])
             way.add(way.inside, float(claims.rise[k]), claims.v[k])
         ways.append(way)
-    goals, logs = [], {*SideBySide.of(problem).like.unknowns.phi_index[problem.is_log].tolist()}
-    for k, (way, value) in enumerate(zip(ways, claims.value.tolist(), strict=True)):
         distance = abs(value - way.start)
         if 0 < distance < way.room:
             way.claim = distance
@@ -106,7 +106,7 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
         elif way.room > 0:
             size = abs(way.start) or way.room
             steps = np.array(_TO_BOUND) * way.room if claims.bounded[k] else np.array(_LADDER) * size
-            if way.place in logs:
+            if j in logs:
                 steps = np.log1p(np.array(_LADDER))
             goals += [(k, d) for d in [*steps[steps < way.room].tolist(), way.room]]
     search = _Search.of(problem, best, ways)
@@ -147,7 +147,7 @@ class _Search:
             goals: ways and distances on them to begin with.
             own: unknowns (B, P) that were found at the supposed ends, if there are any.
         """
-        ways, lowest, higher = self.ways, self.top - _HIGHER, None
+        ways, higher = self.ways, None
         for i in range(_ROUNDS if goals else 0):
             guests = (
                 own if own is not None and i == 0 else np.array([p.v for way in ways for p in way.points if p.root < 1])
@@ -158,8 +158,9 @@ class _Search:
                 if i == 0 and own is not None and not np.isfinite(value) and distance == ways[k].claim:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
                 ways[k].add(distance, value - self.top, v)
-                if value < lowest:
-                    lowest, higher = value, v
+            lowest = min(value for value, _ in found)
+            if lowest < self.top - _HIGHER:  # far out it may be flat: the first that is as high
+                higher = next(v for value, v in found if value < lowest + _AS_HIGH)
             goals = self.asks(i)
             if higher is not None or not goals:
                 break

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _FURTHER = 3.0  # times as far is looked next, where all is inside
-_NARROW, _CLOSED = 0.05, 0.01  # brackets, relative to the distance: where the far side is asked again, and is the end
+# Brackets, relative to the distance: where the far side is asked again, where gaps are none, and where there is nothing
+# between, if they are as narrow in e-folds of the value; with its square if the likelihood does not jump there.
+_NARROW, _CLOSED = 0.05, 0.01
 _JUMP = 1.0  # of the root of the fall, as a share of what is wanted: within a narrow bracket this is no slope
 _CLOSE_BY = 0.8  # of the distance
 
@@ -38,6 +40,7 @@ class Way:
         place, side: of the unknown, and −1 or 1.
         half: of the fall that is wanted.
         start, limit: the estimate, and where to stop.
+        least: the smallest value that differs from 0; infinite if values are logs.
         tolerance: of the fall, relative to what is wanted.
         points: what is known, by distance, the first of them the maximum.
         claim: the distance of the supposed end.
@@ -50,6 +53,7 @@ class Way:
     half: float
     start: float
     limit: float
+    least: float
     tolerance: float
     points: list[Point]
     claim: float = np.nan
@@ -127,18 +131,28 @@ class Way:
             return 0.5 * (near + d)
         if b - a < _NARROW * b and self._again(b, "narrow"):
             return b
-        if b - a < (_CLOSED if outer.root - inner.root > _JUMP else _CLOSED**2) * b:
+        if b - a < _CLOSED * b and more and self._again(b, "behind"):
             # All may be inside again right behind a value that no trajectory has, such as 0.
-            behind = b + 0.5 * (_CLOSED * b - (b - a))
-            return behind if more and self._again(b, "behind") else None
-        if a > 0 and b > 4.0 * a:
-            middle = float(np.sqrt(a * b))
-        else:
-            middle = 0.5 * (a + b) if a > 0 else 0.3 * b
-        if i % 3 == 2 or not np.isfinite(outer.root) or outer.root > 3.0:
-            return middle
-        guess = a + (1.0 - inner.root) / (outer.root - inner.root) * (b - a)
-        return float(np.clip(guess, a + 0.05 * (b - a), b - 0.05 * (b - a)))
+            return b + 0.5 * (_CLOSED * b - (b - a))
+        near, far = self._magnitude(a), self._magnitude(b)
+        narrow = _CLOSED if outer.root - inner.root > _JUMP else _CLOSED**2
+        if b - a < narrow * b and far - near < narrow:
+            return None
+        if i % 3 != 2 and outer.root <= 3.0:
+            guess = a + (1.0 - inner.root) / (outer.root - inner.root) * (b - a)
+            return float(np.clip(guess, a + 0.05 * (b - a), b - 0.05 * (b - a)))
+        if a == 0:
+            return 0.3 * b
+        return 0.5 * (a + b) if i % 2 else self._distance(0.5 * (near + far))
+
+    def _magnitude(self, distance: float) -> float:
+        """A scale on which values of all magnitudes, and of both signs, are apart, growing outwards."""
+        x = self.value(distance)
+        return float(self.side * (x if np.isinf(self.least) else np.arcsinh(x / self.least)))
+
+    def _distance(self, magnitude: float) -> float:
+        c = self.side * magnitude
+        return float(self.side * ((c if np.isinf(self.least) else self.least * np.sinh(c)) - self.start))
 
     def _again(self, distance: float, why: float | str) -> bool:
         """Whether a distance may be asked for once more, since it has not been for this reason."""
