@@ -240,7 +240,7 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True) -> d
         v = judge.unknowns([p.x0 for p in best.refined.paths], best.phi)
         top, v = judge.fitted(v)
         rows["gain"] = best.objective - top
-        claims = {(place, s): w for place, s, w in _claims(best)}
+        claims = dict(_claims(best))
         given_up = [note for note in fit.warnings if "could not be followed" in note]
         for j, parameter in enumerate(problem.free):
             kinds = {"default": fit.interval()[parameter]}
@@ -256,16 +256,18 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True) -> d
     return rows
 
 
-def _claims(best: Any) -> Iterator[tuple[int, int, Any]]:
-    """Parameter, side and all unknowns at the end there, as the fit has found them: a start like others."""
+def _claims(best: Any) -> Iterator[tuple[tuple[int, int], list[Any]]]:
+    """By parameter and side, all unknowns at the end and on the way there, as the fit has found them: starts like
+    others."""
     found, F = best.ends[2], len(best.phi)
     for i, w in enumerate(found.v):
-        yield i % F, -1 if i < F else 1, w
+        on_the_way = [point.v for point in found.ways[i].points] if found.ways else []
+        yield (i % F, -1 if i < F else 1), [w, *on_the_way]
 
 
 def _one_side(
     judge: Judge, top: float, v: Any, j: int, side: int, ends: dict[str, float], problem: Any, fall: float, seed: int,
-    claim: Any,
+    claims: Any,
 ) -> list[Any]:  # fmt: skip
     name, is_log, place = problem.free[j], bool(judge.log[j]), judge.before + j
     own = (lambda x: float(np.log(x))) if is_log else float
@@ -281,9 +283,9 @@ def _one_side(
         share = max(shares)
         if (not is_open and not 0.9 <= share <= 1.1) or (is_open and share > 1.0):
             at = targets[int(np.argmax(shares))]
-            again = [_again(judge, top, v, place, at, fall, seed, share, claim)]
+            again = [_again(judge, top, v, place, at, fall, seed, share, claims)]
             # What was lost on the way is asked for at all distances, and the worst of them counts.
-            again += [_again(judge, top, v, place, t, fall, seed, s, claim)
+            again += [_again(judge, top, v, place, t, fall, seed, s, claims)
                       for t, s in zip(targets, shares, strict=True) if t != at and s > 1.0]  # fmt: skip
             share = max(again)
         rows.append((name, kind, side, end, share))
@@ -291,13 +293,15 @@ def _one_side(
 
 
 def _again(
-    judge: Judge, top: float, v: Any, place: int, target: float, fall: float, seed: int, share: float, claim: Any
+    judge: Judge, top: float, v: Any, place: int, target: float, fall: float, seed: int, share: float, claims: Any
 ) -> float:
     """The least share from other starts: where the fit says the end is, on the way there, from around the maximum and
     the end, outwards in short steps, and inwards from the end."""
     rng = np.random.default_rng([seed, place])
+    claim, *on_the_way = claims
+    closest = sorted(on_the_way, key=lambda w: abs(w[place] - target))[:2]
     way = abs(claim[place] - v[place]) or 1.0
-    starts = [claim, *(_between(v, claim, s) for s in {0.5, min(1.0, abs(target - v[place]) / way)})]
+    starts = [claim, *closest, *(_between(v, claim, s) for s in {0.5, min(1.0, abs(target - v[place]) / way)})]
     starts += [w * np.exp(0.5 * rng.normal(size=len(v))) for w in (v, claim, v, claim, v, claim)]
     found = share
     for start in starts:
