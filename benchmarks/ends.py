@@ -301,7 +301,12 @@ def _again(
     claim, *on_the_way = claims
     closest = sorted(on_the_way, key=lambda w: abs(w[place] - target))[:2]
     way = abs(claim[place] - v[place]) or 1.0
-    starts = [claim, *closest, *(_between(v, claim, s) for s in {0.5, min(1.0, abs(target - v[place]) / way)})]
+    starts = [
+        claim,
+        *closest,
+        *(moved(judge, w, place, target) for w in closest),
+        *(_between(v, claim, s) for s in {0.5, min(1.0, abs(target - v[place]) / way)}),
+    ]
     starts += [w * np.exp(0.5 * rng.normal(size=len(v))) for w in (v, claim, v, claim, v, claim)]
     found = share
     for start in starts:

@@ -27,6 +27,7 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import kept
 import odinfer as od
 from odinfer.exchange.petab import nominal
 
@@ -123,9 +124,7 @@ def main() -> None:
     parser.add_argument("--peer", nargs="?", const=sys.executable)
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
-    kept = (
-        [json.loads(line) for line in given.keep.read_text().splitlines()] if given.keep and given.keep.exists() else []
-    )
+    done = kept.read(given.keep)
     warnings.simplefilter("ignore", od.InputWarning)
     print("| problem | states | experiments | log-likelihood | published | seconds |\n|---|---|---|---|---|---|")
     for path in sorted(given.folder.glob("*/*.yaml")):
@@ -144,21 +143,19 @@ def main() -> None:
               f"{NOMINAL.get(name, '-')} | {seconds:.2f} |", flush=True)  # fmt: skip
         ours = []
         for seed in range(given.seeds if given.fit else 0):
-            own = next((one for one in kept if (one["problem"], one["seed"]) == (name, seed)), None)
+            own = next((one for one in done if (one["problem"], one["seed"]) == (name, seed)), None)
             if own is None:
                 own = fitted(problem, name, seed, given.profiles)
-                kept.append(own)
-                if given.keep:
-                    with given.keep.open("a") as file:
-                        print(json.dumps(own), file=file)
+                done.append(own)
+                kept.add(given.keep, own)
             ours.append(own["seconds"])
             line = f"  seed {seed}: {BEST[name] - own['loglik']:.4f} below the best, {own['seconds']:.1f} CPU s"
             line += f", profiles {own['profiles']:.1f} CPU s" if "profiles" in own else ""
             print(f"{line}, {own['status']}", flush=True)
         if given.peer:
             print(beside(given.peer, path, name, ours), flush=True)
-    if kept:
-        print(f"\n{table(kept)}")
+    if done:
+        print(f"\n{table(done)}")
 
 
 if __name__ == "__main__":
