@@ -147,6 +147,16 @@ def test_ways_end_at_bounds_or_so_far_out_that_it_makes_no_difference(decay, dec
     np.testing.assert_array_equal(limit, bound)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_how_far_is_far_does_not_depend_on_units(decay, decay_data, unit):
+    e = decay_data.experiments[0]
+    plain = od.fit(decay, decay_data).maximum()
+    other = od.fit(decay, od.Data(e.t / unit, e.y * unit, states=["x"])).maximum()
+    every, side = np.arange(plain.like.unknowns.size), np.ones(plain.like.unknowns.size)
+    own, there = far_from(plain, every, side)[0], far_from(other, every, side)[0]
+    np.testing.assert_allclose(there, own * unit, rtol=1e-3)
+
+
 def test_ends_that_the_data_leave_open_are_open_and_the_others_are_not():
     # Biochemical oxygen demand over days, six values (Bates and Watts 1988): badly determined, and not by quadratics.
     t, y = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0], [8.3, 10.3, 19.0, 16.0, 15.6, 19.8]

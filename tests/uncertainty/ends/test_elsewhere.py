@@ -79,3 +79,17 @@ def test_what_is_inside_for_one_unknown_counts_for_all():
     fit = od.fit(od.Model.from_text("x' = -(a + b)*x"), od.Data(t, y, states=["x"]))
     assert all(ends == (-np.inf, np.inf) for ends in fit.interval().values())
     assert not any("could not be followed" in note for note in fit.warnings)
+
+
+def test_intervals_and_profiles_of_all_levels_speak_of_one_likelihood():
+    # Noise that hides where saturation begins: ends are open, and far from where the curvature puts them.
+    t = np.linspace(0.0, 4.0, 12)
+    y = 3.0 * np.exp(-0.7 * t) + 0.1 * np.random.default_rng(1).normal(size=12)
+    fit = od.fit(od.Model.from_text("S' = -V*S/(K + S)"), od.Data(t, y, states=["S"]))
+    assert fit.maximum().ends[2].ways
+    for name, ends in fit.interval().items():
+        np.testing.assert_allclose(fit.profile(name).interval(), ends, rtol=1e-6)
+        for level in (0.8, 0.99):
+            low, high = fit.interval(level)[name]
+            inner, outer = sorted([ends, (low, high)], key=lambda pair: (pair == ends) == (level > 0.95), reverse=True)
+            assert outer[0] <= inner[0] <= inner[1] <= outer[1]

@@ -63,6 +63,11 @@ def test_a_barrier_is_an_end_though_all_is_inside_beyond_it():
     assert way.end.distance < 12.0
 
 
+def test_two_sides_of_a_barrier_are_not_taken_for_one_level():
+    way = walked(lambda d: (d / 4.0) ** 2 if d < 8.0 else 1.01 * 12.0 / d, first=(4.0, 12.0, 100.0))
+    assert way.end.distance == pytest.approx(4.0, rel=0.01)
+
+
 def test_where_the_likelihood_jumps_no_end_is_claimed():
     way = walked(lambda d: 0.2 if d < 7.0 else 50.0)
     assert way.end is None

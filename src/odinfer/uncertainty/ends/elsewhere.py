@@ -30,7 +30,8 @@ Index = NDArray[np.int64]
 _LADDER, _TO_BOUND = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 0.1, 0.3)
 _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
-_ROUNDS, _FIRST, _STEPS = 24, 40, 25  # of asking; and of searches, those of the first round and others
+_ROUNDS, _STEPS = 24, (40, 25, 12)  # of asking; and of searches in the first round, the second and others
+_MOST_ROWS = 4000  # searches after which nothing more is asked
 _MOST_STEPS, _TIMES = 160, 8  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
@@ -147,13 +148,14 @@ class _Search:
             goals: ways and distances on them to begin with.
             own: unknowns (B, P) that were found at the supposed ends, if there are any.
         """
-        ways, higher = self.ways, None
+        ways, higher, rows = self.ways, None, 0
         for i in range(_ROUNDS if goals else 0):
             guests = (
                 own if own is not None and i == 0 else np.array([p.v for way in ways for p in way.points if p.root < 1])
             )
-            found, every = self.fitted(goals, guests, own if i == 0 else None)
+            found, every = self.fitted(goals, guests, own if i == 0 else None, _STEPS[min(i, len(_STEPS) - 1)])
             self.spread(every)
+            rows += len(every.v)
             for (k, distance), (value, v) in zip(goals, found, strict=True):
                 if i == 0 and own is not None and not np.isfinite(value) and distance == ways[k].claim:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
@@ -162,7 +164,7 @@ class _Search:
             if lowest < self.top - _HIGHER:  # far out it may be flat: the first that is as high
                 higher = next(v for value, v in found if value < lowest + _AS_HIGH)
             goals = self.asks(i)
-            if higher is not None or not goals:
+            if higher is not None or not goals or rows > _MOST_ROWS:
                 break
         ends = [way.end or way.bracket[0] for way in ways]
         return Answers(
@@ -178,7 +180,7 @@ class _Search:
         return [(k, d) for k, way in enumerate(self.ways) if way.room > 0 for d in way.asks(i)]
 
     def fitted(
-        self, goals: Sequence[tuple[int, float]], guests: Array, own: Array | None
+        self, goals: Sequence[tuple[int, float]], guests: Array, own: Array | None, steps: int
     ) -> tuple[list[tuple[float, Array]], Ends]:
         """The least objective, and where it is, with the unknown of a way held at a distance, for each goal; and all.
 
@@ -193,7 +195,7 @@ class _Search:
         which = np.array([k for k, _ in goals])[owner]
         place, half = (np.array([getattr(way, name) for way in self.ways])[which] for name in ("place", "half"))
         value = np.array([self.ways[k].value(d) for k, d in goals])[owner]
-        ends = follow(self.solver, v, self.top + half, _STEPS if own is None else _FIRST, held=Held(place, value))
+        ends = follow(self.solver, v, self.top + half, steps, held=Held(place, value))
         mine = [np.flatnonzero(owner == n) for n in range(len(goals))]
         best = [rows[int(np.argmin(ends.value[rows]))] for rows in mine]
         return [(float(ends.value[i]), ends.v[i]) for i in best], ends

@@ -112,6 +112,11 @@ class Way:
             before = self.points[-2].distance if len(self.points) > 1 else 0.0
             pace = inner.distance / before if before > 0 else _FURTHER
             return [float(min(np.maximum(pace, _FURTHER) ** 1.5 * inner.distance, self.room))]
+        if self.end is self.points[-1]:
+            # Two points that are hardly inside may be the two sides of what is not.
+            least, pairs = 1.0 - self.tolerance, zip(self.points, self.points[1:], strict=False)
+            both = [(p.distance, q.distance) for p, q in pairs if min(p.root, q.root) ** 2 >= least]
+            return [0.5 * (a + b) for a, b in both] if self._again(0.0, "level") else []
         # A barrier is none if there is a way through it from what is inside beyond it.
         inside = [p.distance for p in self.points if p.root**2 <= 1.0 + self.tolerance]
         walls = [p.distance for p in self.points if p.root >= 1.0]
