@@ -94,6 +94,11 @@ class Odin:
         return Search(**{f.name: getattr(self, f.name) for f in fields(Search)})
 
     @property
+    def second_look(self) -> Odin:
+        """Where ODIN is less biased, though slower: on a finer grid, with less weight on the smoother, and wider."""
+        return replace(self, grid=2 * self.grid, temper=2.0 * self.temper, starts=_WIDER * self.starts)
+
+    @property
     def rule(self) -> GammaRule:
         """How γ is treated."""
         return self.search.rule
@@ -187,8 +192,7 @@ class Odin:
             return follow(minima.engine, minima.solutions[0])
 
         def finer() -> Minima:
-            other = replace(self, grid=2 * self.grid, temper=2.0 * self.temper, starts=_WIDER * self.starts)
-            return other.search.run(minima.engine.problem, [seed, 1], most=4)
+            return self.second_look.search.run(minima.engine.problem, [seed, 1], most=4)
 
         best = best_trajectory(minima, finer, seed)
         return None if best is None else Maximum.of(minima.engine.problem, minima.engine.units.scale, best)

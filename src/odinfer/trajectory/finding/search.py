@@ -47,7 +47,7 @@ def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> R
 
     Args:
         minima: of the ODIN stage.
-        finer: gives those on a finer grid with less weight on the smoother, where ODIN is less biased, though slower.
+        finer: gives those of a second look (`odinfer.Odin.second_look`).
         seed: of random starts.
     """
     engine, problem = minima.engine, minima.engine.problem
