@@ -187,6 +187,7 @@ class _Search:
         Args:
             guests: unknowns (n, P) found on other ways.
             own: and on each way itself, in any case to start from.
+            steps: of each search, at the most.
         """
         starts = [self._starts(k, distance, guests, own) for k, distance in goals]
         most = max(3, _ROWS // len(goals))
