@@ -209,7 +209,7 @@ PUBLIC: dict[str, set[str]] = {
         "course", "theta_of", "own_phi", "own_index",
     },
     "Comparison": {"fits", "table", "best", "gamma", "verdicts", "summary", "plot", "save"},
-    "Odin": METHOD | {"search", "rule", "solve", "risk", "minimise", "follow"},
+    "Odin": METHOD | {"search", "second_look", "rule", "solve", "risk", "minimise", "follow"},
     "Gpr": METHOD | {"smooth"},
     "TwoStep": METHOD | {"smooth"},
     "Trajectory": METHOD | {"quick"},
