@@ -7,9 +7,10 @@
 Random problems: systems with parameters, initial values, noise and times drawn at random; or the data sets of a folder.
 At every finite end of the default intervals and of the profiles the parameter is held and all else is fitted anew by
 SciPy alone: equations read and differentiated by SymPy, states and sensitivities by LSODA, least squares with weights
-that follow the residuals. The way there goes from the estimate outwards; where it ends off the mark, other starts are
-tried. Where the likelihood has fallen by less than 80 % or by more than 125 % of what belongs to the interval, the end
-is wrong. At open ends the likelihood is asked at distances of up to 1,000 times the estimate: nowhere there may it have
+that follow the residuals. The way there goes from the estimate outwards, and starts from the truth and from what the fit
+knows nearby; where it ends off the mark, other starts are tried. Where the likelihood has fallen by less than 80 % or
+by more than 125 % of what belongs to the interval, the end is wrong, unless the likelihood jumps from less to more than
+all of it within .1 % of the distance from the estimate, to both sides of the end. At open ends the likelihood is asked at distances of up to 1,000 times the estimate: nowhere there may it have
 fallen by more. Ends of which a warning says that they were given up are counted apart, and so are open ends to which
 LSODA finds no solution at all. With `--keep`, every problem is a line of a file, and those that are there already are
 not measured again.
@@ -51,6 +52,7 @@ FAMILIES: dict[str, tuple[str, dict[str, tuple[float, float]], list[tuple[float,
     "hill": ("x' = b + v*x^2/(K^2 + x^2) - d*x", {"b": (0.05, 0.3), "v": (2, 4), "K": (0.7, 1.5), "d": (0.7, 1.2)}, [(0.3, 1)], 8),
 }  # fmt: skip
 MODELS: dict[str, Any] = {}
+_JUMP = 1e-3  # of the distance of an end: within this the likelihood may jump
 _WORDS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "t")
 
 
@@ -206,7 +208,8 @@ def moved(judge: Judge, v: Any, j: int, value: float) -> Any:
     return w
 
 
-def random_problem(name: str, seed: int) -> tuple[str, Any]:
+def random_problem(name: str, seed: int) -> tuple[str, Any, Any]:
+    """Equations, problem, and the truth: initial values and parameters."""
     import odinfer as od
 
     rng = np.random.default_rng([seed, len(name)])
@@ -220,10 +223,11 @@ def random_problem(name: str, seed: int) -> tuple[str, Any]:
     y = x + rng.choice([0.02, 0.05, 0.15]) * x.std(0) * rng.normal(size=x.shape)
     if "v > 0" in text:
         y = np.maximum(y, 0.02)
-    return text, od.Problem(model, od.Data(t, y, states=model.states))
+    problem = od.Problem(model, od.Data(t, y, states=model.states))
+    return text, problem, np.array([*x0, *(theta[n] for n in problem.free)])
 
 
-def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True) -> dict[str, Any]:
+def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True, truth: Any = None) -> dict[str, Any]:
     """Every end of a problem's intervals with what the likelihood has fallen there, as a share of what it should."""
     import odinfer as od
 
@@ -240,7 +244,7 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True) -> d
         v = judge.unknowns([p.x0 for p in best.refined.paths], best.phi)
         top, v = judge.fitted(v)
         rows["gain"] = best.objective - top
-        claims = dict(_claims(best))
+        claims = dict(_claims(best, [] if truth is None else [truth]))
         given_up = [note for note in fit.warnings if "could not be followed" in note]
         for j, parameter in enumerate(problem.free):
             kinds = {"default": fit.interval()[parameter]}
@@ -256,13 +260,13 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True) -> d
     return rows
 
 
-def _claims(best: Any) -> Iterator[tuple[tuple[int, int], list[Any]]]:
-    """By parameter and side, all unknowns at the end and on the way there, as the fit has found them: starts like
-    others."""
+def _claims(best: Any, more: list[Any]) -> Iterator[tuple[tuple[int, int], list[Any]]]:
+    """By parameter and side, all unknowns at the end and on the way there, as the fit has found them, and others: starts
+    like others."""
     found, F = best.ends[2], len(best.phi)
     for i, w in enumerate(found.v):
         on_the_way = [point.v for point in found.ways[i].points] if found.ways else []
-        yield (i % F, -1 if i < F else 1), [w, *on_the_way]
+        yield (i % F, -1 if i < F else 1), [w, *more, *on_the_way, *(found.pool.v if found.pool else [])]
 
 
 def _one_side(
@@ -273,13 +277,19 @@ def _one_side(
     own = (lambda x: float(np.log(x))) if is_log else float
     low, high = problem.limits(name)
     far = [v[place] + side * (np.log(f) if is_log else f * abs(v[place])) for f in (2.0, 10.0, 100.0, 1000.0)]
-    rows = []
+    rows, known = [], {}
     for kind, end in sorted(ends.items(), key=lambda item: abs(item[1])):
         if end in (low, high) and np.isfinite(end):
             continue  # a bound: nothing to measure but that the likelihood has not fallen too far on the way
+        if end in known:
+            rows.append((name, kind, side, end, known[end]))
+            continue
         is_open = np.isinf(end) or (is_log and end <= 0.0)
         targets = far if is_open else [own(end)]
         shares = [drop / fall for drop in drops(judge, top, v, place, targets)]
+        if not is_open:
+            starts = [claims[1], *_closest(claims[1:], place, targets[0], 3)] if len(claims) > 1 else []
+            shares = [min([*shares, *(2.0 * (judge.fitted(w, place, targets[0])[0] - top) / fall for w in starts)])]
         share = max(shares)
         if (not is_open and not 0.9 <= share <= 1.1) or (is_open and share > 1.0):
             at = targets[int(np.argmax(shares))]
@@ -288,8 +298,17 @@ def _one_side(
             again += [_again(judge, top, v, place, t, fall, seed, s, claims)
                       for t, s in zip(targets, shares, strict=True) if t != at and s > 1.0]  # fmt: skip
             share = max(again)
+        if not is_open and wrong(end, share):
+            sides = [targets[0] + s * _JUMP * (targets[0] - v[place]) for s in (-1, 1)]
+            inner, outer = (_again(judge, top, v, place, t, fall, seed, np.inf, claims) for t in sides)
+            share = np.nan if inner < 1.0 < outer else share
+        known[end] = share
         rows.append((name, kind, side, end, share))
     return rows
+
+
+def _closest(every: list[Any], place: int, target: float, count: int) -> list[Any]:
+    return sorted(every, key=lambda w: abs(w[place] - target))[:count]
 
 
 def _again(
@@ -299,7 +318,7 @@ def _again(
     the end, outwards in short steps, and inwards from the end."""
     rng = np.random.default_rng([seed, place])
     claim, *on_the_way = claims
-    closest = sorted(on_the_way, key=lambda w: abs(w[place] - target))[:2]
+    closest = _closest(on_the_way, place, target, 3)
     way = abs(claim[place] - v[place]) or 1.0
     starts = [
         claim,
@@ -341,15 +360,20 @@ def one(task: tuple[str, int, str]) -> dict[str, Any]:
 
         text = (REAL | HIDDEN)[name]
         data = od.read_csv(Path(folder) / f"{name}.csv")
-        problem = od.Problem(od.Model.from_text(text, name), data)
+        problem, truth = od.Problem(od.Model.from_text(text, name), data), None
     else:
-        text, problem = random_problem(name, seed)
+        text, problem, truth = random_problem(name, seed)
     clock = time.process_time()
-    return {"name": name, "seed": seed, **measured(text, problem, seed), "seconds": time.process_time() - clock}
+    return {
+        "name": name,
+        "seed": seed,
+        **measured(text, problem, seed, truth=truth),
+        "seconds": time.process_time() - clock,
+    }
 
 
 def wrong(end: float, share: float) -> bool:
-    return bool(1.25 < share < np.inf if np.isinf(end) else not 0.8 <= share <= 1.25)
+    return bool(1.25 < share < np.inf if np.isinf(end) else share < 0.8 or share > 1.25)
 
 
 def main() -> None:
@@ -369,7 +393,7 @@ def main() -> None:
         (names[i % len(names)], options.first_seed + (0 if options.real else i), options.real) for i in range(count)
     ]
     clock = time.perf_counter()
-    shares, bad, none, open_, missed, given_up, unknown = [], 0, 0, 0, 0, 0, 0
+    shares, bad, none, open_, missed, given_up, unknown, jumps = [], 0, 0, 0, 0, 0, 0, 0
     for row in kept.rows(one, tasks, ("name", "seed"), options.workers, options.keep):
         if not row["ends"]:
             none += 1
@@ -381,12 +405,16 @@ def main() -> None:
         for parameter, kind, _, end, share in row["ends"]:
             open_ += bool(np.isinf(end))
             unknown += bool(np.isinf(end) and np.isinf(share))
-            shares += [] if np.isinf(end) else [share]
+            jumps += bool(np.isnan(share))
+            shares += [] if np.isinf(end) or np.isnan(share) else [share]
             if wrong(end, share):
                 bad += 1
                 where = f"{row['name']} {row['seed']}: {kind} end {end:.4g} of {parameter}"
                 print(f"{where}: the likelihood falls by {share:.2f} of what it should", flush=True)
-    print(f"{given_up} ends were given up, with a warning; no solution was found towards {unknown} of the open ones")
+    print(
+        f"{given_up} ends were given up, with a warning; no solution was found towards {unknown} of the open ones; "
+        f"at {jumps} ends the likelihood jumps"
+    )
     found = np.abs(np.array(shares) - 1.0)
     print(
         f"{len(shares)} finite and {open_} open ends of {len(tasks)} problems ({none} without intervals, {missed} not at the maximum): {bad} are wrong"

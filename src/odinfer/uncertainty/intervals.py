@@ -19,6 +19,7 @@ from odinfer.trajectory.integrate import Budget
 from odinfer.uncertainty.ends.elsewhere import Answers, Claims, asked_elsewhere, asked_further
 from odinfer.uncertainty.ends.find import Wanted, find_ends
 from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
+from odinfer.uncertainty.ends.pool import Pool
 from odinfer.uncertainty.ends.way import Way
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
@@ -100,7 +101,7 @@ class Found(NamedTuple):
         rise: of the objective at v (B,).
         lost: the places of those that were given up.
         higher: unknowns (P,) at which the likelihood is higher than at the maximum, if any were met.
-        ways: what is known of the ways there, if they were asked for from elsewhere.
+        ways, pool: what is known of the ways there and of the likelihood, if they were asked for from elsewhere.
     """
 
     values: Array
@@ -109,11 +110,12 @@ class Found(NamedTuple):
     lost: Index
     higher: Array | None = None
     ways: tuple[Way, ...] = ()
+    pool: Pool | None = None
 
     @staticmethod
     def of(answers: Answers) -> Found:
-        value, v, rise, lost, higher, ways = answers
-        return Found(value, v, rise, np.flatnonzero(lost), higher, ways)
+        value, v, rise, lost, higher, ways, pool = answers
+        return Found(value, v, rise, np.flatnonzero(lost), higher, ways, pool)
 
     def way(self, place: int, side: float) -> Way | None:
         return next((way for way in self.ways if (way.place, way.side) == (place, side)), None)
@@ -136,8 +138,8 @@ def reached(
     u, problem = like.unknowns, like.problem
     v = u.join([p.x0 for p in refined.paths], refined.phi)
     ways = [known.way(*pair) for pair in zip(index.tolist(), side.tolist(), strict=True)] if known else []
-    if ways and (there := [way for way in ways if way is not None]) == ways:
-        answers = asked_further(problem, v, there, fall)
+    if known and known.pool and (there := [way for way in ways if way is not None]) == ways:
+        answers = asked_further(problem, v, there, known.pool, fall)
         if answers is not None:
             return Found.of(answers)
     on, held = OnMeshes.of(like, refined), HeldUnknown(u, index)

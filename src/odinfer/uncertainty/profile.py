@@ -32,23 +32,33 @@ def profile(maximum: Maximum, name: str) -> Profile:
     if name not in u.names:
         raise InputError(f"{_why_not(problem, name)}: there is no profile of it{nearest(name, u.names)}")
     place = u.names.index(name)
-    shares = np.concatenate([-_SHARES, _SHARES])
-    side, index = np.sign(shares), np.full(len(shares), place)
-    a = u.unit(index)
-    freedom, fall = info.spread(a[:1])[1][0], info.fall(a, CONFIDENCE)
-    found = reached(maximum, index, side, fall * shares**2, accuracy=1e-6, known=maximum.ends[2])
     estimate = float(u.join([p.x0 for p in refined.paths], refined.phi)[place])
+    shares = np.concatenate([-_SHARES, _SHARES])
+    index, a = np.full(len(shares), place), u.unit(np.array([place]))
+    freedom, fall, ends = info.spread(a)[1][0], float(info.fall(a, CONFIDENCE)[0]), maximum.ends[2]
+    found = reached(maximum, index, np.sign(shares), fall * shares**2, accuracy=1e-6, known=ends)
     values, lost = found.v[:, place], found.rise
-    good = np.isfinite(lost) & (side * (values - estimate) > 0)
+    good = np.isfinite(lost) & (np.sign(shares) * (values - estimate) > 0)
     # What is as good as infinite, and inside as nearly as can be told, would be taken for an end.
-    limit, bound = far_from(maximum, index, side)
+    limit, bound = far_from(maximum, index, np.sign(shares))
     good &= ~((found.values == limit) & (limit != bound) & (np.abs(2.0 * lost - fall) < _NEARLY * fall))
+    for side in (-1.0, 1.0) if place in u.phi_index else ():
+        i = place - u.of_phi.start + (u.free if side > 0 else 0)
+        if i in ends.lost:
+            continue
+        # The interval's own end is a point of the profile, and all others are on the side where they belong.
+        end, one, here = float(ends.values[i]), shares == side, np.sign(shares) == side
+        open_ = end == limit[one][0]
+        values[one], lost[one] = end, float(ends.rise[i]) if open_ else 0.5 * fall
+        good[one] = not open_ or lost[one][0] < 0.5 * (1.0 - _NEARLY) * fall
+        further = side * (values - end)
+        good[here] &= np.where(np.abs(shares) > 1.0, (further > 0) & ~open_, further <= 0)[here]
     values, lost = np.append(values[good], estimate), np.append(lost[good], 0.0)
     values, order = np.unique(values, return_index=True)
     if place in u.phi_index and problem.is_log[place - u.of_phi.start]:
         values, estimate = np.exp(values), float(np.exp(estimate))
     # The threshold of a profile is that of its own noise, times what the covariance grew by.
-    grown = float(fall[0] / threshold(freedom, info.count, CONFIDENCE))
+    grown = float(fall / threshold(freedom, info.count, CONFIDENCE))
     limits = problem.limits(name) if name in problem.free else (float(u.low[place]), float(u.high[place]))
     return Profile(name, estimate, values, -np.maximum(lost[order], 0.0), limits, float(freedom), info.count * grown)
 

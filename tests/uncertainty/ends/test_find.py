@@ -101,8 +101,8 @@ def judge():
     [("relaxation", 5), ("logistic", 2), ("michaelis-menten", 3), ("oscillator", 4), ("gompertz", 7), ("epidemic", 9)],
 )
 def test_at_every_printed_end_scipy_finds_the_fall_that_belongs_to_it(judge, name, seed):
-    text, problem = judge.random_problem(name, seed)
-    found = judge.measured(text, problem, seed)
+    text, problem, truth = judge.random_problem(name, seed)
+    found = judge.measured(text, problem, seed, truth=truth)
     assert found["gain"] < 1e-3
     assert len(found["ends"]) == 4 * len(problem.free)
     for _, _, _, end, share in found["ends"]:
@@ -112,7 +112,7 @@ def test_at_every_printed_end_scipy_finds_the_fall_that_belongs_to_it(judge, nam
 
 def test_an_end_on_a_profile_that_hardly_rises_is_still_an_end(judge):
     # Towards large a the fall levels off at 1.4 times what belongs to the interval.
-    text, problem = judge.random_problem("saturating uptake", 1008)
+    text, problem, _ = judge.random_problem("saturating uptake", 1008)
     fit = od.fit(problem)
     own, drawn = fit.interval()["a"], fit.profile("a").interval()
     np.testing.assert_allclose(own, drawn, rtol=0.02)

@@ -1,9 +1,10 @@
 """Supposed ends asked again from elsewhere: a likelihood can have several ridges, and only one was followed.
 
 With an unknown held at its supposed end, all else is fitted again from many starts side by side (trajectory/finding/):
-from the maximum, from what was found at other ends, between and beyond these, and from around them. Where that leads
-higher than the end should be, the end is further out; where an end is said to be open, the likelihood is asked at ever
-larger distances up to the furthest (way.py). What was learnt so serves intervals and profiles of all levels.
+from the maximum, from what was found at other ends, between and beyond these, from around them, and from wherever else
+a search with nothing held has found a likelihood that is not too low (pool.py). Where that leads higher than the end
+should be, the end is further out; where an end is said to be open, the likelihood is asked at ever larger distances up
+to the furthest (way.py). What was learnt so serves intervals and profiles of all levels.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from odinfer.forward.march import Steps
 from odinfer.matching.starts import draw
 from odinfer.problem.problem import Problem
+from odinfer.problem.unknowns import Unknowns
 from odinfer.trajectory.finding.follow import Ends, Held, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.uncertainty.ends.pool import Pool
 from odinfer.uncertainty.ends.way import Point, Way, between
 
 Array = NDArray[np.float64]
@@ -31,12 +34,15 @@ _LADDER, _TO_BOUND = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 0.1, 0.3)
 _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
 _ROUNDS, _STEPS = 24, (40, 25, 12)  # of asking; and of searches in the first round, the second and others
-_MOST_ROWS = 4000  # searches after which nothing more is asked
+_MOST_ROWS = 6000  # searches after which nothing more is asked
 _MOST_STEPS, _TIMES = 160, 8  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
 _HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
-_GUESTS, _FRESH, _FIRST_FRESH = 5, 2, 10  # starts from other ends, and from anywhere
+_EXPLORED = 64  # starts with nothing held
+# Starts from other supposed ends and from anywhere, and from what is known nearby, in the first rounds and later.
+_GUESTS, _FRESH, _NEIGHBOURS, _FEWER = 3, 2, 5, 2
+_REMEMBERED = 2.25  # times the fall that is wanted: what has not fallen further is remembered
 _TOLERANCE = 1e-4  # of the steps of trajectories
 
 
@@ -74,6 +80,7 @@ class Answers(NamedTuple):
         lost: those (B,) that lie where the likelihood jumps, or was not followed further.
         higher: unknowns (P,) at which the likelihood is higher than at the maximum, if there are any.
         ways: all that is known of the ways there (B).
+        pool: and of the likelihood in general.
     """
 
     value: Array
@@ -82,6 +89,7 @@ class Answers(NamedTuple):
     lost: NDArray[np.bool_]
     higher: Array | None
     ways: tuple[Way, ...]
+    pool: Pool
 
 
 @np.errstate(all="ignore")  # starts may be anywhere
@@ -92,10 +100,9 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
         best: the unknowns (P,) at the maximum.
         tolerance: of the fall, relative to what is wanted.
     """
-    ways, goals, logs = [], [], {*SideBySide.of(problem).like.unknowns.phi_index[problem.is_log].tolist()}
+    ways, goals, least = [], [], _least(problem, best)
     for k, (j, side, fall, limit, _, value) in enumerate(zip(*(a.tolist() for a in claims[:6]), strict=True)):
-        least = np.inf if j in logs else _LEAST * (abs(float(best[j])) or abs(limit))
-        way = Way(j, side, 0.5 * fall, float(best[j]), limit, least, tolerance, [Point(0.0, 0.0, best)])
+        way = Way(j, side, 0.5 * fall, float(best[j]), limit, float(least[j]), tolerance, [Point(0.0, 0.0, best)])
         if claims.inside[k] > 0:
             way.inside = float(claims.inside[k])
             way.add(way.inside, float(claims.rise[k]), claims.v[k])
@@ -107,39 +114,63 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
         elif way.room > 0:
             size = abs(way.start) or way.room
             steps = np.array(_TO_BOUND) * way.room if claims.bounded[k] else np.array(_LADDER) * size
-            if j in logs:
+            if np.isinf(least[j]):
                 steps = np.log1p(np.array(_LADDER))
             goals += [(k, d) for d in [*steps[steps < way.room].tolist(), way.room]]
-    search = _Search.of(problem, best, ways)
-    return None if search is None else search.answers(goals, claims.v)
+    search = _Search.of(problem, best, ways, Pool(least))
+    if search is None:
+        return None
+    search.explore()
+    return search.answers(goals, claims.v)
 
 
 @np.errstate(all="ignore")
-def asked_further(problem: Problem, best: Array, ways: Sequence[Way], fall: Array) -> Answers | None:
+def asked_further(problem: Problem, best: Array, ways: Sequence[Way], pool: Pool, fall: Array) -> Answers | None:
     """Ends at other levels (B,) on ways of which much is known."""
     ways = [way.wanting(0.5 * float(f)) for way, f in zip(ways, fall, strict=True)]
-    search = _Search.of(problem, best, ways)
+    search = _Search.of(problem, best, ways, pool)
     return None if search is None else search.answers(search.asks(0), None)
+
+
+def _least(problem: Problem, best: Array) -> Array:
+    """Sizes (P,) below which unknowns are as good as 0; infinite where they are logs."""
+    u = Unknowns(problem)
+    least = _LEAST * np.where(best == 0, 1.0, np.abs(best))
+    least[u.phi_index[problem.is_log]] = np.inf
+    return least
 
 
 @dataclass
 class _Search:
-    """Fits with an unknown held."""
+    """Fits with an unknown held, or nothing.
+
+    Attributes:
+        top: the objective at the maximum `best`.
+        higher: unknowns (P,) at which the likelihood is higher than there, if any were met.
+    """
 
     solver: SideBySide
     best: Array
     top: float
     ways: Sequence[Way]
+    pool: Pool
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    higher: Array | None = None
 
     @staticmethod
-    def of(problem: Problem, best: Array, ways: Sequence[Way]) -> _Search | None:
+    def of(problem: Problem, best: Array, ways: Sequence[Way], pool: Pool) -> _Search | None:
         """None where the maximum itself cannot be followed side by side."""
         solver = SideBySide.of(problem, _TOLERANCE)
         solved = solver.solve(best[None])
         top = float(solved.worth.value[0])
         taken = max(sum(isinstance(s, Steps) for s in solved.marched.events), _MOST_STEPS // _TIMES)
-        return _Search(replace(solver, most=_TIMES * taken), best, top, ways) if np.isfinite(top) else None
+        return _Search(replace(solver, most=_TIMES * taken), best, top, ways, pool) if np.isfinite(top) else None
+
+    def explore(self) -> None:
+        """Look for other maxima with nothing held."""
+        v = self.anywhere(_EXPLORED)
+        if len(v):
+            self.learn(follow(self.solver, v, np.full(len(v), self.worst), _STEPS[0]))
 
     def answers(self, goals: list[tuple[int, float]], own: Array | None) -> Answers:
         """What becomes of the ways.
@@ -148,61 +179,71 @@ class _Search:
             goals: ways and distances on them to begin with.
             own: unknowns (B, P) that were found at the supposed ends, if there are any.
         """
-        ways, higher, rows = self.ways, None, 0
-        for i in range(_ROUNDS if goals else 0):
-            guests = (
-                own if own is not None and i == 0 else np.array([p.v for way in ways for p in way.points if p.root < 1])
-            )
-            found, every = self.fitted(goals, guests, own if i == 0 else None, _STEPS[min(i, len(_STEPS) - 1)])
-            self.spread(every)
+        ways, rows = self.ways, 0
+        for i in range(_ROUNDS):
+            if self.higher is not None or not goals or rows > _MOST_ROWS:
+                break
+            found, every = self.fitted(goals, own if i == 0 else None, i)
+            self.learn(every)
             rows += len(every.v)
             for (k, distance), (value, v) in zip(goals, found, strict=True):
                 if i == 0 and own is not None and not np.isfinite(value) and distance == ways[k].claim:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
                 ways[k].add(distance, value - self.top, v)
-            lowest = min(value for value, _ in found)
-            if lowest < self.top - _HIGHER:  # far out it may be flat: the first that is as high
-                higher = next(v for value, v in found if value < lowest + _AS_HIGH)
             goals = self.asks(i)
-            if higher is not None or not goals or rows > _MOST_ROWS:
-                break
         ends = [way.end or way.bracket[0] for way in ways]
         return Answers(
             np.array([way.value(p.distance) for way, p in zip(ways, ends, strict=True)]),
             np.stack([p.v for p in ends]),
             np.array([way.half * p.root**2 for way, p in zip(ways, ends, strict=True)]),
             np.array([way.end is None and way.room > 0 for way in ways]),
-            higher,
+            self.higher,
             tuple(ways),
+            self.pool,
         )
+
+    @property
+    def worst(self) -> float:
+        """The highest objective inside any interval."""
+        return self.top + max(way.half for way in self.ways)
+
+    def anywhere(self, count: int) -> Array:
+        """Unknowns (count, P) whose parameters may be anywhere.
+
+        None unless ODIN has found the maximum: elsewhere it was found by a search of this kind.
+        """
+        v = np.tile(self.best, (count if self.solver.problem.plain else 0, 1))
+        if len(v):
+            v[:, self.solver.like.unknowns.of_phi] = draw(self.solver.problem, count, self.rng)
+        return v
 
     def asks(self, i: int) -> list[tuple[int, float]]:
         return [(k, d) for k, way in enumerate(self.ways) if way.room > 0 for d in way.asks(i)]
 
     def fitted(
-        self, goals: Sequence[tuple[int, float]], guests: Array, own: Array | None, steps: int
+        self, goals: Sequence[tuple[int, float]], own: Array | None, i: int
     ) -> tuple[list[tuple[float, Array]], Ends]:
         """The least objective, and where it is, with the unknown of a way held at a distance, for each goal; and all.
 
         Args:
-            guests: unknowns (n, P) found on other ways.
-            own: and on each way itself, in any case to start from.
-            steps: of each search, at the most.
+            own: unknowns (B, P) found on each way itself, in any case to start from.
+            i: the round.
         """
-        starts = [self._starts(k, distance, guests, own) for k, distance in goals]
+        starts = [self._starts(k, distance, own, _NEIGHBOURS if i < 2 else _FEWER) for k, distance in goals]
         most = max(3, _ROWS // len(goals))
         owner = np.repeat(np.arange(len(goals)), [min(len(s), most) for s in starts])
         v = np.array([v for some in starts for v in some[:most]])
         which = np.array([k for k, _ in goals])[owner]
         place, half = (np.array([getattr(way, name) for way in self.ways])[which] for name in ("place", "half"))
         value = np.array([self.ways[k].value(d) for k, d in goals])[owner]
-        ends = follow(self.solver, v, self.top + half, steps, held=Held(place, value))
+        ends = follow(self.solver, v, self.top + half, _STEPS[min(i, len(_STEPS) - 1)], held=Held(place, value))
         mine = [np.flatnonzero(owner == n) for n in range(len(goals))]
         best = [rows[int(np.argmin(ends.value[rows]))] for rows in mine]
         return [(float(ends.value[i]), ends.v[i]) for i in best], ends
 
-    def spread(self, ends: Ends) -> None:
+    def learn(self, ends: Ends) -> None:
         """Points that are inside the intervals of other unknowns, too, and furthest out there, are points of these."""
+        self.pool.add(ends.v, ends.value, self.top + _REMEMBERED * (self.worst - self.top))
         for way in self.ways:
             with np.errstate(invalid="ignore"):
                 distance = way.side * (ends.v[:, way.place] - way.start)
@@ -211,17 +252,21 @@ class _Search:
             i = int(np.argmax(distance))
             if distance[i] > way.bracket[0].distance:
                 way.add(float(distance[i]), float(ends.value[i]) - self.top, ends.v[i])
+        if ends.value.min() < self.top - _HIGHER:
+            # Far out it may be flat: the first that is as high.
+            first = ends.v[int(np.argmax(ends.value < ends.value.min() + _AS_HIGH))]
+            finer = self.solver.finer().solve(np.stack([first, self.best])).worth.value
+            self.higher = first if finer[0] < finer[1] - 0.5 * _HIGHER else None
 
-    def _starts(self, k: int, distance: float, guests: Array, own: Array | None) -> list[Array]:
-        """Unknowns to start from, the most promising first."""
+    def _starts(self, k: int, distance: float, own: Array | None, count: int) -> list[Array]:
+        """Unknowns to start from, the most promising first, so many of what is known nearby, and of the best."""
         way = self.ways[k]
         near, first = [*way.near(distance)], []
         if own is not None and np.isfinite(own[k]).all():
             far = abs(own[k, way.place] - way.start)
             first = [own[k], *([between(self.best, own[k], distance / far)] if far > distance else [])]
-        some = guests[self.rng.choice(len(guests), min(_GUESTS, len(guests)), replace=False)]
-        fresh = np.tile(self.best, (_FRESH if own is None else _FIRST_FRESH, 1))
-        if self.solver.problem.plain:
-            fresh[:, self.solver.like.unknowns.of_phi] = draw(self.solver.problem, len(fresh), self.rng)
+            first += [v for v in own[self.rng.permutation(len(own))[:_GUESTS]] if np.isfinite(v).all()]
+        known = [*self.pool.near(way.place, way.value(distance), count), *self.pool.best(count)]
+        fresh = self.anywhere(_FRESH)
         around = [v * np.exp(width * self.rng.normal(size=len(v))) for width in _WIDTHS for v in (near[0], self.best)]
-        return [*first, *near, *(v for v in some if np.isfinite(v).all()), self.best, *fresh, *around]
+        return [*first, *near, *known, self.best, *fresh, *around]

@@ -21,7 +21,7 @@ _FURTHER = 3.0  # times as far is looked next, where all is inside
 # between, if they are as narrow in e-folds of the value; with its square if the likelihood does not jump there.
 _NARROW, _CLOSED = 0.05, 0.01
 _JUMP = 1.0  # of the root of the fall, as a share of what is wanted: within a narrow bracket this is no slope
-_CLOSE_BY = 0.8  # of the distance
+_CLOSE_BY, _BEHIND = 0.8, 1.05  # of the distance
 
 
 class Point(NamedTuple):
@@ -113,10 +113,11 @@ class Way:
             pace = inner.distance / before if before > 0 else _FURTHER
             return [float(min(np.maximum(pace, _FURTHER) ** 1.5 * inner.distance, self.room))]
         if self.end is self.points[-1]:
-            # Two points that are hardly inside may be the two sides of what is not.
-            least, pairs = 1.0 - self.tolerance, zip(self.points, self.points[1:], strict=False)
-            both = [(p.distance, q.distance) for p, q in pairs if min(p.root, q.root) ** 2 >= least]
-            return [0.5 * (a + b) for a, b in both] if self._again(0.0, "level") else []
+            # A point that is hardly inside may be the near side of what is not.
+            pairs = zip(self.points, self.points[1:], strict=False)
+            gaps = [(p.distance, q.distance) for p, q in pairs if p.root**2 >= 1.0 - self.tolerance]
+            behind = [d for a, b in gaps for d in (min(_BEHIND * a, 0.9 * a + 0.1 * b), 0.5 * (a + b))]
+            return behind if self._again(0.0, "level") else []
         # A barrier is none if there is a way through it from what is inside beyond it.
         inside = [p.distance for p in self.points if p.root**2 <= 1.0 + self.tolerance]
         walls = [p.distance for p in self.points if p.root >= 1.0]
