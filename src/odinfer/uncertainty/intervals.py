@@ -146,7 +146,10 @@ def reached(
     best = on.start(refined, len(index))
     sd, (limit, bound) = maximum.info.spread(held.gradient(best))[0], far_from(maximum, index, side)
     wanted = Wanted(side, fall, sd, limit)
-    ends = find_ends(on, best, held, wanted, accuracy=accuracy)
+    side_by_side = SideBySide.can(problem) and 2 * len(index) * u.experiments <= _MOST
+    # ODIN's problems are small: their ridges are followed on meshes first, so that there are better places to ask from.
+    patient = problem.plain or not side_by_side
+    ends = find_ends(on, best, held, wanted, accuracy=accuracy, patient=patient)
     begin, rise = held.value(best), ends.batch.value - refined.objective
     found = Found(ends.values, u.join(ends.batch.x0, ends.batch.phi), rise, ends.lost)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -155,11 +158,12 @@ def reached(
     usual[ends.lost] = False
     if usual.all():
         return found
-    if SideBySide.can(problem) and 2 * len(index) * u.experiments <= _MOST:
+    if side_by_side:
         given_up = np.isin(np.arange(len(index)), ends.lost)
         supposed = np.where(given_up, np.nan, ends.values)
         # A ridge that was followed from maximum to maximum, and then lost, is inside as far as that went.
-        inside = np.where(given_up & (rise < 0.5 * fall), np.abs(held.value(ends.batch) - begin), 0.0)
+        followed = given_up & (rise < 0.5 * fall) & patient
+        inside = np.where(followed, np.abs(held.value(ends.batch) - begin), 0.0)
         claims = Claims(index, side, fall, limit, limit == bound, supposed, found.v, inside, rise)
         answers = asked_elsewhere(problem, v, claims, _TOLERANCE)
         if answers is not None:

@@ -45,7 +45,7 @@ def test_where_that_is_not_good_enough_it_goes_on_until_nothing_becomes_better()
 def test_copies_keep_to_bounds_and_differ():
     own = solver()
     u = own.like.unknowns
-    found = Generations(u.low + np.linspace(0, 1, 6)[:, None] * (u.high - u.low), np.arange(6.0), np.ones(6, bool))
+    found = Generations(u.low + np.linspace(0.3, 0.7, 6)[:, None] * (u.high - u.low), np.arange(6.0), np.ones(6, bool))
     copies = changed(own, found, np.random.default_rng(0), 24)
     assert ((copies >= u.low) & (copies <= u.high)).all()
     assert len(np.unique(copies.round(9), axis=0)) > 20

@@ -63,6 +63,16 @@ def test_a_barrier_is_an_end_though_all_is_inside_beyond_it():
     assert way.end.distance < 12.0
 
 
+@given(place=st.floats(0.5, 40.0), width=st.floats(0.55, 0.9))
+def test_a_barrier_about_as_wide_as_it_is_far_is_not_passed(place, width):
+    def fall(d):
+        return 0.3 + 2.0 * np.exp(-(((d - place) / (width * place)) ** 2))
+
+    way = walked(fall)
+    assert fall(way.end.distance) == pytest.approx(1.0, abs=0.021)
+    assert way.end.distance < place
+
+
 def test_two_sides_of_a_barrier_are_not_taken_for_one_level():
     way = walked(lambda d: (d / 4.0) ** 2 if d < 8.0 else 1.01 * 12.0 / d, first=(4.0, 12.0, 100.0))
     assert way.end.distance == pytest.approx(4.0, rel=0.01)

@@ -23,7 +23,9 @@ _GOOD, _POOR, _ANY = 0.75, 0.25, 1e-4  # shares of the fall that was foretold
 _ROUNDS = 200  # at most
 _ENOUGH, _QUIET = 1e-3, 3  # nats that a step must gain, or that many in a row end a search
 _LONGER, _MORE = 3, 50  # a trial may take so many times the steps of where it comes from, and so many more
-_WINDOW, _HOPE = 10, 8.0  # a search is given up where so many times what the last so many rounds gained is too little
+# A search is given up where so many times what the last so many rounds gained is too little, and has arrived where
+# these gained less than so many nats.
+_WINDOW, _HOPE, _SLOW = 10, 8.0, 0.01
 
 
 class Held(NamedTuple):
@@ -94,6 +96,7 @@ def follow(
         with np.errstate(invalid="ignore"):
             hopeless = value[left] - _HOPE * (before - value[left]) > best[left] + 1.0
         hopeless &= np.isfinite(before)
+        over |= np.isfinite(before) & (before - value[left] < _SLOW)
         settled[left[over]] = True
         renewed = better & ~over & ~hopeless
         _renew(solver, solved, np.flatnonzero(renewed), left[renewed], H, g)

@@ -127,7 +127,7 @@ def _values(solver: SideBySide, v: Array) -> Array:
 
 
 def changed(solver: SideBySide, found: Generations, rng: np.random.Generator, count: int) -> Array:
-    """Unknowns (count, P): the best ends that differ, moved, crossed, or with some unknowns drawn anew."""
+    """Unknowns (count, P): the best ends that differ, moved, crossed, or with one unknown or some drawn anew."""
     u = solver.like.unknowns
     parents: list[int] = []
     for i in np.argsort(found.value):
@@ -140,13 +140,14 @@ def changed(solver: SideBySide, found: Generations, rng: np.random.Generator, co
         # Every other copy is of the best.
         own = found.v[parents[0 if n % 2 == 0 else int(rng.integers(len(parents)))]].copy()
         size = solver.unit(own[None])[0]
-        if n % 3 == 0:
-            own += _WIDTHS[n // 3 % len(_WIDTHS)] * size * rng.normal(size=len(own))
-        elif n % 3 == 1 and len(parents) > 1:
+        if n % 4 == 0:
+            own += _WIDTHS[n // 4 % len(_WIDTHS)] * size * rng.normal(size=len(own))
+        elif n % 4 == 1 and len(parents) > 1:
             other = found.v[parents[int(rng.integers(len(parents)))]]
             own = np.where(rng.uniform(size=len(own)) < 0.5, own, other) + _WIDTHS[0] * size * rng.normal(size=len(own))
         else:
-            pick = rng.uniform(size=len(own)) < _REDRAWN
+            pick = rng.uniform(size=len(own)) < (_REDRAWN if n % 4 == 2 else 0.0)
+            pick[rng.integers(len(own))] = True
             anew = np.where(np.isfinite(u.low) & np.isfinite(u.high), rng.uniform(size=len(own)), np.nan)
             with np.errstate(invalid="ignore"):
                 anew = u.low + anew * (u.high - u.low)

@@ -23,6 +23,7 @@ from odinfer.problem.problem import Problem
 from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.smoothing.smooth import noise_sd
 from odinfer.trajectory.collocation import CollocationPath
+from odinfer.trajectory.finding.anywhere import from_anywhere
 from odinfer.trajectory.finding.runaways import pulled_in
 from odinfer.trajectory.finding.shooting import grown
 from odinfer.trajectory.finding.windows import from_windows
@@ -34,6 +35,7 @@ Array = NDArray[np.float64]
 
 # A trajectory that leaves more than this share of some state's variance is no estimate of the states.
 _UNEXPLAINED = 0.5
+_AGREE = 2  # of ODIN's starts, at least, make its best minimum credible
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum, and probably is one
 # if they do by more than that, or fall short of it by so much. Then so many random θ are tried, too.
 _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
@@ -57,6 +59,8 @@ def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> R
         other = finer()
         if not isinstance(other.engine, Sparse):
             best = _better(best, _best_from(other.engine, other.solutions))
+    if best is not None and (minima.agreeing < _AGREE or not _close(best, scatter, _CONVINCING)):
+        best = _better(best, from_anywhere(problem, scale, best, seed))
     if not _close(best, scatter, _POOR):
         # Slopes can be matched best by parameters beyond infinity, whose trajectories lead nowhere.
         drawn = starts.draw(problem, 2 * _TRIES, np.random.default_rng([seed, 1]))[:_TRIES]

@@ -13,6 +13,7 @@ from odinfer.forward.march import Marched, Steps, march
 from odinfer.forward.rodas import inside
 from odinfer.forward.sensitivities import sensitivities
 from odinfer.forward.timetable import Timetable
+from odinfer.matching.natural.sizes import phi_sizes, sizes
 from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.collocation import MANY, C, CollocationPath
@@ -24,6 +25,7 @@ Index = NDArray[np.int64]
 
 TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
 _FINER = 1e-3
+_SMALL = 1e-3  # of their natural size: unknowns that are smaller still change in steps of this
 _ROOM = 20_000_000  # numbers in derivatives of steps that are kept at once
 
 
@@ -180,5 +182,11 @@ class SideBySide:
         is_log = np.zeros(u.size, bool)
         is_log[u.of_phi] = p.is_log
         width = 0.1 * (u.high - u.low)
-        size = np.maximum(np.abs(v), 1e-3)
+        size = np.maximum(np.abs(v), _SMALL * self.natural)
         return np.where(is_log, 1.0, np.where(np.isfinite(width), width, size))
+
+    @functools.cached_property
+    def natural(self) -> Array:
+        """Sizes of the unknowns (P,) that data and equations imply."""
+        states = 10.0 ** sizes(self.problem).states
+        return self.like.unknowns.join([states] * self.like.unknowns.experiments, phi_sizes(self.problem))

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.forward.march import Steps
-from odinfer.matching.starts import draw
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
+from odinfer.trajectory.finding.anywhere import drawn
 from odinfer.trajectory.finding.follow import Ends, Held, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.uncertainty.ends.pool import Pool
@@ -29,11 +29,12 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Where an end is first asked for if none is known: so many times the estimate away from it, and shares of the way to a
-# bound; at the limit in any case. There may be a barrier close by, and likelihoods that are as high beyond it.
-_LADDER, _TO_BOUND = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 0.1, 0.3)
+# bound, or e-folds; at the limit in any case. There may be a barrier close by, and likelihoods that are as high beyond
+# it.
+_LADDER, _TO_BOUND, _EFOLDS = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 0.1, 0.3), (0.2, 0.7, 2.0)
 _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
-_ROUNDS, _STEPS = 24, (40, 25, 12)  # of asking; and of searches in the first round, the second and others
+_ROUNDS, _STEPS, _FEW_STEPS, _MANY = 40, 40, 25, 8  # of asking; of searches; and in later rounds if many are asked
 _MOST_ROWS = 6000  # searches after which nothing more is asked
 _MOST_STEPS, _TIMES = 160, 8  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
@@ -115,7 +116,7 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
             size = abs(way.start) or way.room
             steps = np.array(_TO_BOUND) * way.room if claims.bounded[k] else np.array(_LADDER) * size
             if np.isinf(least[j]):
-                steps = np.log1p(np.array(_LADDER))
+                steps = np.array(_EFOLDS)
             goals += [(k, d) for d in [*steps[steps < way.room].tolist(), way.room]]
     search = _Search.of(problem, best, ways, Pool(least))
     if search is None:
@@ -170,7 +171,7 @@ class _Search:
         """Look for other maxima with nothing held."""
         v = self.anywhere(_EXPLORED)
         if len(v):
-            self.learn(follow(self.solver, v, np.full(len(v), self.worst), _STEPS[0]))
+            self.learn(follow(self.solver, v, np.full(len(v), self.worst), _STEPS))
 
     def answers(self, goals: list[tuple[int, float]], own: Array | None) -> Answers:
         """What becomes of the ways.
@@ -191,12 +192,12 @@ class _Search:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
                 ways[k].add(distance, value - self.top, v)
             goals = self.asks(i)
-        ends = [way.end or way.bracket[0] for way in ways]
+        ends = [way.end or way.nearly or way.bracket[0] for way in ways]
         return Answers(
             np.array([way.value(p.distance) for way, p in zip(ways, ends, strict=True)]),
             np.stack([p.v for p in ends]),
             np.array([way.half * p.root**2 for way, p in zip(ways, ends, strict=True)]),
-            np.array([way.end is None and way.room > 0 for way in ways]),
+            np.array([way.end is None and way.nearly is None and way.room > 0 for way in ways]),
             self.higher,
             tuple(ways),
             self.pool,
@@ -212,10 +213,8 @@ class _Search:
 
         None unless ODIN has found the maximum: elsewhere it was found by a search of this kind.
         """
-        v = np.tile(self.best, (count if self.solver.problem.plain else 0, 1))
-        if len(v):
-            v[:, self.solver.like.unknowns.of_phi] = draw(self.solver.problem, count, self.rng)
-        return v
+        problem = self.solver.problem
+        return drawn(problem, self.best, count, self.rng) if problem.plain else np.empty((0, len(self.best)))
 
     def asks(self, i: int) -> list[tuple[int, float]]:
         return [(k, d) for k, way in enumerate(self.ways) if way.room > 0 for d in way.asks(i)]
@@ -236,7 +235,8 @@ class _Search:
         which = np.array([k for k, _ in goals])[owner]
         place, half = (np.array([getattr(way, name) for way in self.ways])[which] for name in ("place", "half"))
         value = np.array([self.ways[k].value(d) for k, d in goals])[owner]
-        ends = follow(self.solver, v, self.top + half, _STEPS[min(i, len(_STEPS) - 1)], held=Held(place, value))
+        steps = _FEW_STEPS if i and len(goals) > _MANY else _STEPS
+        ends = follow(self.solver, v, self.top + half, steps, held=Held(place, value))
         mine = [np.flatnonzero(owner == n) for n in range(len(goals))]
         best = [rows[int(np.argmin(ends.value[rows]))] for rows in mine]
         return [(float(ends.value[i]), ends.v[i]) for i in best], ends

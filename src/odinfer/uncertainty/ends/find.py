@@ -90,8 +90,9 @@ class _Round(NamedTuple):
 
 @np.errstate(over="ignore", invalid="ignore")  # parameters may leave the finite numbers on their way
 def find_ends(
-    on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.02, accuracy: float = 1e-3
-) -> Ends:
+    on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.02, accuracy: float = 1e-3,
+    patient: bool = True,
+) -> Ends:  # fmt: skip
     """Where the profile likelihood of a held quantity has fallen by half of `wanted.fall`.
 
     Args:
@@ -99,6 +100,7 @@ def find_ends(
         held: the quantity of each.
         tolerance: of the fall, relative to what is wanted.
         accuracy: of the maxima that are returned, in nats.
+        patient: follow what is not reached at once from point to point; it is given up otherwise.
     """
     if not len(wanted.side):
         return Ends(wanted.side, best, np.empty(0, np.int64))
@@ -133,7 +135,7 @@ def find_ends(
     # A state is held in first order only: it ends where it is, not where it should have been.
     values = np.where(sure, np.where(goal == wanted.limit, goal, held.value(exact)), found.values)
     wrong = np.flatnonzero(~sure)
-    if not len(wrong):
+    if not len(wrong) or not patient:
         return Ends(values, exact, wrong)
     some = Wanted(*(v[wrong] for v in wanted))
     best = replace(best, bend=found.batch.bend) if found.batch.bend.any() else on.bent(best)

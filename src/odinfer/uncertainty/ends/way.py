@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,11 @@ _FURTHER = 3.0  # times as far is looked next, where all is inside
 _NARROW, _CLOSED = 0.05, 0.01
 _JUMP = 1.0  # of the root of the fall, as a share of what is wanted: within a narrow bracket this is no slope
 _CLOSE_BY, _BEHIND = 0.8, 1.05  # of the distance
+_SUDDEN = 0.5  # of the root of the fall: as much more is not what leads up to it
+_AT_ONCE = 1e-3  # of the distance: between points that are no further apart, the likelihood jumps
+_NEARLY = 0.3  # of the root of the fall: points between which it may be taken for linear
+_GAP = 1.5  # times as far is the next point at most, where all is inside
+_STEEP = 0.6  # the root of the fall from which on it may be more than one nearby
 
 
 class Point(NamedTuple):
@@ -83,39 +89,62 @@ class Way:
         self.points = sorted([p for p in self.points if p is not old] + [point], key=lambda p: p.distance)
 
     @property
+    def sound(self) -> list[Point]:
+        """All points but single ones that no trajectory was found for, between others that are inside."""
+        most, points = 1.0 + self.tolerance, self.points
+        inside = [p.root**2 <= most for p in points]
+        alone = [i for i in range(1, len(points) - 1) if np.isinf(points[i].root) and inside[i - 1] and inside[i + 1]]
+        return [p for i, p in enumerate(points) if i not in alone]
+
+    @property
     def bracket(self) -> tuple[Point, Point | None]:
         """The last point in a row that is inside, and the one after it; a gap in the row that is narrow is none."""
-        i = 0
-        for j, p in enumerate(self.points):
+        i, points = 0, self.sound
+        for j, p in enumerate(points):
             if p.root < 1.0:
-                if j > i + 1 and p.distance - self.points[i].distance > _CLOSED * p.distance:
+                if j > i + 1 and p.distance - points[i].distance > _CLOSED * p.distance:
                     break
                 i = j
-        return self.points[i], self.points[i + 1] if i + 1 < len(self.points) else None
+        return points[i], points[i + 1] if i + 1 < len(points) else None
 
     @property
     def end(self) -> Point | None:
         """A point that is right, or at the limit, where all up to there are inside or as good as that."""
         inner, outer = self.bracket
         last, most = self.points[-1], float(np.sqrt(1.0 + self.tolerance))
-        if last.distance >= self.room and (outer is None or all(p.root <= most for p in self.points)):
+        if last.distance >= self.room and (outer is None or all(p.root <= most for p in self.sound)):
             return last
         close = (p for p in (outer, inner) if p is not None and abs(p.root**2 - 1.0) <= self.tolerance)
         return next(close, None)
 
+    @property
+    def nearly(self) -> Point | None:
+        """Where the end must be: between two points whose falls are not far apart, or where the likelihood jumps."""
+        inner, outer = self.bracket
+        if outer is None or not np.isfinite(outer.root):
+            return None
+        if outer.distance - inner.distance < _AT_ONCE * outer.distance:
+            return inner
+        if outer.root - inner.root > _NEARLY:
+            return None
+        part = (1.0 - inner.root) / (outer.root - inner.root)
+        distance = inner.distance + part * (outer.distance - inner.distance)
+        return Point(distance, 1.0, between(inner.v, outer.v, part))
+
     def asks(self, i: int) -> list[float]:
         """The distances to ask for in round i; none if nothing is left to ask."""
         inner, outer = self.bracket
-        if outer is None:
-            if self.end is not None:
-                return []
+        if outer is None and self.end is None:
             before = self.points[-2].distance if len(self.points) > 1 else 0.0
             pace = inner.distance / before if before > 0 else _FURTHER
             return [float(min(np.maximum(pace, _FURTHER) ** 1.5 * inner.distance, self.room))]
+        return (self._towards(i, inner, outer) if outer is not None else []) or self._gaps()
+
+    def _towards(self, i: int, inner: Point, outer: Point) -> list[float]:
+        """Distances that lead to the end between two points, or through what is not inside."""
         if self.end is self.points[-1]:
             # A point that is hardly inside may be the near side of what is not.
-            pairs = zip(self.points, self.points[1:], strict=False)
-            gaps = [(p.distance, q.distance) for p, q in pairs if p.root**2 >= 1.0 - self.tolerance]
+            gaps = [(p.distance, q.distance) for p, q in pairwise(self.points) if p.root**2 >= 1.0 - self.tolerance]
             behind = [d for a, b in gaps for d in (min(_BEHIND * a, 0.9 * a + 0.1 * b), 0.5 * (a + b))]
             return behind if self._again(0.0, "level") else []
         # A barrier is none if there is a way through it from what is inside beyond it.
@@ -123,8 +152,28 @@ class Way:
         walls = [p.distance for p in self.points if p.root >= 1.0]
         beyond = [(d, next((q for q in inside if q > d), None)) for d in walls]
         found = [d for d, q in beyond if q is not None and self._again(d, float(np.floor(np.log2(q - d))))]
+        # What is known closer to a wall that nothing leads up to may show that it is none.
+        a, b = inner.distance, outer.distance
+        sudden = outer.root - inner.root > _SUDDEN and b - a > _NARROW * b
+        if a > 0 and sudden and self._again(b, f"after {np.floor(2.0 * np.log2(b / a))}"):
+            found.append(b)
         own = self._closer(i, inner, outer, beyond[0][1] is not None)
-        return found if own is None or own in found else [*found, own]
+        return [*dict.fromkeys(found if own is None else [*found, own])]
+
+    def _gaps(self) -> list[float]:
+        """Distances where a barrier before the end may have been passed: between points that are far apart, once, and
+        around those that are hardly further inside than the barrier would be."""
+        end = self.end
+        if end is None:
+            return []
+        known = [p for p in self.points if p.distance <= end.distance]
+        d = [p.distance for p in known]
+        if self._again(0.0, "gaps") and len(d) > 1:
+            return [0.5 * d[1], *(float(np.sqrt(a * b)) for a, b in pairwise(d[1:]) if b > _GAP * a)]
+        three = zip(known, known[1:], known[2:], strict=False)
+        peaks = [(a.distance, p.distance, b.distance) for a, p, b in three if p.root > max(a.root, b.root, _STEEP)]
+        new = [(a, p, b) for a, p, b in peaks if b - a > _NARROW * p and self._again(p, "peak")]
+        return [0.5 * (p + q) for a, p, b in new for q in (a, b)]
 
     def _closer(self, i: int, inner: Point, outer: Point, more: bool) -> float | None:
         """Where to ask next for the end between two points; `more` if some are inside beyond them."""
@@ -135,13 +184,13 @@ class Way:
             if d == self.claim or near > _CLOSE_BY * d:
                 return d if self._again(d, "met") else None
             return 0.5 * (near + d)
-        if b - a < _NARROW * b and self._again(b, "narrow"):
+        if b - a < _NARROW * b and self._again(b, f"narrow {np.floor(np.log2(b / (b - a)))}"):
             return b
         if b - a < _CLOSED * b and more and self._again(b, "behind"):
             # All may be inside again right behind a value that no trajectory has, such as 0.
             return b + 0.5 * (_CLOSED * b - (b - a))
         near, far = self._magnitude(a), self._magnitude(b)
-        narrow = _CLOSED if outer.root - inner.root > _JUMP else _CLOSED**2
+        narrow = _AT_ONCE if outer.root - inner.root > _JUMP else _CLOSED**2
         if b - a < narrow * b and far - near < narrow:
             return None
         if i % 3 != 2 and outer.root <= 3.0:
@@ -168,16 +217,20 @@ class Way:
 
     def near(self, distance: float) -> Iterator[Array]:
         """Unknowns at points around a distance, between and beyond them: those that are inside lead the way."""
-        inside = [p for p in self.points if p.root <= 1.0]
+        inside = [p for p in self.points if p.root**2 <= 1.0 + self.tolerance]
         before = [p for p in inside if p.distance < distance]
         after = [p for p in inside if p.distance > distance]
-        yield before[-1].v
+        two = before[-1]
+        yield two.v
         if after:
             yield after[0].v
-            yield between(before[-1].v, after[0].v, share(before[-1].distance, after[0].distance, distance))
+            yield between(two.v, after[0].v, share(two.distance, after[0].distance, distance))
         if len(before) > 1:
-            one, two = before[-2:]
+            apart = [p for p in before if p.distance < _CLOSE_BY * two.distance]
+            one = apart[-1] if apart else before[-2]
             yield between(one.v, two.v, share(one.distance, two.distance, distance))
+            if one.distance > 0:  # what goes far may do so by powers of the distance
+                yield between(one.v, two.v, np.log(distance / one.distance) / np.log(two.distance / one.distance), 1.0)
         yield from (p.v for p in self.points if p.distance >= distance and 1.0 < p.root < np.inf)
 
 
@@ -188,8 +241,13 @@ def share(a: float, b: float, distance: float) -> float:
     return (distance - a) / (b - a)
 
 
-def between(one: Array, two: Array, share: float) -> Array:
-    """Unknowns between two sets, or beyond them: on a log scale where they keep their signs and change by much."""
+def between(one: Array, two: Array, share: float, plain: float = 2.0) -> Array:
+    """Unknowns between two sets, or beyond them: on a log scale where they keep their signs and change by much.
+
+    Args:
+        plain: the factor that is not much.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = two / one
-        return np.where((ratio > 2.0) | ((ratio > 0) & (ratio < 0.5)), one * ratio**share, one + share * (two - one))
+        much = (ratio > plain) | ((ratio > 0) & (ratio < 1.0 / plain))
+        return np.where(much, one * ratio**share, one + share * (two - one))
