@@ -193,3 +193,16 @@ def test_a_jump_that_a_rough_integration_puts_too_late_is_followed(m, x):
     found = rf.shoot(problem, Units.of(problem).scale, [np.array([x, 3e-5])], np.array([m]), 0)
     assert found is not None
     np.testing.assert_allclose(found.paths[0].states(t)[:, 0], states[:, 0], atol=0.01)
+
+
+def test_what_rounding_leaves_of_fast_rates_over_long_times_is_no_violation():
+    # Rates of 1e3 over intervals of 1e6: terms of 1e9 that cancel, as before a long rest.
+    model = od.Model.from_text("x' = -k*x + r*y; y' = k*x - r*y")
+    t = np.append(np.linspace(0.0, 4e-3, 20), [1e6, 2e6, 3e6])
+    x = od.simulate(model, [700.0, 500.0], [0.9, 0.1], t)
+    y = x + 0.01 * np.random.default_rng(0).normal(size=x.shape)
+    problem = od.Problem(model, od.Data(t, y, states=model.states))
+    found = rf.refine_from(problem, np.array([700.0, 500.0]), [(t, x)])
+    assert found is not None
+    assert found.converged
+    assert problem.theta(found.phi) == pytest.approx([700.0, 500.0], rel=0.1)

@@ -27,6 +27,7 @@ MANY = 200  # observation times: if there are more, meshes do not have a point a
 _FEWEST, _CLOSE, _ROUNDS = 40, 1e-3, 8  # intervals of such a mesh; how well it follows a curve, in its range; rounds
 _MOST = 2000
 _ROOM = 5_000_000  # numbers in the matrices of paths that are linearised at once
+_ROUNDING = 4.0 * np.finfo(float).eps  # of a sum of terms that cancel
 
 
 def _radau(s: int) -> tuple[Array, Array, Array]:
@@ -160,7 +161,9 @@ def condense(
         jumps.setdefault(i, []).append((by_x, by_theta[..., index] * slope[:, None]))
     with np.errstate(over="ignore", invalid="ignore"):  # a path may leave the finite numbers on its way
         residual = Z - before[:, :, None] - hA @ f
-        violation = np.abs(residual / scale).max((1, 2, 3))
+        # Rates times long intervals are large numbers that cancel: what rounding makes of them is no violation.
+        rounding = _ROUNDING * np.abs(hA) @ (np.abs(fx) @ np.abs(Z[..., None]))[..., 0]
+        violation = (np.maximum(np.abs(residual) - rounding, 0.0) / scale).max((1, 2, 3))
     good = np.isfinite(violation) & np.isfinite(fx).all((1, 2, 3, 4)) & np.isfinite(ft).all((1, 2, 3, 4))
     if not good.all():
         stages, nodes, starts = (np.full((B, *shape, K, width), np.nan) for shape in ((n, s), (n + 1,), (n,)))
