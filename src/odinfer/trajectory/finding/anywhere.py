@@ -14,7 +14,7 @@ from odinfer.trajectory.refine import Refined, refine
 
 Array = NDArray[np.float64]
 
-_STARTS, _STEPS = 64, 40  # and steps of each
+_STARTS, _STEPS = 32, 40  # and steps of each
 _MOST = 400  # trajectories at once
 
 
