@@ -3,11 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import odinfer as od
+from odinfer.smoothing.units import Units
 from odinfer.systems import lotka_volterra
-from odinfer.trajectory.finding.search import best_trajectory, misses
+from odinfer.trajectory.finding.search import best_trajectory, from_anywhere, misses
 from odinfer.trajectory.refine import refine_from
+
+T = np.linspace(0.0, 60.0, 80)
+TRUTH, ASIDE = [6.0, 0.1, 0.9, 0.1, 0.2], [6.0, -0.2, 0.7, -0.9, 0.2]
 
 
 def noisy(model, theta, x0, t, sd, seed=0) -> od.Data:
@@ -56,3 +61,30 @@ def test_a_trajectory_misses_the_data_if_it_leaves_most_of_some_state_beyond_the
     assert misses(problem, np.array([0.8, 0.1]) * sd, 0.1 * sd)
     assert not misses(problem, 0.6 * sd, 0.1 * sd)
     assert not misses(problem, 0.8 * sd, 0.8 * sd)
+
+
+def calcium(unit):
+    """Oscillations of calcium (Li and Rinzel) in other units of time, and trajectories at two maxima of the likelihood:
+    a lower one, and the best."""
+    model = od.Model.from_text(
+        "c' = (v1*(c/(c + 0.08))^3*h^3 + v2)*(3 - 1.2*c) - v3*c^2/(k^2 + c^2); h' = a*(0.5*(1 - h) - c*h)"
+    )
+    rate, t = np.array([unit, unit, unit, 1.0, unit]), T * unit
+    x = od.simulate(model, TRUTH / rate, [0.2, 0.5], t)
+    y = x + 0.03 * x.std(0) * np.random.default_rng(0).normal(size=x.shape)
+    problem = od.Problem(model, od.Data(t, y, states=model.states))
+    return problem, [refine_from(problem, theta / rate, [(t, x)]) for theta in (ASIDE, TRUTH)]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e8])
+def test_a_better_trajectory_is_found_in_any_units(unit):
+    problem, (poor, best) = calcium(unit)
+    assert poor.loglik < best.loglik - 5
+    found = from_anywhere(problem, Units.of(problem).scale, poor, 0)
+    assert found.loglik == pytest.approx(best.loglik, abs=0.01)
+
+
+def test_where_nothing_is_better_none_is_claimed():
+    problem, (_, best) = calcium(1.0)
+    found = from_anywhere(problem, Units.of(problem).scale, best, 0)
+    assert found is None or found.loglik == pytest.approx(best.loglik, abs=1e-3)

@@ -6,7 +6,7 @@ import numpy as np
 
 import odinfer as od
 from odinfer.matching.natural.sizes import free_scales
-from odinfer.trajectory.finding.starts import boxed, mixed, rough_noise, starts
+from odinfer.trajectory.finding.starts import boxed, drawn, mixed, rough_noise, starts
 
 T = np.linspace(0.0, 14.0, 15)
 
@@ -48,3 +48,13 @@ def test_with_bounds_for_all_some_starts_are_anywhere_between_them():
     assert ((drawn >= low) & (drawn <= high)).all()
     away = np.abs(drawn[:, 0] - np.log(free_scales(problem)[0]))
     assert np.median(away[2::3]) > 2 * np.median(np.delete(away, np.s_[2::3]))
+
+
+def test_parameters_from_anywhere_go_with_initial_values_as_they_are():
+    problem = od.Problem(
+        od.Model.from_text("x' = -k*x; y' = k*x - m*y"), od.Data(T, np.exp(-np.outer(T, [0.1, 0.2])), states=["x", "y"])
+    )
+    near = np.array([1.0, 2.0, 3.0, 4.0])
+    v = drawn(problem, near, 5, np.random.default_rng(0))
+    assert (v[:, :2] == near[:2]).all()
+    assert len(np.unique(v[:, 2:], axis=0)) == 5

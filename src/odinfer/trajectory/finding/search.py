@@ -23,9 +23,11 @@ from odinfer.problem.problem import Problem
 from odinfer.smoothing.residual_signal import SUSPICIOUS
 from odinfer.smoothing.smooth import noise_sd
 from odinfer.trajectory.collocation import CollocationPath
-from odinfer.trajectory.finding.anywhere import from_anywhere
+from odinfer.trajectory.finding.follow import follow
 from odinfer.trajectory.finding.runaways import pulled_in
 from odinfer.trajectory.finding.shooting import grown
+from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.trajectory.finding.starts import drawn
 from odinfer.trajectory.finding.windows import from_windows
 from odinfer.trajectory.integrate import Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Likelihood
@@ -35,7 +37,9 @@ Array = NDArray[np.float64]
 
 # A trajectory that leaves more than this share of some state's variance is no estimate of the states.
 _UNEXPLAINED = 0.5
-_AGREE = 2  # of ODIN's starts, at least, make its best minimum credible
+# So many of ODIN's starts, at least, make its best minimum credible. If they do not, as many trajectories from anywhere
+# take so many steps side by side, unless there are more of them than that.
+_AGREE, _ANYWHERE, _STEPS, _MOST = 2, 32, 40, 400
 # A trajectory whose residuals exceed the smoother's noise by more than this may be a local optimum, and probably is one
 # if they do by more than that, or fall short of it by so much. Then so many random θ are tried, too.
 _CONVINCING, _POOR, _LESS, _TRIES = 1.15, 2.0, 0.5, 5
@@ -115,6 +119,21 @@ def _best_from(engine: Any, solutions: Sequence[Solution], instead: Sequence[Arr
             if found is not None and (best is None or found.objective < best.objective):
                 best = found
     return None if best is None else explore(problem, scale, best, budget=budget)
+
+
+def from_anywhere(problem: Problem, scale: Array, best: Refined, seed: int) -> Refined | None:
+    """A better trajectory than the best so far, whose initial values are tried with other parameters; None if none."""
+    if not SideBySide.can(problem) or _ANYWHERE * len(problem.data.experiments) > _MOST:
+        return None
+    solver = SideBySide.of(problem)
+    u = solver.like.unknowns
+    near = u.join([p.x0 for p in best.paths], best.phi)
+    with np.errstate(all="ignore"):
+        v = np.vstack([near, drawn(problem, near, _ANYWHERE, np.random.default_rng([seed, 5]))])
+        ends = follow(solver, v, rounds=_STEPS)
+        i = int(ends.value.argmin())
+        paths = solver.paths(ends.v[i]) if i else None
+    return None if paths is None else refine(problem, scale, paths, u.phi(ends.v[i]))
 
 
 def _shot(engine: Any, solutions: Sequence[Solution], scatter: Array, seed: int) -> Refined | None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.natural.sizes import sizes
+from odinfer.matching.starts import draw
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknowns import Unknowns
 
@@ -26,6 +27,13 @@ def mixed(problem: Problem, rng: np.random.Generator) -> Iterator[Array]:
     u = Unknowns(problem)
     for i, (x0, phi) in enumerate(starts(problem, None, rng)):
         yield rng.uniform(u.low, u.high) if i % _ANYWHERE == _ANYWHERE - 1 else u.join(x0, phi)
+
+
+def drawn(problem: Problem, near: Array, count: int, rng: np.random.Generator) -> Array:
+    """Unknowns (count, P) like some (P,) of a problem whose states are all observed, with parameters from anywhere."""
+    v = np.tile(near, (count, 1))
+    v[:, Unknowns(problem).of_phi] = draw(problem, count, rng)
+    return v
 
 
 def boxed(problem: Problem) -> bool:

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from odinfer.forward.march import Steps
 from odinfer.problem.problem import Problem
-from odinfer.problem.unknowns import Unknowns
-from odinfer.trajectory.finding.anywhere import drawn
 from odinfer.trajectory.finding.follow import Ends, Held, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.trajectory.finding.starts import drawn
 from odinfer.uncertainty.ends.pool import Pool
 from odinfer.uncertainty.ends.way import Point, Way, between
 
@@ -135,9 +134,9 @@ def asked_further(problem: Problem, best: Array, ways: Sequence[Way], pool: Pool
 
 def _least(problem: Problem, best: Array) -> Array:
     """Sizes (P,) below which unknowns are as good as 0; infinite where they are logs."""
-    u = Unknowns(problem)
-    least = _LEAST * np.where(best == 0, 1.0, np.abs(best))
-    least[u.phi_index[problem.is_log]] = np.inf
+    solver = SideBySide.of(problem)
+    least = _LEAST * np.where(best == 0, solver.natural, np.abs(best))
+    least[solver.like.unknowns.phi_index[problem.is_log]] = np.inf
     return least
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _FURTHER = 3.0  # times as far is looked next, where all is inside
-# Brackets, relative to the distance: where the far side is asked again, where gaps are none, and where there is nothing
-# between, if they are as narrow in e-folds of the value; with its square if the likelihood does not jump there.
+# Brackets, relative to the distance: where the far side is asked again, and where gaps are none. With the square of
+# that there is nothing between, if they are as narrow in e-folds of the value.
 _NARROW, _CLOSED = 0.05, 0.01
 _JUMP = 1.0  # of the root of the fall, as a share of what is wanted: within a narrow bracket this is no slope
 _CLOSE_BY, _BEHIND = 0.8, 1.05  # of the distance
