@@ -116,3 +116,56 @@ def test_an_only_equation_is_the_whole_model_and_there_is_none_beyond():
     for k in (-1, 1, 7):
         with pytest.raises(od.InputError, match="has equations 0 to 0"):
             whole.equation(k)
+
+
+def test_equations_that_are_not_finite_at_the_data_are_refused_with_the_place():
+    t = np.linspace(0.0, 2.0, 6)
+    model = od.Model.from_text("x' = -k*log(x)")
+    problem = od.Problem(model, od.Data(t, [1.0, 0.5, 0.2, -0.1, 0.1, 0.2], states=["x"]))
+    with pytest.raises(od.InputError, match=r"equation for 'x' is not finite at t = 1\.2.*x = -0\.1"):
+        problem.check_field()
+    od.Problem(model, problem.data, bounds={"x": (1e-3, None)}).check_field()
+
+
+def test_equations_finite_for_some_parameters_pass():
+    t = np.linspace(0.0, 2.0, 6)
+    model = od.Model.from_text("x' = -sqrt(k - 0.5)*x")  # not finite for every k
+    od.Problem(model, od.Data(t, np.exp(-t), states=["x"])).check_field()
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_equations_finite_for_parameters_of_any_size_pass(unit):
+    t = np.linspace(0.0, 2.0, 6)
+    model = od.Model.from_text("x' = -exp(x/q)")  # q = 1 is nothing for x of size 1e9
+    od.Problem(model, od.Data(t, unit * np.exp(-t), states=["x"])).check_field()
+    logs = od.Problem(model, od.Data(t, unit * np.exp(-t), states=["x"]), scale={"q": "log"})
+    logs.check_field()
+
+
+@pytest.mark.parametrize("right", ["a*v*log(K/v)", "a*sqrt(v) - K*v", "a/v - K"])
+def test_a_bound_at_which_equations_or_their_slopes_are_not_finite_is_kept_away_from(right):
+    t = np.linspace(0.0, 3.0, 7)
+    model = od.Model.from_text(f"v' = {right}; v > 0; K > 0")
+    low, high = od.Problem(model, od.Data(t, 50.0 * t, states=["v"])).state_bounds
+    assert 0.0 < low[0] < 1e-3
+    assert high[0] == np.inf
+
+
+def test_a_bound_at_which_equations_are_finite_is_what_it_is():
+    t = np.linspace(0.0, 3.0, 7)
+    model = od.Model.from_text("p' = a*p*(1 - p) + q; q' = -log(b*(q + 1))*q; 0 < p < 1; q > 0")
+    problem = od.Problem(model, od.Data(t, np.c_[0.3 + 0.1 * t, 1.0 / (1.0 + t)], states=["p", "q"]))
+    low, high = problem.state_bounds
+    assert low.tolist() == [0.0, 0.0]
+    assert high.tolist() == [1.0, np.inf]
+
+
+def test_data_at_such_a_bound_are_no_obstacle():
+    """A tumour that is not seen at first: the smoother is below 0 there, where the model has no value."""
+    t = [0.0, 0.3, 1.0, 2.0, 2.4, 3.0, 3.4, 4.0, 6.2, 8.0]
+    v = [0.0, 0.02, 3.67, 7.6, 12.11, 13.37, 16.4, 16.54, 21.9, 18.99]
+    model = od.Model.from_text("v' = a*v*log(K/v); K > 0; v > 0")
+    fit = od.fit(model, od.Data(t, v, states=["v"]))
+    assert fit.status == "converged"
+    assert fit.theta["K"] == pytest.approx(20.5, rel=0.02)
+    assert fit.theta["a"] == pytest.approx(0.82, rel=0.05)

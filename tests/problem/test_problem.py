@@ -163,30 +163,6 @@ def test_data_in_units_whose_powers_are_no_floats_are_refused(change, words):
         Problem(model, od.Data(t, y, "x", inputs={"u": u}))
 
 
-def test_equations_that_are_not_finite_at_the_data_are_refused_with_the_place():
-    t = np.linspace(0.0, 2.0, 6)
-    model = od.Model.from_text("x' = -k*log(x)")
-    problem = Problem(model, od.Data(t, [1.0, 0.5, 0.2, -0.1, 0.1, 0.2], states=["x"]))
-    with pytest.raises(od.InputError, match=r"equation for 'x' is not finite at t = 1\.2.*x = -0\.1"):
-        problem.check_field()
-    Problem(model, problem.data, bounds={"x": (1e-3, None)}).check_field()
-
-
-def test_equations_finite_for_some_parameters_pass():
-    t = np.linspace(0.0, 2.0, 6)
-    model = od.Model.from_text("x' = -sqrt(k - 0.5)*x")  # not finite for every k
-    Problem(model, od.Data(t, np.exp(-t), states=["x"])).check_field()
-
-
-@pytest.mark.parametrize("unit", [1e-9, 1e9])
-def test_equations_finite_for_parameters_of_any_size_pass(unit):
-    t = np.linspace(0.0, 2.0, 6)
-    model = od.Model.from_text("x' = -exp(x/q)")  # q = 1 is nothing for x of size 1e9
-    Problem(model, od.Data(t, unit * np.exp(-t), states=["x"])).check_field()
-    logs = Problem(model, od.Data(t, unit * np.exp(-t), states=["x"]), scale={"q": "log"})
-    logs.check_field()
-
-
 # --- what a problem knows
 
 

@@ -1,10 +1,10 @@
-"""The vector field at many points at once, with its Jacobians: what all numerics ask of a model."""
+"""The vector field at many points at once with its Jacobians, and where it is finite: what numerics ask of a model."""
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,8 +14,11 @@ from odinfer.errors import InputError
 
 if TYPE_CHECKING:
     from odinfer.problem.model import Model
+    from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
+
+_INSIDE = 1e-6  # of the spread of a state: so far from a bound at which the equations are not finite
 
 
 class FieldDerivatives(Protocol):
@@ -150,3 +153,72 @@ class OneEquation:
         """States, parameters and inputs of the whole model."""
         others = len(self.whole.states) - 1
         return np.concatenate([u[:, : self.k], x, u[:, self.k : others]], 1), theta, u[:, others:]
+
+
+def check_field(problem: Problem) -> None:
+    """Raise InputError where the equations are not finite at the data, within the bounds of states."""
+    model = problem.model
+    for i, (t, x) in enumerate(_seen(problem)):
+        x = np.clip(x, *problem.state_bounds)
+        bad = np.ones(x.shape, bool)
+        for theta in _thetas(problem):
+            bad &= ~np.isfinite(model.evaluate(t, x, theta, problem.inputs_at(i, t)))
+            if not bad.any():
+                break
+        if bad.any():
+            n, k = np.argwhere(bad)[0]
+            at = ", ".join(f"{s} = {v:g}" for s, v in zip(model.states, x[n], strict=True))
+            raise InputError(
+                f"the equation for '{model.states[k]}' is not finite at t = {t[n]:g} where the data are "
+                f"{at}; bound the states (for example {model.states[k]} > 0) or check the equation"
+            )
+
+
+def within(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
+    """Bounds (K,) of the states of a plain problem, moved inside where equations or their slopes are not finite.
+
+    A search that steps outside ends at a bound, and must be able to go on from there: v > 0 for v·log(K/v).
+    """
+    every = [(i, t, np.clip(x, low, high)) for i, (t, x) in enumerate(_seen(problem))]
+    x = np.concatenate([x for _, _, x in every])
+    spread = np.maximum(np.ptp(x, axis=0), np.abs(x).max(0))
+    ends = low.copy(), high.copy()
+    for k in np.flatnonzero(np.isfinite(low) | np.isfinite(high)).tolist():
+        inner = _INSIDE * min(float(spread[k]), float(high[k] - low[k]))
+        for end, side in zip(ends, (1.0, -1.0), strict=True):
+            if np.isfinite(end[k]) and not _finite_at(problem, k, float(end[k]), every[0]):
+                end[k] += side * inner
+    return ends
+
+
+def _finite_at(problem: Problem, k: int, end: float, first: tuple[int, Array, Array]) -> bool:
+    """Whether the equations and their slopes are finite, for some parameters, where state k is at an end."""
+    i, t, x = first
+    x = x.copy()
+    x[:, k] = end
+    u = problem.inputs_at(i, t)
+    with np.errstate(all="ignore"):
+        for theta in _thetas(problem):
+            if all(np.isfinite(part).all() for part in problem.model.linearise(t, x, theta, u)):
+                return True
+    return False
+
+
+def _seen(problem: Problem) -> Iterator[tuple[Array, Array]]:
+    """Times (N,) and data (N, K) of each experiment, gaps filled."""
+    for e in problem.data.experiments:
+        yield e.t, np.stack([_filled(e.t, column) for column in e.y.T], -1)
+
+
+def _thetas(problem: Problem) -> Iterator[Array]:
+    """Parameters (P,) of any size: what is finite for those of order one may not be for those that suit the data."""
+    rng, F = np.random.default_rng(0), len(problem.free)
+    sizes = [np.full(F, 1.0), np.full(F, 0.1), np.abs(rng.normal(size=F))]
+    sizes += [10.0 ** rng.uniform(-decades, decades, F) for decades in (3.0, 6.0, 9.0, 12.0) for _ in range(5)]
+    for size in sizes:
+        yield problem.theta(np.clip(np.where(problem.is_log, np.log(size), size), *problem.phi_bounds))
+
+
+def _filled(t: Array, y: Array) -> Array:
+    seen = np.isfinite(y)
+    return np.interp(t, t[seen], y[seen]) if seen.any() else np.zeros_like(y)

@@ -14,7 +14,7 @@ from odinfer.checks import measured, number
 from odinfer.errors import InputError, nearest
 from odinfer.problem.course import Course
 from odinfer.problem.data import Data, check_counts
-from odinfer.problem.field import FieldDerivatives
+from odinfer.problem.field import FieldDerivatives, check_field, within
 from odinfer.problem.model import Model
 from odinfer.problem.observe import (
     Column,
@@ -358,9 +358,9 @@ class Problem:
 
     @functools.cached_property
     def state_bounds(self) -> tuple[Array, Array]:
-        """Lower and upper bounds (K,) of the states in the user's units."""
-        limits = np.array([self.limits(s) for s in self.model.states])
-        return limits[:, 0], limits[:, 1]
+        """Lower and upper bounds (K,) of the states in the user's units, within those at which nothing is finite."""
+        low, high = np.array([self.limits(s) for s in self.model.states]).T
+        return within(self, low, high) if self.plain and np.isfinite([low, high]).any() else (low, high)
 
     @functools.cached_property
     def bounded(self) -> bool:
@@ -392,28 +392,7 @@ class Problem:
 
     def check_field(self) -> None:
         """Raise InputError where the equations are not finite at the data, whatever the parameters."""
-        rng = np.random.default_rng(0)
-        F = len(self.free)
-        # Of any size: what is finite for parameters of order one need not be so for those that suit the data.
-        trials = [np.full(F, 1.0), np.full(F, 0.1), np.abs(rng.normal(size=F))]
-        trials += [10.0 ** rng.uniform(-decades, decades, F) for decades in (3.0, 6.0, 9.0, 12.0) for _ in range(5)]
-        for i, e in enumerate(self.data.experiments):
-            x = np.stack([_filled(e.t, column) for column in e.y.T], -1)
-            x = np.clip(x, *self.state_bounds)
-            u = self.inputs_at(i, e.t)
-            bad = np.ones(x.shape, bool)
-            for size in trials:
-                phi = np.clip(np.where(self.is_log, np.log(size), size), *self.phi_bounds)
-                bad &= ~np.isfinite(self.model.evaluate(e.t, x, self.theta(phi), u))
-                if not bad.any():
-                    break
-            if bad.any():
-                n, k = np.argwhere(bad)[0]
-                at = ", ".join(f"{s} = {v:g}" for s, v in zip(self.model.states, x[n], strict=True))
-                raise InputError(
-                    f"the equation for '{self.model.states[k]}' is not finite at t = {e.t[n]:g} where the data are "
-                    f"{at}; bound the states (for example {self.model.states[k]} > 0) or check the equation"
-                )
+        check_field(self)
 
 
 def _check_names(option: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
@@ -423,8 +402,3 @@ def _check_names(option: str, given: Mapping[str, Any], known: tuple[str, ...]) 
     for name in given:
         if name not in names:
             raise InputError(f"{option}: the model has no '{name}'{nearest(str(name), known)}")
-
-
-def _filled(t: Array, y: Array) -> Array:
-    seen = np.isfinite(y)
-    return np.interp(t, t[seen], y[seen]) if seen.any() else np.zeros_like(y)

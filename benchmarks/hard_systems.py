@@ -1,0 +1,171 @@
+# ruff: noqa: E501  (tables of systems, one a line)
+"""Systems for `hard.py`, from textbooks and from papers, with true values and times of our own choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+System = tuple[str, dict[str, float], list[float], Any, float]
+
+_HH = (
+    "v' = (I - gna*m^3*h*(v - 50) - gk*n^4*(v + 77) - gl*(v + 54.4))/c; "
+    "m' = 0.1*(v + 40)/(1 - exp(-(v + 40)/10))*(1 - m) - 4*exp(-(v + 65)/18)*m; "
+    "h' = 0.07*exp(-(v + 65)/20)*(1 - h) - h/(1 + exp(-(v + 35)/10)); "
+    "n' = 0.01*(v + 55)/(1 - exp(-(v + 55)/10))*(1 - n) - 0.125*exp(-(v + 65)/80)*n; fixed c = 1"
+)
+_CALCIUM = (
+    "x' = r*(v0 + v1*b - v2*x^2/(k2^2 + x^2) + v3*y^2/(k3^2 + y^2)*x^4/(ka^4 + x^4) + kf*y - k*x); "
+    "y' = r*(v2*x^2/(k2^2 + x^2) - v3*y^2/(k3^2 + y^2)*x^4/(ka^4 + x^4) - kf*y); "
+    "fixed v0 = 1; fixed b = 0.301; fixed k2 = 1; fixed k3 = 2; fixed ka = 0.9; fixed r = 1"
+)
+
+# name: equations, true parameters, initial values, times, noise in standard deviations of each state
+NAMED: dict[str, System] = {
+    "robertson": ("x' = -a*x + b*y*z; y' = a*x - b*y*z - c*y^2; z' = c*y^2", {"a": 0.04, "b": 1e4, "c": 3e7}, [1, 0, 0], np.geomspace(1e-5, 1e5, 40), 0.02),
+    "oregonator": ("x' = a*(y - x*y + x - q*x^2); y' = (-y - x*y + f*z)/a; z' = w*(x - z)", {"a": 77.27, "q": 8.375e-6, "f": 1.0, "w": 0.161}, [1, 2, 3], np.linspace(0, 360, 60), 0.02),
+    "van der pol 100": ("x' = y; y' = m*(1 - x^2)*y - x", {"m": 100.0}, [2, 0], np.linspace(0, 200, 40), 0.02),
+    "van der pol 1000": ("x' = y; y' = m*(1 - x^2)*y - x", {"m": 1000.0}, [2, 0], np.linspace(0, 2000, 40), 0.02),
+    "lienard 100": ("x' = m*(y - x^3/3 + x); y' = -x/m", {"m": 100.0}, [2, 0.6], np.linspace(0, 200, 40), 0.02),
+    "lienard 1000": ("x' = m*(y - x^3/3 + x); y' = -x/m", {"m": 1000.0}, [2, 0.6], np.linspace(0, 2000, 40), 0.02),
+    "two rates": ("x' = -a*x; y' = a*x - b*y", {"a": 1e6, "b": 1e-6}, [1, 0], np.geomspace(1e-7, 3e6, 40), 0.02),
+    "hodgkin-huxley": (_HH, {"I": 10.0, "gna": 120.0, "gk": 36.0, "gl": 0.3}, [-65, 0.05, 0.6, 0.32], np.linspace(0, 30, 80), 0.02),
+    "calcium": (_CALCIUM, {"v1": 7.3, "v2": 65.0, "v3": 500.0, "kf": 1.0, "k": 10.0}, [0.2, 2.0], np.linspace(0, 4, 60), 0.02),
+    "blow-up": ("x' = a*x^2", {"a": 1.0}, [1.0], np.linspace(0, 0.999, 25), 0.01),
+    "lorenz, 20 units": ("x' = s*(y - x); y' = x*(r - z) - y; z' = x*y - b*z", {"s": 10.0, "r": 28.0, "b": 8 / 3}, [-8, 7, 27], np.linspace(0, 20, 400), 0.02),
+    "hill": ("x' = a/(1 + x^n) - b*x", {"a": 5.0, "n": 4.0, "b": 1.0}, [0.1], np.linspace(0, 6, 20), 0.03),
+    "repressilator, free exponent": ("a' = k/(1 + c^n) - a; b' = k/(1 + a^n) - b; c' = k/(1 + b^n) - c", {"k": 10.0, "n": 3.0}, [1, 2, 3], np.linspace(0, 15, 40), 0.03),
+}  # fmt: skip
+
+FRESH: dict[str, System] = {
+    "exponential growth": ("x' = r*x", {"r": 0.3}, [2.0], np.linspace(0, 10, 15), 0.03),
+    "richards": ("n' = r*n*(1 - (n/K)^v)", {"r": 0.8, "K": 20.0, "v": 2.0}, [1.0], np.linspace(0, 12, 30), 0.03),
+    "von bertalanffy": ("w' = a*w^(2/3) - b*w; w > 0", {"a": 1.0, "b": 0.3}, [0.5], np.linspace(0, 20, 25), 0.03),
+    "allee": ("n' = r*n*(n/A - 1)*(1 - n/K)", {"r": 0.5, "A": 2.0, "K": 10.0}, [3.0], np.linspace(0, 12, 25), 0.03),
+    "ricker flow": ("n' = n*(b*exp(-c*n) - d)", {"b": 2.0, "c": 0.3, "d": 0.4}, [0.5], np.linspace(0, 10, 25), 0.03),
+    "cooling": ("T' = -k*(T - A)", {"k": 0.15, "A": 20.0}, [90.0], np.linspace(0, 30, 20), 0.03),
+    "torricelli, two tanks": ("h' = -a*sqrt(h); g' = a*sqrt(h) - b*sqrt(g); h > 0; g > 0", {"a": 0.3, "b": 0.2}, [4.0, 1.0], np.linspace(0, 8, 25), 0.03),
+    "driven circuit": ("q' = -q/tau + v*cos(w*t)", {"tau": 0.8, "v": 2.0, "w": 3.0}, [0.0], np.linspace(0, 6, 40), 0.03),
+    "competition": ("a' = r*a*(1 - (a + p*b)/K); b' = s*b*(1 - (b + q*a)/L)", {"r": 0.8, "p": 0.6, "K": 10.0, "s": 0.5, "q": 0.9, "L": 8.0}, [1.0, 2.0], np.linspace(0, 25, 30), 0.03),
+    "rosenzweig-macarthur": ("n' = r*n*(1 - n/K) - a*n*p/(1 + b*n); p' = e*a*n*p/(1 + b*n) - m*p", {"r": 1.0, "K": 10.0, "a": 1.0, "b": 0.5, "e": 0.6, "m": 0.4}, [4.0, 1.0], np.linspace(0, 30, 50), 0.03),
+    "holling-tanner": ("n' = r*n*(1 - n/K) - a*n*p/(h + n); p' = s*p*(1 - c*p/n)", {"r": 1.0, "K": 10.0, "a": 1.2, "h": 1.5, "s": 0.3, "c": 1.0}, [5.0, 1.0], np.linspace(0, 40, 50), 0.03),
+    "food chain": ("x' = x*(1 - x) - a*x*y/(1 + b*x); y' = a*x*y/(1 + b*x) - c*y*z/(1 + d*y) - m*y; z' = c*y*z/(1 + d*y) - n*z", {"a": 5.0, "b": 3.0, "c": 0.1, "d": 2.0, "m": 0.4, "n": 0.01}, [0.8, 0.2, 9.0], np.linspace(0, 80, 80), 0.03),
+    "sirs with births": ("S' = m*(1 - S) - b*S*I + w*R; I' = b*S*I - g*I - m*I; R' = g*I - w*R - m*R", {"m": 0.02, "b": 0.8, "w": 0.05, "g": 0.2}, [0.95, 0.05, 0.0], np.linspace(0, 80, 50), 0.03),
+    "hiv target cells": ("T' = s - d*T - b*T*V; I' = b*T*V - e*I; V' = p*I - c*V", {"s": 10.0, "d": 0.1, "b": 0.002, "e": 0.5, "p": 10.0, "c": 3.0}, [100.0, 0.0, 5.0], np.linspace(0, 40, 50), 0.03),
+    "influenza within host": ("T' = -b*T*V; I' = b*T*V - d*I; V' = p*I - c*V", {"b": 3e-5, "d": 2.0, "p": 0.02, "c": 3.0}, [4e8 / 1e3, 0.0, 1.0], np.linspace(0, 12, 40), 0.03),
+    "chemostat": ("s' = D*(s0 - s) - mu*s*x/(k + s)/Y; x' = mu*s*x/(k + s) - D*x", {"D": 0.2, "s0": 10.0, "mu": 0.6, "k": 1.5, "Y": 0.5}, [10.0, 0.2], np.linspace(0, 25, 40), 0.02),
+    "enzyme, mass action": ("s' = -a*s*e + b*c; e' = -a*s*e + (b + k)*c; c' = a*s*e - (b + k)*c; p' = k*c", {"a": 2.0, "b": 0.5, "k": 1.0}, [5.0, 1.0, 0.0, 0.0], np.linspace(0, 10, 40), 0.03),
+    "reversible chain": ("a' = -k1*a + k2*b; b' = k1*a - k2*b - k3*b + k4*c; c' = k3*b - k4*c", {"k1": 0.5, "k2": 0.2, "k3": 0.3, "k4": 0.1}, [10.0, 0.0, 0.0], np.linspace(0, 20, 30), 0.03),
+    "autocatalysis": ("a' = -k*a*b; b' = k*a*b - d*b", {"k": 0.4, "d": 0.1}, [5.0, 0.1], np.linspace(0, 20, 30), 0.03),
+    "oral absorption": ("g' = -ka*g; c' = ka*g/V - ke*c", {"ka": 1.5, "V": 20.0, "ke": 0.2}, [300.0, 0.0], np.linspace(0, 15, 20), 0.03),
+    "saturable elimination": ("c' = -vm*c/(km + c) - k*c", {"vm": 2.0, "km": 0.5, "k": 0.05}, [12.0], np.linspace(0, 9, 30), 0.02),
+    "glucose and insulin": ("G' = p1*(Gb - G) - X*G; X' = -p2*X + p3*(I - Ib); I' = -n*(I - Ib) + s*G; fixed Gb = 5; fixed Ib = 8", {"p1": 0.05, "p2": 0.1, "p3": 0.002, "n": 0.3, "s": 0.5}, [15.0, 0.0, 20.0], np.linspace(0, 60, 40), 0.03),
+    "schnakenberg": ("u' = a - u + u^2*v; v' = b - u^2*v", {"a": 0.1, "b": 0.6}, [1.0, 1.0], np.linspace(0, 25, 50), 0.03),
+    "selkov": ("x' = -x + a*y + x^2*y; y' = b - a*y - x^2*y", {"a": 0.08, "b": 0.6}, [1.0, 1.0], np.linspace(0, 25, 50), 0.03),
+    "lengyel-epstein": ("x' = a - x - 4*x*y/(1 + x^2); y' = b*x*(1 - y/(1 + x^2))", {"a": 10.0, "b": 2.0}, [1.0, 2.0], np.linspace(0, 15, 60), 0.03),
+    "gray-scott": ("u' = -u*v^2 + F*(1 - u); v' = u*v^2 - (F + k)*v", {"F": 0.04, "k": 0.03}, [0.6, 0.3], np.linspace(0, 120, 50), 0.03),
+    "toggle switch": ("u' = a/(1 + v^n) - u; v' = b/(1 + u^m) - v", {"a": 5.0, "n": 2.0, "b": 4.0, "m": 3.0}, [0.5, 1.0], np.linspace(0, 8, 30), 0.03),
+    "self-activation": ("x' = b + v*x^2/(K^2 + x^2) - d*x", {"b": 0.1, "v": 3.0, "K": 1.0, "d": 1.0}, [0.5], np.linspace(0, 8, 30), 0.02),
+    "goldbeter mitosis": ("C' = vi - vd*X*C/(kd + C) - k*C; M' = vm*C/(kc + C)*(1 - M)/(k1 + 1 - M) - v2*M/(k1 + M); X' = vx*M*(1 - X)/(k1 + 1 - X) - v4*X/(k1 + X); fixed k = 0.01; fixed kd = 0.02; fixed kc = 0.5; fixed k1 = 0.2; 0 < M < 1; 0 < X < 1", {"vi": 0.025, "vd": 0.25, "vm": 3.0, "v2": 1.5, "vx": 1.0, "v4": 0.5}, [0.1, 0.3, 0.3], np.linspace(0, 80, 80), 0.02),
+    "tyson cell cycle": ("u' = k4*(v - u)*(a + u^2) - k6*u; v' = k1 - k6*u", {"k4": 180.0, "a": 0.0001, "k6": 1.0, "k1": 0.015}, [0.05, 0.1], np.linspace(0, 80, 80), 0.03),
+    "morris-lecar": ("v' = (I - 4.4*(1 + tanh((v + 1.2)/18))/2*(v - 120) - gk*w*(v + 84) - gl*(v + 60))/20; w' = phi*((1 + tanh((v - 2)/30))/2 - w)*cosh((v - 2)/60)", {"I": 100.0, "gk": 8.0, "gl": 2.0, "phi": 0.04}, [-40.0, 0.1], np.linspace(0, 200, 100), 0.03),
+    "hindmarsh-rose": ("x' = y - a*x^3 + b*x^2 - z + I; y' = c - d*x^2 - y; z' = r*(s*(x + 1.6) - z)", {"a": 1.0, "b": 3.0, "I": 2.0, "c": 1.0, "d": 5.0, "r": 0.006, "s": 4.0}, [-1.0, -4.0, 1.5], np.linspace(0, 60, 120), 0.03),
+    "wilson-cowan": ("e' = -e + 1/(1 + exp(-(a*e - b*i + P))); i' = -i + 1/(1 + exp(-(c*e - d*i)))", {"a": 10.0, "b": 8.0, "P": 0.5, "c": 9.0, "d": 2.0}, [0.3, 0.1], np.linspace(0, 12, 60), 0.03),
+    "two oscillators": ("p' = w + k*sin(q - p); q' = v + k*sin(p - q)", {"w": 1.0, "v": 1.5, "k": 0.4}, [0.0, 1.0], np.linspace(0, 12, 30), 0.02),
+    "rayleigh": ("x' = y; y' = e*(1 - y^2)*y - k*x", {"e": 2.0, "k": 1.5}, [0.5, 0.0], np.linspace(0, 15, 60), 0.03),
+    "van der pol 10": ("x' = y; y' = m*(1 - x^2)*y - k*x", {"m": 10.0, "k": 1.0}, [2.0, 0.0], np.linspace(0, 40, 80), 0.03),
+    "duffing, double well": ("x' = v; v' = a*x - b*x^3 - d*v", {"a": 1.0, "b": 1.0, "d": 0.2}, [0.1, 0.0], np.linspace(0, 20, 60), 0.03),
+    "double spring": ("x' = v; v' = -(k + c)*x + c*y; y' = w; w' = c*x - (k + c)*y - d*w", {"k": 2.0, "c": 0.7, "d": 0.1}, [1.0, 0.0, -0.5, 0.0], np.linspace(0, 15, 60), 0.03),
+    "projectile with drag": ("x' = u; y' = w; u' = -c*u*sqrt(u^2 + w^2); w' = -g - c*w*sqrt(u^2 + w^2)", {"c": 0.02, "g": 9.8}, [0.0, 0.0, 20.0, 25.0], np.linspace(0, 4, 30), 0.02),
+    "kepler": ("x' = u; y' = w; u' = -M*x/(x^2 + y^2)^1.5; w' = -M*y/(x^2 + y^2)^1.5", {"M": 1.0}, [1.0, 0.0, 0.0, 1.2], np.linspace(0, 12, 50), 0.02),
+    "euler top": ("a' = p*b*c; b' = q*a*c; c' = r*a*b", {"p": -1.0, "q": 0.8, "r": -0.5}, [1.0, 0.5, 0.9], np.linspace(0, 15, 50), 0.03),
+    "rossler": ("x' = -y - z; y' = x + a*y; z' = b + z*(x - c)", {"a": 0.2, "b": 0.2, "c": 5.7}, [1.0, 1.0, 0.0], np.linspace(0, 15, 80), 0.03),
+    "lorenz, 4 units": ("x' = s*(y - x); y' = x*(r - z) - y; z' = x*y - b*z", {"s": 10.0, "r": 28.0, "b": 8 / 3}, [5.0, 5.0, 20.0], np.linspace(0, 4, 120), 0.03),
+    "thomas": ("x' = sin(y) - b*x; y' = sin(z) - b*y; z' = sin(x) - b*z", {"b": 0.2}, [1.0, 0.0, 0.5], np.linspace(0, 20, 50), 0.03),
+    "brine tanks": ("a' = f*c - f*a/u; b' = f*a/u - f*b/v", {"f": 2.0, "c": 3.0, "u": 10.0, "v": 15.0}, [0.0, 20.0], np.linspace(0, 25, 25), 0.03),
+    "fermentation": ("x' = m*s/(k + s)*exp(-p/q)*x; s' = -x*m*s/(k + s)*exp(-p/q)/y; p' = a*x*m*s/(k + s)*exp(-p/q)", {"m": 0.6, "k": 1.0, "q": 15.0, "y": 0.3, "a": 2.0}, [0.2, 20.0, 0.0], np.linspace(0, 20, 40), 0.02),
+    "tumour and immune": ("T' = r*T*(1 - T/K) - a*E*T; E' = s + p*E*T/(g + T) - d*E", {"r": 0.5, "K": 50.0, "a": 0.1, "s": 0.1, "p": 0.6, "g": 10.0, "d": 0.3}, [2.0, 1.0], np.linspace(0, 40, 60), 0.03),
+    "feedback cascade": ("a' = k/(1 + (c/q)^2) - a; b' = a - b; c' = b - c", {"k": 5.0, "q": 0.5}, [0.1, 0.1, 0.1], np.linspace(0, 12, 30), 0.03),
+    "calcium, li-rinzel": ("c' = (v1*(c/(c + 0.08))^3*h^3 + v2)*(3 - 1.2*c) - v3*c^2/(k^2 + c^2); h' = a*(0.5*(1 - h) - c*h)", {"v1": 6.0, "v2": 0.1, "v3": 0.9, "k": 0.1, "a": 0.2}, [0.2, 0.5], np.linspace(0, 60, 80), 0.03),
+    "brain metabolism": ("g' = v - k*g/(m + g); l' = 2*k*g/(m + g) - e*l", {"v": 0.3, "k": 0.8, "m": 1.0, "e": 0.4}, [3.0, 0.2], np.linspace(0, 15, 30), 0.03),
+    "crop nitrogen": ("b' = g*b*n/(h + n) - m*b; n' = -u*b*n/(h + n) + s", {"g": 0.5, "h": 2.0, "m": 0.05, "u": 0.3, "s": 0.2}, [0.5, 10.0], np.linspace(0, 30, 40), 0.03),
+    "ozone": ("o' = a*q - b*o*q - c*o; q' = -a*q - b*o*q + c*o + s", {"a": 0.5, "b": 0.2, "c": 0.3, "s": 0.4}, [0.1, 3.0], np.linspace(0, 12, 30), 0.03),
+    "hires, stiff": ("a' = -1.71*a + k1*b + 8.32*c + 0.0007; b' = 1.71*a - 8.75*b; c' = -k2*c + 0.43*d + 0.035*e; d' = 8.32*b + 1.71*c - 1.12*d; e' = -1.745*e + 0.43*f + 0.43*g; f' = -k3*f*h + 0.69*d + 1.71*e - 0.43*f + 0.69*g; g' = k3*f*h - 1.81*g; h' = -k3*f*h + 1.81*g", {"k1": 0.43, "k2": 10.03, "k3": 280.0}, [1, 0, 0, 0, 0, 0, 0, 0.0057], np.linspace(0, 8, 40), 0.02),
+    "fast binding": ("l' = -kon*l*r + koff*c; r' = -kon*l*r + koff*c; c' = kon*l*r - koff*c - d*c", {"kon": 50.0, "koff": 30.0, "d": 0.2}, [2.0, 1.0, 0.0], np.linspace(0, 10, 40), 0.02),
+    "flame": ("y' = k*(y^2 - y^3)", {"k": 1.0}, [0.01], np.linspace(0, 200, 40), 0.03),
+    "slow and fast decay": ("a' = -k*a; b' = -m*(b - a)", {"k": 0.1, "m": 500.0}, [1.0, 0.0], np.linspace(0, 20, 30), 0.02),
+    "nagumo, slow": ("v' = v*(v - a)*(1 - v) - w; w' = e*(v - g*w)", {"a": 0.1, "e": 0.01, "g": 0.5}, [0.5, 0.0], np.linspace(0, 100, 60), 0.02),
+    "predator, two prey": ("x' = r*x*(1 - x - a*y) - p*x*z; y' = s*y*(1 - y - b*x) - q*y*z; z' = z*(e*x + f*y - m)", {"r": 1.0, "a": 0.5, "p": 1.5, "s": 0.8, "b": 0.6, "q": 0.7, "e": 1.2, "f": 0.5, "m": 0.4}, [0.5, 0.5, 0.3], np.linspace(0, 40, 60), 0.03),
+    "may-leonard": ("x' = x*(1 - x - a*y - b*z); y' = y*(1 - y - a*z - b*x); z' = z*(1 - z - a*x - b*y)", {"a": 1.4, "b": 0.7}, [0.5, 0.3, 0.2], np.linspace(0, 40, 60), 0.03),
+    "lotka, three": ("x' = x*(a - b*y); y' = y*(-c + d*x - e*z); z' = z*(-f + g*y)", {"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.4, "e": 0.3, "f": 0.6, "g": 0.4}, [2.0, 1.5, 1.0], np.linspace(0, 15, 50), 0.03),
+    "daphnia and algae": ("a' = r*a*(1 - a/k) - g*d*a^2/(h^2 + a^2); d' = e*g*d*a^2/(h^2 + a^2) - m*d", {"r": 0.8, "k": 8.0, "g": 1.0, "h": 2.0, "e": 0.5, "m": 0.2}, [2.0, 1.0], np.linspace(0, 40, 50), 0.03),
+}  # fmt: skip
+
+# Written down only after everything had been mended that those above had shown.
+LATER: dict[str, System] = {
+    "three in a row": ("a' = -k*a; b' = k*a - m*b; c' = m*b", {"k": 0.7, "m": 0.2}, [8.0, 0.0, 0.0], np.linspace(0, 15, 20), 0.03),
+    "harvested growth": ("n' = r*n*(1 - n/K) - h*n/(c + n)", {"r": 0.6, "K": 40.0, "h": 3.0, "c": 4.0}, [8.0], np.linspace(0, 20, 40), 0.02),
+    "budworm": ("n' = r*n*(1 - n/K) - B*n^2/(A^2 + n^2)", {"r": 0.5, "K": 12.0, "B": 1.0, "A": 1.0}, [3.5], np.linspace(0, 30, 40), 0.02),
+    "beddington-deangelis": ("x' = r*x*(1 - x/K) - a*x*y/(1 + h*x + c*y); y' = e*a*x*y/(1 + h*x + c*y) - m*y", {"r": 1.0, "K": 20.0, "a": 0.8, "h": 0.2, "c": 0.1, "e": 0.5, "m": 0.5}, [10.0, 2.0], np.linspace(0, 40, 60), 0.03),
+    "mutualists": ("x' = r*x*(1 - x/K + a*y/(b + y)); y' = s*y*(1 - y/L + c*x/(d + x))", {"r": 0.5, "K": 5.0, "a": 0.6, "b": 3.0, "s": 0.3, "L": 8.0, "c": 0.4, "d": 2.0}, [0.5, 0.8], np.linspace(0, 25, 50), 0.02),
+    "seir": ("S' = -b*S*I; E' = b*S*I - a*E; I' = a*E - g*I; R' = g*I", {"b": 0.6, "a": 0.3, "g": 0.2}, [0.99, 0.0, 0.01, 0.0], np.linspace(0, 80, 40), 0.03),
+    "ross-macdonald": ("h' = p*v*(1 - h) - r*h; v' = q*h*(1 - v) - d*v", {"p": 0.4, "r": 0.05, "q": 0.3, "d": 0.1}, [0.02, 0.01], np.linspace(0, 50, 30), 0.03),
+    "cholera": ("S' = -b*S*W/(k + W); I' = b*S*W/(k + W) - g*I; W' = e*I - d*W", {"b": 0.8, "k": 2.0, "g": 0.2, "e": 3.0, "d": 0.4}, [0.98, 0.02, 0.0], np.linspace(0, 40, 50), 0.03),
+    "rumour": ("x' = -b*x*y; y' = b*x*y - a*y*(y + z); z' = a*y*(y + z)", {"b": 1.5, "a": 0.7}, [0.97, 0.03, 0.0], np.linspace(0, 20, 30), 0.03),
+    "bacteria and phage": ("b' = r*b*(1 - b/K) - p*b*v; v' = n*p*b*v - d*v", {"r": 1.2, "K": 10.0, "p": 0.3, "n": 3.0, "d": 1.0}, [2.0, 0.5], np.linspace(0, 15, 60), 0.03),
+    "nf-kappa-b": ("N' = A*(1 - N)/(e + I) - B*I*N/(d + N); m' = N^2 - m; I' = m - C*(1 - N)*I/(e + I)", {"A": 0.05, "e": 0.08, "B": 9.0, "d": 0.06, "C": 0.2}, [0.3, 0.1, 0.2], np.linspace(0, 20, 80), 0.02),
+    "p53 and mdm2": ("x' = b - a*x - k*y*x/(h + x); m' = c*x - d*m; y' = d*m - e*y", {"b": 0.9, "a": 0.1, "k": 1.4, "h": 0.3, "c": 1.2, "d": 0.8, "e": 0.8}, [1.0, 0.2, 0.2], np.linspace(0, 25, 60), 0.02),
+    "goodwin oscillator": ("x' = a/(1 + z^n) - b*x; y' = c*x - b*y; z' = d*y - b*z", {"a": 8.0, "n": 9.0, "b": 0.5, "c": 1.0, "d": 0.6}, [0.5, 0.4, 1.2], np.linspace(0, 40, 70), 0.02),
+    "kinase and phosphatase": ("p' = v*(T - p)/(k + T - p) - w*p/(m + p)", {"v": 2.0, "T": 6.0, "k": 0.5, "w": 1.2, "m": 0.4}, [0.5], np.linspace(0, 10, 40), 0.02),
+    "higgins glycolysis": ("x' = v - k*x*y; y' = k*x*y - q*y/(m + y)", {"v": 0.6, "k": 0.5, "q": 2.0, "m": 1.2}, [1.2, 0.8], np.linspace(0, 40, 60), 0.02),
+    "tyson-fife": ("x' = (x*(1 - x) - f*z*(x - q)/(x + q))/e; z' = x - z", {"f": 1.0, "q": 0.01, "e": 0.06}, [0.5, 0.2], np.linspace(0, 12, 80), 0.02),
+    "schlogl": ("x' = a + b*x^2 - c*x^3 - d*x", {"a": 0.4, "b": 3.0, "c": 1.0, "d": 2.2}, [0.1], np.linspace(0, 8, 40), 0.02),
+    "hot tank reactor": ("c' = q*(5 - c) - k*c*exp(-E/T); T' = q*(3 - T) + H*k*c*exp(-E/T) - U*(T - 3)", {"q": 0.5, "k": 80.0, "E": 18.0, "H": 1.5, "U": 0.3}, [5.0, 4.0], np.linspace(0, 12, 50), 0.02),
+    "van de vusse": ("a' = D*(f - a) - k1*a - k3*a^2; b' = k1*a - k2*b - D*b", {"D": 0.5, "f": 10.0, "k1": 0.8, "k2": 0.4, "k3": 0.05}, [1.0, 0.5], np.linspace(0, 8, 30), 0.03),
+    "esterification": ("a' = -k*a*b + r*c*w; b' = -k*a*b + r*c*w; c' = k*a*b - r*c*w; w' = k*a*b - r*c*w", {"k": 0.15, "r": 0.04}, [4.0, 3.0, 0.0, 0.5], np.linspace(0, 12, 25), 0.03),
+    "polymerisation": ("i' = -k*i; m' = -p*m*sqrt(i); i > 0", {"k": 0.1, "p": 0.5}, [1.0, 6.0], np.linspace(0, 12, 25), 0.03),
+    "thermal runaway": ("T' = q*exp(T/(1 + e*T)) - l*T", {"q": 0.3, "e": 0.15, "l": 0.4}, [0.0], np.linspace(0, 9, 40), 0.02),
+    "pendulum": ("x' = v; v' = -g*sin(x) - d*v", {"g": 4.0, "d": 0.15}, [2.5, 0.0], np.linspace(0, 15, 60), 0.03),
+    "two pendulums": ("x' = v; v' = -g*sin(x) + k*(y - x); y' = w; w' = -g*sin(y) + k*(x - y)", {"g": 2.0, "k": 0.3}, [1.0, 0.0, -0.4, 0.0], np.linspace(0, 15, 60), 0.03),
+    "forced duffing": ("x' = v; v' = -d*v - a*x - b*x^3 + F*cos(w*t)", {"d": 0.3, "a": 1.0, "b": 0.5, "F": 2.0, "w": 1.7}, [0.5, 0.0], np.linspace(0, 20, 90), 0.03),
+    "motor": ("i' = (12 - R*i - K*w)/L; w' = (K*i - b*w)/J", {"R": 2.0, "K": 0.4, "L": 0.5, "b": 0.05, "J": 0.1}, [0.0, 0.0], np.linspace(0, 4, 50), 0.02),
+    "series circuit": ("q' = i; i' = (V*sin(w*t) - R*i - q/C)/L; fixed L = 1", {"V": 3.0, "w": 2.2, "R": 0.4, "C": 0.5}, [0.0, 1.0], np.linspace(0, 14, 80), 0.03),
+    "chua, short": ("x' = a*(y - m*x^3 - n*x); y' = x - y + z; z' = -b*y", {"a": 9.0, "m": 0.07, "n": -0.17, "b": 14.0}, [0.3, 0.1, -0.2], np.linspace(0, 8, 100), 0.02),
+    "chen, short": ("x' = a*(y - x); y' = (c - a)*x - x*z + c*y; z' = x*y - b*z", {"a": 35.0, "b": 3.0, "c": 28.0}, [-3.0, 2.0, 20.0], np.linspace(0, 1.5, 100), 0.02),
+    "lorenz 84": ("x' = -y^2 - z^2 - a*x + a*F; y' = x*y - b*x*z - y + G; z' = b*x*y + x*z - z", {"a": 0.25, "b": 4.0, "F": 8.0, "G": 1.0}, [1.0, 0.5, 0.2], np.linspace(0, 5, 90), 0.02),
+    "nose-hoover": ("x' = y; y' = -a*x - z*y; z' = (y^2 - 1)/b", {"a": 1.0, "b": 1.5}, [0.5, 1.0, 0.3], np.linspace(0, 12, 60), 0.03),
+    "restricted three bodies": ("x' = u; y' = w; u' = 2*w + x - (1 - m)*(x + m)/((x + m)^2 + y^2)^1.5 - m*(x - 1 + m)/((x - 1 + m)^2 + y^2)^1.5; w' = -2*u + y - (1 - m)*y/((x + m)^2 + y^2)^1.5 - m*y/((x - 1 + m)^2 + y^2)^1.5", {"m": 0.1}, [0.5, 0.0, 0.0, 0.9], np.linspace(0, 3, 60), 0.01),
+    "fall with drag": ("h' = -v; v' = g - c*v^2", {"g": 9.81, "c": 0.04}, [100.0, 0.0], np.linspace(0, 6, 20), 0.02),
+    "rocket": ("h' = v; v' = u*k/(5 - k*t) - g", {"u": 120.0, "k": 0.35, "g": 9.8}, [0.0, 20.0], np.linspace(0, 9, 30), 0.01),
+    "measles with seasons": ("S' = m*(1 - S) - b*(1 + a*cos(6.2832*t))*S*I; I' = b*(1 + a*cos(6.2832*t))*S*I - g*I", {"m": 0.1, "b": 60.0, "a": 0.1, "g": 15.0}, [0.35, 0.01], np.linspace(0, 4, 90), 0.03),
+    "house by day and night": ("T' = k*(A + B*sin(w*t + p) - T)", {"k": 0.2, "A": 12.0, "B": 7.0, "w": 0.262, "p": 0.5}, [18.0], np.linspace(0, 72, 60), 0.03),
+    "soil carbon": ("a' = i - k*a; b' = h*k*a - m*b", {"i": 2.0, "k": 0.6, "h": 0.3, "m": 0.02}, [1.0, 20.0], np.linspace(0, 40, 30), 0.02),
+    "three ocean boxes": ("a' = e - p*(a - b); b' = p*(a - b) - q*(b - c); c' = q*(b - c)", {"e": 1.2, "p": 0.4, "q": 0.1}, [1.0, 1.0, 1.0], np.linspace(0, 30, 30), 0.03),
+    "daisyworld": ("a' = a*((1 - a - b)*(1 - s*(0.5 + 0.3*(b - a) - u)^2) - d); b' = b*((1 - a - b)*(1 - s*(0.5 + 0.1*(b - a) - u)^2) - d)", {"s": 3.0, "u": 0.3, "d": 0.3}, [0.1, 0.05], np.linspace(0, 40, 40), 0.02),
+    "energy balance": ("T' = Q*(0.5 + 0.2*tanh((T - 265)/10)) - e*(T/100)^4", {"Q": 34.0, "e": 0.36}, [268.0], np.linspace(0, 8, 30), 0.03),
+    "shallow lake": ("P' = l - s*P + r*P^8/(m^8 + P^8)", {"l": 0.5, "s": 0.6, "r": 1.5, "m": 0.9}, [0.2], np.linspace(0, 12, 40), 0.02),
+    "fishery": ("n' = r*n*(1 - n/K) - q*n*e; e' = a*e*(p*n - 1)", {"r": 0.7, "K": 50.0, "q": 0.05, "a": 0.4, "p": 0.06}, [40.0, 3.0], np.linspace(0, 30, 50), 0.03),
+    "solow growth": ("k' = s*k^a - d*k; k > 0", {"s": 0.3, "a": 0.4, "d": 0.08}, [1.0], np.linspace(0, 50, 30), 0.02),
+    "lanchester": ("x' = -a*y - c*x; y' = -b*x", {"a": 0.05, "b": 0.03, "c": 0.02}, [100.0, 90.0], np.linspace(0, 20, 20), 0.02),
+    "arms race": ("x' = a*y - m*x + g; y' = b*x - n*y + h", {"a": 0.5, "m": 0.7, "g": 1.0, "b": 0.4, "n": 0.9, "h": 0.5}, [1.0, 6.0], np.linspace(0, 15, 30), 0.02),
+    "bass diffusion": ("n' = (p + q*n/m)*(m - n)", {"p": 0.01, "q": 0.4, "m": 1000.0}, [0.0], np.linspace(0, 25, 25), 0.02),
+    "target-mediated": ("L' = -e*L - k*L*R + o*C; R' = s - d*R - k*L*R + o*C; C' = k*L*R - o*C - i*C", {"e": 0.1, "k": 0.2, "o": 0.1, "s": 1.0, "d": 0.3, "i": 0.05}, [20.0, 3.3, 0.0], np.linspace(0, 30, 50), 0.03),
+    "oral, two compartments": ("g' = -a*g; c' = a*g - (e + p)*c + q*d; d' = p*c - q*d", {"a": 1.2, "e": 0.3, "p": 0.4, "q": 0.15}, [100.0, 0.0, 0.0], np.linspace(0, 20, 30), 0.03),
+    "turnover": ("c' = -k*c; e' = i*(1 - c/(h + c)) - o*e", {"k": 0.15, "i": 5.0, "h": 1.5, "o": 0.25}, [10.0, 20.0], np.linspace(0, 40, 30), 0.03),
+    "transit": ("a' = -k*a; b' = k*(a - b); c' = k*(b - c); d' = k*c - e*d", {"k": 1.1, "e": 0.2}, [10.0, 0.0, 0.0, 0.0], np.linspace(0, 15, 25), 0.03),
+    "treated tumour": ("c' = -k*c; v' = a*v*log(K/v) - d*c*v; K > 0; v > 0", {"k": 0.3, "a": 0.12, "K": 60.0, "d": 0.25}, [4.0, 20.0], np.linspace(0, 25, 40), 0.02),
+    "blood cells": ("p' = k*p*((5/c)^g - 1) - d*z*p; a' = k*(p - a); b' = k*(a - b); c' = k*(b - c); z' = -e*z; c > 0", {"k": 0.6, "g": 0.2, "d": 0.4, "e": 0.5}, [5.0, 5.0, 5.0, 5.0, 3.0], np.linspace(0, 25, 50), 0.02),
+    "bone remodelling": ("x' = a*sqrt(x)/y^r - b*x; y' = c*y^0.9 - d*y; x > 0; y > 0", {"a": 3.0, "r": 0.5, "b": 0.2, "c": 0.4, "d": 0.3}, [10.0, 5.0], np.linspace(0, 30, 40), 0.02),
+    "two calcium pools": ("z' = v0 - v2*z^2/(1 + z^2) + v3*y^2/(4 + y^2)*z^4/(0.66 + z^4) + f*y - k*z; y' = v2*z^2/(1 + z^2) - v3*y^2/(4 + y^2)*z^4/(0.66 + z^4) - f*y", {"v0": 3.2, "v2": 65.0, "v3": 500.0, "f": 1.0, "k": 10.0}, [0.3, 1.6], np.linspace(0, 2, 80), 0.02),
+    "laser": ("n' = p - n - g*n*s; s' = g*n*s - c*s + 0.01*n", {"p": 3.0, "g": 2.0, "c": 3.0}, [0.1, 0.05], np.linspace(0, 12, 60), 0.03),
+    "killer cells": ("T' = s - d*T - b*T*V; I' = b*T*V - e*I - q*I*Z; V' = p*I - c*V; Z' = r*I*Z/(h + I) - m*Z", {"s": 10.0, "d": 0.1, "b": 0.004, "e": 0.3, "q": 0.05, "p": 6.0, "c": 2.5, "r": 0.8, "h": 10.0, "m": 0.2}, [100.0, 0.0, 1.0, 1.0], np.linspace(0, 40, 80), 0.02),
+    "prions": ("x' = l - d*x - b*x*z; y' = e*z - a*y; z' = b*x*y - a*z", {"l": 2.0, "d": 0.2, "b": 0.06, "e": 1.2, "a": 0.4}, [10.0, 0.2, 0.3], np.linspace(0, 25, 50), 0.03),
+    "substrate inhibition": ("s' = -v*s/(k + s + s^2/i)", {"v": 3.0, "k": 0.5, "i": 2.0}, [8.0], np.linspace(0, 10, 40), 0.02),
+    "folding": ("u' = -a*u + b*m; m' = a*u - (b + c)*m + d*n; n' = c*m - d*n", {"a": 4.0, "b": 1.0, "c": 0.3, "d": 0.05}, [1.0, 0.0, 0.0], np.geomspace(0.01, 30, 40), 0.03),
+    "fast and slow decay chain": ("a' = -k*a; b' = k*a - m*b; c' = m*b - n*c", {"k": 1e4, "m": 1.0, "n": 1e-3}, [1.0, 0.0, 0.0], np.geomspace(1e-6, 3e3, 60), 0.02),
+    "three rotators": ("p' = u + k*(sin(q - p) + sin(r - p)); q' = v + k*(sin(p - q) + sin(r - q)); r' = w + k*(sin(p - r) + sin(q - r))", {"u": 0.5, "v": 1.1, "w": 2.0, "k": 0.3}, [0.0, 1.0, 2.0], np.linspace(0, 12, 50), 0.02),
+    "stretched spring": ("x' = v; v' = -k*x*(1 - l/sqrt(1 + x^2)) - d*v", {"k": 3.0, "l": 1.8, "d": 0.2}, [1.6, 0.0], np.linspace(0, 15, 60), 0.03),
+    "plankton": ("N' = -m*N*P/(h + N) + d*P + e*Z; P' = m*N*P/(h + N) - d*P - g*P*Z; Z' = c*g*P*Z - e*Z", {"m": 1.0, "h": 0.5, "d": 0.1, "g": 0.8, "c": 0.6, "e": 0.2}, [3.0, 0.3, 0.2], np.linspace(0, 40, 70), 0.03),
+    "sterile insects": ("w' = r*w*w/(w + s) - d*w - c*w^2; s' = i - m*s", {"r": 1.2, "d": 0.2, "c": 0.02, "i": 3.0, "m": 0.3}, [30.0, 0.0], np.linspace(0, 25, 40), 0.02),
+}  # fmt: skip
