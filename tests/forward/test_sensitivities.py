@@ -58,6 +58,18 @@ def test_of_a_linear_equation_by_its_initial_value_they_are_exact():
         np.testing.assert_allclose(own[:, 0, 1], -t * np.exp(-k * t), rtol=1e-3)
 
 
+def test_within_long_steps_they_are_read_off():
+    t = np.linspace(0.0, 6.0, 80)
+    _, f = setting("x' = -k*x + m", t)
+    theta, e = np.array([[0.5, 1.0]]), np.zeros(1, int)
+    marched = march(f, e, theta, np.full((1, 1), 4.0), 1e-5, 500)
+    assert marched.tries[0] < 60
+    S = sensitivities(f, marched, e, theta, np.eye(1, 3)[None], np.zeros(1, int))[0, :, 0]
+    k, m, decay = 0.5, 1.0, np.exp(-0.5 * t)
+    by_k = -t * decay * (4.0 - m / k) - m / k**2 * (1.0 - decay)
+    np.testing.assert_allclose(S, np.c_[decay, by_k, (1.0 - decay) / k], rtol=1e-2, atol=1e-3)
+
+
 def test_where_a_trajectory_did_not_get_to_there_are_none():
     _, f = setting("x' = k*x^2", [0.0, 0.5, 2.0, 3.0])
     theta, e = np.ones((1, 1)), np.zeros(1, int)

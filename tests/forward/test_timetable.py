@@ -41,3 +41,10 @@ def test_shorter_experiments_are_filled_up_and_know_where_they_end():
 
 def test_nothing_jumps_after_the_end():
     assert Timetable.of([problem("x' = -k*x; x(0) = 1; at 4: x = 0").course(0)]).jumps == {}
+
+
+def test_steps_must_end_where_something_jumps_or_bends_and_at_the_end():
+    p = problem("x' = -k*x; x(0) = 1; at 2: x = x + 1", t=(1.0, 1.5, 2.0, 3.0, 4.0))
+    table = Timetable.of([p.course(0)])
+    stops = table.stops[0].tolist()
+    assert [stops[i] for i in table.halt[0, :-1]] == [2.0 if t < 2 else 4.0 for t in stops[:-1]]

@@ -2,10 +2,12 @@
 
 What is done in Python for a step is done for all trajectories at once, so that it costs next to nothing for one of
 them. Every round tries one step of each that has not arrived; the steps that were taken are kept for sensitivities.
+States at observations are read off within steps where nothing but the states changes the field.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.forward.field import Field
-from odinfer.forward.rodas import ORDER, step
+from odinfer.forward.rodas import ORDER, inside, step
+from odinfer.forward.timetable import Timetable
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -30,12 +33,12 @@ _AHEAD = 1e-4  # of a step: how far ahead of a time the field's own change is lo
 
 
 class Steps(NamedTuple):
-    """Steps that were taken in one round: of which trajectories (b,), from when (b,), how long (b,), from where, to
-    where (b, K), and how they bend in between (2, b, K)."""
+    """Steps that were taken in one round: of which trajectories (b,), from when until when (b,), from where, to where
+    (b, K), and how they bend in between (2, b, K)."""
 
     who: Index
     t: Array
-    h: Array
+    until: Array
     x: Array
     end: Array
     bend: Array
@@ -50,11 +53,13 @@ class Jumped(NamedTuple):
     by_theta: Array
 
 
-class Arrived(NamedTuple):
-    """Trajectories (b,) that have reached their stop number (b,)."""
+class Read(NamedTuple):
+    """Stops that lie within steps, or at their ends: numbers of steps, one after the other, and of stops, and the share
+    of the step that is over, each (r,)."""
 
-    who: Index
+    step: Index
     stop: Index
+    share: Array
 
 
 @dataclass
@@ -69,29 +74,59 @@ class Marched:
 
     x: Array
     tries: Index
-    events: list[Steps | Jumped | Arrived] = field(default_factory=list)
+    events: list[Steps | Jumped] = field(default_factory=list)
+
+    @property
+    def steps(self) -> list[Steps]:
+        return [event for event in self.events if isinstance(event, Steps)]
 
 
-def march(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index) -> Marched:
+def march(
+    f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index, halting: bool = False
+) -> Marched:
     """Trajectories of experiments e (B,) with θ (B, P) from x0 (B, K) at their starts; those that fail end in NaN.
 
     Args:
         tolerance: of the error of a step, relative to the states.
         most: steps of a trajectory, or of each (B,), those that are tried in vain among them.
+        halting: steps end at every observation. They do in any case if the field changes with time by itself: what is
+            short, and far from where the last step ended, is not passed over so.
     """
     with np.errstate(all="ignore"):
-        return _marched(f, e, theta, x0, tolerance, most)
+        found = _marched(f, e, theta, x0, tolerance, most, halting or f.varies)
+        if steps := found.steps:
+            who, x, end = (np.concatenate([getattr(s, name) for s in steps]) for name in ("who", "x", "end"))
+            at = read(f.table, e, steps)
+            bend = np.concatenate([s.bend for s in steps], 1)[:, at.step]
+            found.x[who[at.step], at.stop] = inside(at.share[:, None], x[at.step], end[at.step], bend)
+        return found
 
 
-def _marched(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index) -> Marched:
+def read(table: Timetable, e: Index, steps: Sequence[Steps]) -> Read:
+    """Which stops lie within which steps of trajectories of experiments e (B,)."""
+    who, t, until = (np.concatenate([getattr(s, name) for s in steps]) for name in ("who", "t", "until"))
+    first, count = np.zeros((2, len(who)), np.int64)
+    for own, (stops, last) in enumerate(zip(table.stops, table.last, strict=True)):
+        here = e[who] == own
+        first[here], after = (np.searchsorted(stops[: last + 1], when[here], side="right") for when in (t, until))
+        count[here] = after - first[here]
+    step = np.repeat(np.arange(len(who)), count)
+    stop = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count) + first[step]
+    when = table.stops[e[who[step]], stop]
+    return Read(step, stop, np.where(when == until[step], 1.0, (when - t[step]) / (until - t)[step]))
+
+
+def _marched(
+    f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index, halting: bool
+) -> Marched:
     table = f.table
+    halt = np.tile(np.arange(1, table.stops.shape[1] + 1), (len(table.stops), 1)) if halting else table.halt
     (B, K), n = x0.shape, table.stops.shape[1]
     found, most = Marched(np.full((B, n, K), np.nan), np.zeros(B, np.int64)), np.broadcast_to(most, B)
     numbers = f.numbers(e, theta)
     t, x, stop = table.stops[e, 0].copy(), x0.copy(), np.zeros(B, np.int64)
     size, h, fresh = np.abs(x0), np.zeros(B), np.ones(B, bool)
     found.x[:, 0] = x0
-    found.events.append(Arrived(np.arange(B), stop.copy()))
     _jump(f, found, e, theta, x, stop, np.arange(B))
     left = np.flatnonzero((table.last[e] > 0) & np.isfinite(x).all(1))
     while len(left := left[found.tries[left] < most[left]]):
@@ -99,7 +134,8 @@ def _marched(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most
         own, at, now, go = e[left], x[left], t[left], stop[left]
         mine = numbers.T[:, left].T
         low, high = table.low[own, go], table.high[own, go]
-        to = table.stops[own, go + 1]
+        goal = halt[own, go]
+        to = table.stops[own, goal]
         asked = f.between(own, low, high, mine)
         f0, fx = f.by_states(own, np.clip(now, low, high), at, mine)
         pace = h[left]
@@ -126,12 +162,10 @@ def _marched(f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most
         if len(who):
             x[who], size[who] = taken.x[good], size_now[good]
             t[who] = np.where(cut[good], to[good], now[good] + length[good])
-            found.events.append(Steps(who, now[good], length[good], at[good], taken.x[good], taken.bend[:, good]))
+            found.events.append(Steps(who, now[good], t[who], at[good], taken.x[good], taken.bend[:, good]))
         arrived = left[good & cut]
         if len(arrived):
-            stop[arrived] += 1
-            found.x[arrived, stop[arrived]] = x[arrived]
-            found.events.append(Arrived(arrived, stop[arrived]))
+            stop[arrived] = goal[good & cut]
             _jump(f, found, e, theta, x, stop, arrived)
             fresh[arrived] = table.corner[e[arrived], stop[arrived]]
         stuck = h[left] <= 1e-14 * np.maximum(np.abs(t[left]), 1e-280)

@@ -88,8 +88,8 @@ def step(
     return Step(at + U[5], U[5], bend)
 
 
-def inside(share: float, x: Array, end: Array, bend: Array) -> Array:
-    """States (B, K) at a share of steps from x to `end`, to order 3."""
+def inside(share: float | Array, x: Array, end: Array, bend: Array) -> Array:
+    """States (B, K) at a share, or one of each (B, 1), of steps from x to `end`, to order 3."""
     rest = 1.0 - share
     return np.asarray(rest * x + share * (end + rest * (bend[0] + share * bend[1])))
 

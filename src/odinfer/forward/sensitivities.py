@@ -2,7 +2,7 @@
 
 They solve the linear equations S' = ∂f/∂x S + ∂f/∂θ, here by Radau IIA of order 3 on the steps of the trajectory. Every
 step is a linear map S ↦ A S + C, and the maps of all steps of all trajectories are computed at once; only their
-composition goes step by step.
+composition goes step by step. Within a step they are read off the polynomial through its start and both stages.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.forward.field import Field
-from odinfer.forward.march import Arrived, Jumped, Marched, Steps
+from odinfer.forward.march import Jumped, Marched, Steps, read
 from odinfer.forward.rodas import inside
 
 Array = NDArray[np.float64]
@@ -33,53 +33,61 @@ def sensitivities(f: Field, marched: Marched, e: Index, theta: Array, S0: Array,
     place[wanted] = np.arange(len(wanted))
     events = [_taken(event, place) for event in marched.events]
     steps = [event for event in events if isinstance(event, Steps)]
-    A, C = _maps(f, steps, e[wanted], theta[wanted])
-    S = S0.copy()
+    S, Q = S0.copy(), len(f.wanted)
     found = np.full((len(wanted), *marched.x.shape[1:], S.shape[-1]), np.nan)
-    Q, first = len(f.wanted), 0
+    found[:, 0] = S0
+    if not steps:
+        return found
+    A, C = _maps(f, steps, e[wanted], theta[wanted])
+    before, first = np.empty((A.shape[1], *S.shape[1:])), 0  # every step
     of_theta = slice(S.shape[-1] - Q, None)
     for event in events:
         if isinstance(event, Steps):
             own = slice(first, first := first + len(event.who))
-            moved = A[own] @ S[event.who]
-            moved[..., of_theta] += C[own]
-            S[event.who] = moved
-        elif isinstance(event, Jumped):
-            moved = event.by_x @ S[event.who]
-            moved[..., of_theta] += event.by_theta[..., f.wanted]
-            S[event.who] = moved
+            before[own] = S[event.who]
+            S[event.who] = _mapped(A[1, own], C[1, own], before[own], of_theta)
         else:
-            found[event.who, event.stop] = S[event.who]
+            S[event.who] = _mapped(event.by_x, event.by_theta[..., f.wanted], S[event.who], of_theta)
+    at = read(f.table, e[wanted], steps)
+    who = np.concatenate([s.who for s in steps])[at.step]
+    # Lagrange's polynomials at 0, 1/3 and 1: a matrix and a vector for every stop.
+    s = at.share[:, None, None]
+    start, stage, end = (s - 1.0) * (3.0 * s - 1.0), 4.5 * s * (1.0 - s), 0.5 * s * (3.0 * s - 1.0)
+    inner = start * np.eye(A.shape[-1]) + stage * A[0, at.step] + end * A[1, at.step]
+    found[who, at.stop] = _mapped(inner, stage * C[0, at.step] + end * C[1, at.step], before[at.step], of_theta)
     return found
 
 
-def _taken(event: Steps | Jumped | Arrived, place: Index) -> Steps | Jumped | Arrived:
+def _mapped(A: Array, C: Array, S: Array, of_theta: slice) -> Array:
+    moved = A @ S
+    moved[..., of_theta] += C
+    return np.asarray(moved)
+
+
+def _taken(event: Steps | Jumped, place: Index) -> Steps | Jumped:
     """What happened to some trajectories only, by their new places (B,); −1 is left out."""
     own = place[event.who] >= 0
     if isinstance(event, Steps):
         return Steps(
-            place[event.who[own]], event.t[own], event.h[own], event.x[own], event.end[own], event.bend[:, own]
+            place[event.who[own]], event.t[own], event.until[own], event.x[own], event.end[own], event.bend[:, own]
         )
-    if isinstance(event, Jumped):
-        return Jumped(place[event.who[own]], event.by_x[own], event.by_theta[own])
-    return Arrived(place[event.who[own]], event.stop[own])
+    return Jumped(place[event.who[own]], event.by_x[own], event.by_theta[own])
 
 
 def _maps(f: Field, steps: list[Steps], e: Index, theta: Array) -> tuple[Array, Array]:
-    """A (M, K, K) and C (M, K, Q) of all steps, one after the other."""
+    """A (2, M, K, K) and C (2, M, K, Q) of all steps, one after the other, to their inner stage and to their end."""
     K, Q = len(f.model.states), len(f.wanted)
-    if not steps:
-        return np.empty((0, K, K)), np.empty((0, K, Q))
-    who, t, h, x, end = (np.concatenate([s[i] for s in steps]) for i in range(5))
+    who, t, until, x, end = (np.concatenate([s[i] for s in steps]) for i in range(5))
+    h = until - t
     bend = np.concatenate([s.bend for s in steps], 1)
     numbers = f.numbers(e, theta)
-    A, C = np.empty((len(t), K, K)), np.empty((len(t), K, Q))
+    A, C = np.empty((2, len(t), K, K)), np.empty((2, len(t), K, Q))
     size = max(1, _ROOM // (4 * K * K))
     with np.errstate(all="ignore"):
         for i in range(0, len(t), size):
             own = slice(i, i + size)
             parts = e[who[own]], t[own], h[own], x[own], end[own], bend[:, own], numbers.T[:, who[own]].T
-            A[own], C[own] = _map(f, *parts)
+            A[:, own], C[:, own] = _map(f, *parts)
     return A, C
 
 
@@ -93,19 +101,17 @@ def _map(
     states = np.concatenate([inside(_STAGE, x, end, bend), end])
     fx, ft = f.by_all(np.tile(e, 2), times, states, np.concatenate([numbers.T, numbers.T], 1).T)
     fx, ft = fx.reshape(2, M, K, K), ft.reshape(2, M, K, -1)
-    # Z_i = S + h Σ_j a_ij (J_j Z_j + F_j), and only Z_2 is wanted: the last rows of the inverse of the matrix.
+    # Z_i = S + h Σ_j a_ij (J_j Z_j + F_j): rows of the inverse of the matrix.
     matrix = np.empty((M, 2, K, 2, K))  # transposed: [., j, l, i, k] multiplies Z_j[l] in equation i, k
     for i in range(2):
         for j in range(2):
             matrix[:, j, :, i] = (-_RADAU[i, j] * h)[:, None, None] * np.swapaxes(fx[j], 1, 2)
     matrix[:, [0, 1], :, [0, 1]] += np.eye(K)
-    right = np.zeros((2, K, K))
-    right[1] = np.eye(K)
     try:
-        Y = np.linalg.solve(matrix.reshape(M, 2 * K, 2 * K), right.reshape(2 * K, K))
+        Y = np.linalg.inv(matrix.reshape(M, 2 * K, 2 * K))
     except np.linalg.LinAlgError:
-        return np.full((M, K, K), np.nan), np.full((M, K, ft.shape[-1]), np.nan)
-    Y = Y.reshape(M, 2, K, K)
-    A = np.swapaxes(Y[:, 0] + Y[:, 1], 1, 2)
-    weights = [np.swapaxes(_RADAU[0, j] * Y[:, 0] + _RADAU[1, j] * Y[:, 1], 1, 2) for j in range(2)]
-    return A, h[:, None, None] * (weights[0] @ ft[0] + weights[1] @ ft[1])
+        return np.full((2, M, K, K), np.nan), np.full((2, M, K, ft.shape[-1]), np.nan)
+    Y = Y.reshape(M, 2, K, 2, K).transpose(3, 1, 0, 4, 2)  # of stage i by what stands right of equation j
+    A = Y[:, 0] + Y[:, 1]
+    C = sum((_RADAU[0, j] * Y[:, 0] + _RADAU[1, j] * Y[:, 1]) @ ft[j] for j in range(2))
+    return A, h[:, None, None] * C

@@ -48,22 +48,26 @@ class Ends:
 
 def follow(
     solver: SideBySide, v: Array, best: float | Array = np.inf, rounds: int = _ROUNDS, few: int = 0,
-    held: Held | None = None,
+    held: Held | None = None, group: Index | None = None, enough: float | Array = -np.inf,
 ) -> Ends:  # fmt: skip
     """From unknowns v (B, P) downhill.
 
     Args:
-        best: objective that is known to be possible: searches that will not come near it are given up. One for each
-            (B,) if these are not after the same maximum.
+        best: objective that is known to be possible, or one for each (B,): searches that will not come near it, or near
+            the best of their group, are given up.
         few: where no more than so many are left, they are left on their way.
         held: an unknown of each that stays where it is put.
+        group: numbers (B,) of those that are after the same maximum; all are if they are not given.
+        enough: objective (B,) below which it does not matter what else a group could find, if it finds it slowly.
     """
     u, gauged = solver.like.unknowns, held is None  # gauges would move what is held
     B, P = v.shape
     low, high = (np.tile(bound, (B, 1)) for bound in (u.low, u.high))
     if held is not None:
         low[np.arange(B), held.place] = high[np.arange(B), held.place] = held.value
-    together, best = np.ndim(best) == 0, np.broadcast_to(np.asarray(best, float), B)
+    best, enough = (np.broadcast_to(np.asarray(value, float), B) for value in (best, enough))
+    group = np.zeros(B, np.int64) if group is None else group
+    groups = [np.flatnonzero(group == own) for own in np.unique(group)]
     v = np.clip(v, low, high)
     H, g = np.zeros((B, P, P)), np.zeros((B, P))
     radius, quiet, settled = np.full(B, _RADIUS), np.zeros(B, int), np.zeros(B, bool)
@@ -91,12 +95,16 @@ def follow(
         moved = left[better]
         v[moved], value[moved], tries[moved] = solved.v[better], solved.worth.value[better], solved.tries[better]
         past[i % _WINDOW, left], before = value[left], past[i % _WINDOW, left]
-        best = np.minimum(best, value.min()) if together else best
+        lowest = np.empty(B)
+        for own in groups:
+            lowest[own] = value[own].min()
+        best = np.minimum(best, lowest)
         over = (quiet[left] >= _QUIET) | (radius[left] < _LEAST) | (fall < 1e-6)
         with np.errstate(invalid="ignore"):
             hopeless = value[left] - _HOPE * (before - value[left]) > best[left] + 1.0
         hopeless &= np.isfinite(before)
         over |= np.isfinite(before) & (before - value[left] < _SLOW)
+        over |= (lowest[left] < enough[left]) & (i >= _WINDOW // 2)
         settled[left[over]] = True
         renewed = better & ~over & ~hopeless
         _renew(solver, solved, np.flatnonzero(renewed), left[renewed], H, g)

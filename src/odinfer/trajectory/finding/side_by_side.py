@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.forward.field import Field
-from odinfer.forward.march import Marched, Steps, march
+from odinfer.forward.march import Marched, march
 from odinfer.forward.rodas import inside
 from odinfer.forward.sensitivities import sensitivities
 from odinfer.forward.timetable import Timetable
@@ -57,21 +57,23 @@ class SideBySide:
     Attributes:
         tolerance: of the steps.
         most: steps of one trajectory.
+        halting: steps end at every observation, which makes them shorter and more accurate where there are many.
     """
 
     like: Likelihood
     field: Field
     tolerance: float
     most: int
+    halting: bool = True
 
     @staticmethod
-    def of(problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS) -> SideBySide:
+    def of(problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS, halting: bool = True) -> SideBySide:
         courses = [problem.course(e) for e in range(len(problem.data.experiments))]
         wanted = np.unique(np.concatenate([problem.own_index(e) for e in range(len(courses))]))
         moved = moving(problem.model)
         wanted = wanted[[problem.model.parameters[i] in moved for i in wanted]]
         field = Field(Timetable.of(courses), wanted)
-        return SideBySide(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most)
+        return SideBySide(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most, halting)
 
     @staticmethod
     def can(problem: Problem) -> bool:
@@ -111,7 +113,7 @@ class SideBySide:
             x0 = np.stack([p.course(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
         experiments, theta = np.tile(np.arange(E), B), theta.reshape(B * E, -1)
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
-        marched = march(self.field, experiments, theta, x0.reshape(B * E, -1), self.tolerance, limit)
+        marched = march(self.field, experiments, theta, x0.reshape(B * E, -1), self.tolerance, limit, self.halting)
         with np.errstate(all="ignore"):
             if gauged:
                 v, worth = self.gauges.set(self._states(marched, E), v, self.unit(v))
@@ -121,12 +123,12 @@ class SideBySide:
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
         """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
-        solved = self.solve(v[None])
+        solved = replace(self, halting=True).solve(v[None])
         if not np.isfinite(solved.worth.value[0]):
             return None
         found = []
         for e, x0 in enumerate(self.initial(v)):
-            own = [(s, s.who == e) for s in solved.marched.events if isinstance(s, Steps) and (s.who == e).any()]
+            own = [(s, s.who == e) for s in solved.marched.steps if (s.who == e).any()]
             x, end = (np.concatenate([getattr(s, name)[here] for s, here in own]) for name in ("x", "end"))
             bend = np.concatenate([s.bend[:, here] for s, here in own], 1)
             course, stops = self.problem.course(e), self.field.table.stops[e]

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.forward.march import Steps
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.finding.follow import Ends, Held, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
@@ -35,15 +34,16 @@ _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
 _ROUNDS, _STEPS, _FEW_STEPS, _MANY = 40, 40, 25, 8  # of asking; of searches; and in later rounds if many are asked
 _MOST_ROWS = 6000  # searches after which nothing more is asked
-_MOST_STEPS, _TIMES = 160, 8  # of one trajectory: so many, or so many times what it takes at the maximum
+_MOST_STEPS, _TIMES = 160, 5  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
+_INSIDE = 0.3  # of the fall that is wanted: where it has fallen by less, it does not matter by how much
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
 _HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
 _EXPLORED = 64  # starts with nothing held
 # Starts from other supposed ends and from anywhere, and from what is known nearby, in the first rounds and later.
 _GUESTS, _FRESH, _NEIGHBOURS, _FEWER = 3, 2, 5, 2
 _REMEMBERED = 2.25  # times the fall that is wanted: what has not fallen further is remembered
-_TOLERANCE = 1e-4  # of the steps of trajectories
+_TOLERANCE = 3e-5  # of the steps of trajectories, between which observations are read off
 
 
 class Claims(NamedTuple):
@@ -160,17 +160,17 @@ class _Search:
     @staticmethod
     def of(problem: Problem, best: Array, ways: Sequence[Way], pool: Pool) -> _Search | None:
         """None where the maximum itself cannot be followed side by side."""
-        solver = SideBySide.of(problem, _TOLERANCE)
+        solver = SideBySide.of(problem, _TOLERANCE, halting=False)
         solved = solver.solve(best[None])
         top = float(solved.worth.value[0])
-        taken = max(sum(isinstance(s, Steps) for s in solved.marched.events), _MOST_STEPS // _TIMES)
+        taken = max(len(solved.marched.steps), _MOST_STEPS // _TIMES)
         return _Search(replace(solver, most=_TIMES * taken), best, top, ways, pool) if np.isfinite(top) else None
 
     def explore(self) -> None:
         """Look for other maxima with nothing held."""
         v = self.anywhere(_EXPLORED)
         if len(v):
-            self.learn(follow(self.solver, v, np.full(len(v), self.worst), _STEPS))
+            self.learn(follow(self.solver, v, self.worst, _STEPS, group=np.arange(len(v))))
 
     def answers(self, goals: list[tuple[int, float]], own: Array | None) -> Answers:
         """What becomes of the ways.
@@ -235,7 +235,8 @@ class _Search:
         place, half = (np.array([getattr(way, name) for way in self.ways])[which] for name in ("place", "half"))
         value = np.array([self.ways[k].value(d) for k, d in goals])[owner]
         steps = _FEW_STEPS if i and len(goals) > _MANY else _STEPS
-        ends = follow(self.solver, v, self.top + half, steps, held=Held(place, value))
+        held, enough = Held(place, value), self.top + _INSIDE * half
+        ends = follow(self.solver, v, self.top + half, steps, held=held, group=owner, enough=enough)
         mine = [np.flatnonzero(owner == n) for n in range(len(goals))]
         best = [rows[int(np.argmin(ends.value[rows]))] for rows in mine]
         return [(float(ends.value[i]), ends.v[i]) for i in best], ends

@@ -23,6 +23,7 @@ _FURTHER = 3.0  # times as far is looked next, where all is inside
 _NARROW, _CLOSED = 0.05, 0.01
 _JUMP = 1.0  # of the root of the fall, as a share of what is wanted: within a narrow bracket this is no slope
 _CLOSE_BY, _BEHIND = 0.8, 1.05  # of the distance
+_APART = 0.2  # e-folds between points that show where a way goes
 _SUDDEN = 0.5  # of the root of the fall: as much more is not what leads up to it
 _AT_ONCE = 1e-3  # of the distance: between points that are no further apart, the likelihood jumps
 _NEARLY = 0.3  # of the root of the fall: points between which it may be taken for linear
@@ -121,7 +122,11 @@ class Way:
     def nearly(self) -> Point | None:
         """Where the end must be: between two points whose falls are not far apart, or where the likelihood jumps."""
         inner, outer = self.bracket
-        if outer is None or not np.isfinite(outer.root):
+        if outer is None:
+            return None
+        if self._at_nothing(inner.distance, outer.distance):
+            return inner
+        if not np.isfinite(outer.root):
             return None
         if outer.distance - inner.distance < _AT_ONCE * outer.distance:
             return inner
@@ -189,6 +194,8 @@ class Way:
         if b - a < _CLOSED * b and more and self._again(b, "behind"):
             # All may be inside again right behind a value that no trajectory has, such as 0.
             return b + 0.5 * (_CLOSED * b - (b - a))
+        if self._at_nothing(a, b):
+            return None
         near, far = self._magnitude(a), self._magnitude(b)
         narrow = _AT_ONCE if outer.root - inner.root > _JUMP else _CLOSED**2
         if b - a < narrow * b and far - near < narrow:
@@ -199,6 +206,10 @@ class Way:
         if a == 0:
             return 0.3 * b
         return 0.5 * (a + b) if i % 2 else self._distance(0.5 * (near + far))
+
+    def _at_nothing(self, *distances: float) -> bool:
+        """Whether values are all as good as 0, where models often end."""
+        return not np.isinf(self.least) and all(abs(self.value(d)) <= self.least for d in distances)
 
     def _magnitude(self, distance: float) -> float:
         """A scale on which values of all magnitudes, and of both signs, are apart, growing outwards."""
@@ -226,12 +237,20 @@ class Way:
             yield after[0].v
             yield between(two.v, after[0].v, share(two.distance, after[0].distance, distance))
         if len(before) > 1:
-            apart = [p for p in before if p.distance < _CLOSE_BY * two.distance]
-            one = apart[-1] if apart else before[-2]
+            i = self._apart(before, len(before) - 1)
+            one = before[i]
+            if i > 0:
+                zero = before[self._apart(before, i)]
+                yield going_on(zero.v, one.v, two.v, self.place, self.value(distance), bool(np.isinf(self.least)))
             yield between(one.v, two.v, share(one.distance, two.distance, distance))
             if one.distance > 0:  # what goes far may do so by powers of the distance
                 yield between(one.v, two.v, np.log(distance / one.distance) / np.log(two.distance / one.distance), 1.0)
         yield from (p.v for p in self.points if p.distance >= distance and 1.0 < p.root < np.inf)
+
+    def _apart(self, points: list[Point], i: int) -> int:
+        """The last of some points that is clearly before number i, or else the one right before it."""
+        end = self._magnitude(points[i].distance)
+        return next((j for j in range(i - 1, -1, -1) if end - self._magnitude(points[j].distance) > _APART), i - 1)
 
 
 def share(a: float, b: float, distance: float) -> float:
@@ -251,3 +270,31 @@ def between(one: Array, two: Array, share: float, plain: float = 2.0) -> Array:
         ratio = two / one
         much = (ratio > plain) | ((ratio > 0) & (ratio < 1.0 / plain))
         return np.where(much, one * ratio**share, one + share * (two - one))
+
+
+def going_on(zero: Array, one: Array, two: Array, place: int, value: float, logs: bool) -> Array:
+    """Unknowns beyond three sets, with that at a place at a value: each goes on as it has, linearly or by powers.
+
+    Far out, sums of unknowns that cancel stay what they are, and products, too. To which of them one belongs is seen by
+    whether a line or a power leads from the first two sets to the third.
+
+    Args:
+        logs: values are logs, so that a line is a power.
+    """
+    linear = _on_a_line(one, two, place, value)
+    if logs or min(zero[place] * one[place], one[place] * two[place], two[place] * value) <= 0:
+        return linear
+    # Of squares, both signs are as good.
+    straight = np.abs(_on_a_line(zero, one, place, two[place]) - two)
+    curved = np.abs(np.abs(_by_a_power(zero, one, place, two[place])) - np.abs(two))
+    return np.where(curved < straight, _by_a_power(one, two, place, value), linear)
+
+
+def _on_a_line(one: Array, two: Array, place: int, value: float) -> Array:
+    return np.asarray(one + (value - one[place]) / (two[place] - one[place]) * (two - one))
+
+
+def _by_a_power(one: Array, two: Array, place: int, value: float) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        part = np.log(value / one[place]) / np.log(two[place] / one[place])
+        return np.asarray(np.copysign(np.abs(one) * np.abs(two / one) ** part, two))
