@@ -265,8 +265,10 @@ def _claims(best: Any, more: list[Any]) -> Iterator[tuple[tuple[int, int], list[
     like others."""
     found, F = best.ends[2], len(best.phi)
     for i, w in enumerate(found.v):
-        on_the_way = [point.v for point in found.ways[i].points] if found.ways else []
-        yield (i % F, -1 if i < F else 1), [w, *more, *on_the_way, *(found.pool.v if found.pool else [])]
+        side = -1 if i < F else 1
+        way = found.way(int(best.like.unknowns.phi_index[i % F]), side)
+        on_the_way = [point.v for point in way.points] if way else []
+        yield (i % F, side), [w, *more, *on_the_way, *(found.pool.v if found.pool else [])]
 
 
 def _one_side(

@@ -66,7 +66,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     # An end that was not reached says nothing about what fits beyond it.
     F, own = len(phi), problem.theta(phi)[problem.free_index]
     sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
-    said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
+    said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost), *_higher(maximum))
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said), found.higher
 
 
@@ -78,6 +78,20 @@ def _given_up(problem: Problem, there: Array, lost: Index) -> Iterator[str]:
         where = "below" if i < F else "above"
         name = problem.free[i % F]
         yield f"the likelihood could not be followed to values of {name} {where} {value:.3g}; it may go on"
+
+
+def _higher(maximum: Maximum) -> Iterator[str]:
+    """A sentence on where the likelihood is higher, if no maximum could be reached there."""
+    if maximum.unreached is None:
+        return
+    problem, solver = maximum.problem, SideBySide.of(maximum.problem).finer()
+    more = maximum.objective - float(solver.solve(maximum.unreached[None]).worth.value[0])
+    theta = problem.theta(maximum.like.unknowns.phi(maximum.unreached))[problem.free_index]
+    where = ", ".join(f"{name} = {value:.3g}" for name, value in zip(problem.free, theta, strict=True))
+    yield (
+        f"the log-likelihood is higher by {more:.2g} at {where}, from where no maximum could be reached; bound the "
+        "parameters if such values make no sense"
+    )
 
 
 def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
@@ -117,6 +131,13 @@ class Found(NamedTuple):
         value, v, rise, lost, higher, ways, pool = answers
         return Found(value, v, rise, np.flatnonzero(lost), higher, ways, pool)
 
+    def with_answers(self, asked: Index, answers: Answers) -> Found:
+        """With what became of those that were asked for from elsewhere, and of all that had been given up."""
+        new = Found.of(answers)
+        values, v, rise = self.values.copy(), self.v.copy(), self.rise.copy()
+        values[asked], v[asked], rise[asked] = new.values, new.v, new.rise
+        return new._replace(values=values, v=v, rise=rise, lost=asked[new.lost])
+
     def way(self, place: int, side: float) -> Way | None:
         return next((way for way in self.ways if (way.place, way.side) == (place, side)), None)
 
@@ -139,7 +160,7 @@ def reached(
     v = u.join([p.x0 for p in refined.paths], refined.phi)
     ways = [known.way(*pair) for pair in zip(index.tolist(), side.tolist(), strict=True)] if known else []
     if known and known.pool and (there := [way for way in ways if way is not None]) == ways:
-        answers = asked_further(problem, v, there, known.pool, fall)
+        answers = asked_further(problem, v, refined.objective, there, known.pool, fall)
         if answers is not None:
             return Found.of(answers)
     on, held = OnMeshes.of(like, refined), HeldUnknown(u, index)
@@ -165,9 +186,13 @@ def reached(
         followed = given_up & (rise < 0.5 * fall) & patient
         inside = np.where(followed, np.abs(held.value(ends.batch) - begin), 0.0)
         claims = Claims(index, side, fall, limit, limit == bound, supposed, found.v, inside, rise)
-        answers = asked_elsewhere(problem, v, claims, _TOLERANCE)
+        # A maximum that many starts have led to from anywhere has no ridges nearby that are not known of.
+        asked = np.arange(len(index)) if problem.plain else np.flatnonzero(~usual)
+        answers = asked_elsewhere(
+            problem, v, refined.objective, claims.take(asked), _TOLERANCE, climbing=maximum.unreached is None
+        )
         if answers is not None:
-            return Found.of(answers)
+            return found.with_answers(asked, answers)
     return _by_integration(maximum, found, wanted, index)
 
 

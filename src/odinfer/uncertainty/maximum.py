@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _PARTS = 4  # of an interval of a mesh, between which cubic polynomials follow a trajectory as closely as it is computed
-_CLIMBS, _HIGHER = 3, 0.05  # to higher maxima, and by how much at least
+_CLIMBS, _HIGHER = 4, 0.05  # to higher maxima, the last in vain, and by how much at least
 _JUMP = 1e-9  # of the time span: how much later than the state before a jump the one after it stands in a curve
 
 
@@ -63,11 +63,16 @@ class Reached(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Maximum:
-    """A trajectory at a maximum of the likelihood, and what the data say around it."""
+    """A trajectory at a maximum of the likelihood, and what the data say around it.
+
+    Attributes:
+        unreached: unknowns (P,) at which the likelihood is higher, though from there no maximum could be reached.
+    """
 
     like: Likelihood
     refined: Refined
     info: Information
+    unreached: Array | None = None
 
     @staticmethod
     def of(problem: Problem, scale: Array, refined: Refined) -> Maximum:
@@ -177,11 +182,11 @@ class Maximum:
     def settled(self, level: float = CONFIDENCE) -> tuple[Maximum, Uncertainty | None]:
         """This maximum with its intervals; or a higher one that was met on the way to their ends, with its own."""
         known, higher = self._asked(level)
-        for _ in range(_CLIMBS):
-            found = None if higher is None else self.above(higher)
-            if found is None or found.objective > self.objective - _HIGHER:
+        for i in range(_CLIMBS):
+            if higher is None:
                 break
-            self = found
+            found = self.above(higher) if i < _CLIMBS - 1 else None
+            self = replace(self, unreached=higher) if found is None else found
             known, higher = self._asked(level)
         return self, known
 
@@ -194,7 +199,7 @@ class Maximum:
         return likelihood_intervals(self, level)
 
     def above(self, v: Array) -> Maximum | None:
-        """The maximum next to unknowns (P,), whose trajectories may be anywhere."""
+        """A higher maximum from unknowns (P,) on, whose trajectories may be anywhere; None if none is reached."""
         problem, phi = self.problem, self.like.unknowns.phi(v)
         for solver in (SideBySide.of(problem), SideBySide.of(problem).finer()):
             paths = solver.paths(v)
@@ -204,6 +209,6 @@ class Maximum:
                 found = refine(problem, self.like.scale, paths, phi)
             else:
                 found = shoot(problem, np.full(len(self.like.scale), np.nan), solver.initial(v), phi, along=paths)
-            if found is not None:
+            if found is not None and found.objective < self.objective - _HIGHER:
                 return Maximum.of(problem, self.like.scale, found) if problem.plain else Maximum.at(problem, found)
         return None

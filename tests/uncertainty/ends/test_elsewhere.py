@@ -29,7 +29,7 @@ def asked(maximum, values, side=(-1.0, -1.0, 1.0, 1.0), best=None):
         np.tile(v, (len(place), 1)),
         *np.zeros((2, len(place))),
     )
-    return asked_elsewhere(maximum.problem, v, claims, 0.02), fall, limit
+    return asked_elsewhere(maximum.problem, v, maximum.objective, claims, 0.02), fall, limit
 
 
 @pytest.mark.parametrize("far", [0.5, 1.6, np.nan])

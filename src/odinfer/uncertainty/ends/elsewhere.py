@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,13 @@ _INSIDE = 0.3  # of the fall that is wanted: where it has fallen by less, it doe
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
 _HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
 _EXPLORED = 64  # starts with nothing held
+_LEAST_STARTS, _FEW_STARTS = 3, 8  # of a goal; so many at most where many starts have led to the maximum
 # Starts from other supposed ends and from anywhere, and from what is known nearby, in the first rounds and later.
 _GUESTS, _FRESH, _NEIGHBOURS, _FEWER = 3, 2, 5, 2
 _REMEMBERED = 2.25  # times the fall that is wanted: what has not fallen further is remembered
-_TOLERANCE = 3e-5  # of the steps of trajectories, between which observations are read off
+# Tolerances of steps that end at observations, or not, of which those are made that are fewer; and shares of these,
+# where the objective at the maximum is not exact to so many nats.
+_TOLERANCE, _FINER, _EXACT = {True: 1e-4, False: 3e-5}, (0.1, 0.01, 1e-3), 0.03
 
 
 class Claims(NamedTuple):
@@ -70,6 +73,10 @@ class Claims(NamedTuple):
     inside: Array
     rise: Array
 
+    def take(self, index: Index) -> Claims:
+        some: dict[str, Any] = {name: getattr(self, name)[index] for name in self._fields}
+        return Claims(**some)
+
 
 class Answers(NamedTuple):
     """What became of the claims.
@@ -93,12 +100,16 @@ class Answers(NamedTuple):
 
 
 @np.errstate(all="ignore")  # starts may be anywhere
-def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: float) -> Answers | None:
+def asked_elsewhere(
+    problem: Problem, best: Array, objective: float, claims: Claims, tolerance: float, climbing: bool = True
+) -> Answers | None:
     """Ends that hold from elsewhere, too; None where the maximum itself cannot be followed side by side.
 
     Args:
         best: the unknowns (P,) at the maximum.
+        objective: there.
         tolerance: of the fall, relative to what is wanted.
+        climbing: nothing more is asked once the likelihood is higher somewhere than at the maximum.
     """
     ways, goals, least = [], [], _least(problem, best)
     for k, (j, side, fall, limit, _, value) in enumerate(zip(*(a.tolist() for a in claims[:6]), strict=True)):
@@ -117,18 +128,21 @@ def asked_elsewhere(problem: Problem, best: Array, claims: Claims, tolerance: fl
             if np.isinf(least[j]):
                 steps = np.array(_EFOLDS)
             goals += [(k, d) for d in [*steps[steps < way.room].tolist(), way.room]]
-    search = _Search.of(problem, best, ways, Pool(least))
+    search = _Search.of(problem, best, objective, ways, Pool(least))
     if search is None:
         return None
+    search.climbing = climbing
     search.explore()
     return search.answers(goals, claims.v)
 
 
 @np.errstate(all="ignore")
-def asked_further(problem: Problem, best: Array, ways: Sequence[Way], pool: Pool, fall: Array) -> Answers | None:
+def asked_further(
+    problem: Problem, best: Array, objective: float, ways: Sequence[Way], pool: Pool, fall: Array
+) -> Answers | None:
     """Ends at other levels (B,) on ways of which much is known."""
     ways = [way.wanting(0.5 * float(f)) for way, f in zip(ways, fall, strict=True)]
-    search = _Search.of(problem, best, ways, pool)
+    search = _Search.of(problem, best, objective, ways, pool)
     return None if search is None else search.answers(search.asks(0), None)
 
 
@@ -146,7 +160,8 @@ class _Search:
 
     Attributes:
         top: the objective at the maximum `best`.
-        higher: unknowns (P,) at which the likelihood is higher than there, if any were met.
+        climbing: whether it ends where the likelihood is higher than there.
+        higher: unknowns (P,) at which it is, if any were met.
     """
 
     solver: SideBySide
@@ -155,16 +170,22 @@ class _Search:
     ways: Sequence[Way]
     pool: Pool
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    climbing: bool = False
     higher: Array | None = None
 
     @staticmethod
-    def of(problem: Problem, best: Array, ways: Sequence[Way], pool: Pool) -> _Search | None:
+    def of(problem: Problem, best: Array, objective: float, ways: Sequence[Way], pool: Pool) -> _Search | None:
         """None where the maximum itself cannot be followed side by side."""
-        solver = SideBySide.of(problem, _TOLERANCE, halting=False)
-        solved = solver.solve(best[None])
-        top = float(solved.worth.value[0])
-        taken = max(len(solved.marched.steps), _MOST_STEPS // _TIMES)
-        return _Search(replace(solver, most=_TIMES * taken), best, top, ways, pool) if np.isfinite(top) else None
+        both = [SideBySide.of(problem, tolerance, halting=halting) for halting, tolerance in _TOLERANCE.items()]
+        for finer in (1.0, *_FINER):
+            tried = [replace(solver, tolerance=finer * solver.tolerance) for solver in both]
+            solved = [(solver, solver.solve(best[None])) for solver in tried]
+            exact = [own for own in solved if abs(float(own[1].worth.value[0]) - objective) < _EXACT]
+            if exact:
+                solver, at = min(exact, key=lambda own: int(own[1].tries.sum()))
+                taken = max(len(at.marched.steps), _MOST_STEPS // _TIMES)
+                return _Search(replace(solver, most=_TIMES * taken), best, float(at.worth.value[0]), ways, pool)
+        return None
 
     def explore(self) -> None:
         """Look for other maxima with nothing held."""
@@ -228,7 +249,7 @@ class _Search:
             i: the round.
         """
         starts = [self._starts(k, distance, own, _NEIGHBOURS if i < 2 else _FEWER) for k, distance in goals]
-        most = max(3, _ROWS // len(goals))
+        most = max(_LEAST_STARTS, min(_ROWS // len(goals), _ROWS if self.solver.problem.plain else _FEW_STARTS))
         owner = np.repeat(np.arange(len(goals)), [min(len(s), most) for s in starts])
         v = np.array([v for some in starts for v in some[:most]])
         which = np.array([k for k, _ in goals])[owner]
@@ -252,7 +273,7 @@ class _Search:
             i = int(np.argmax(distance))
             if distance[i] > way.bracket[0].distance:
                 way.add(float(distance[i]), float(ends.value[i]) - self.top, ends.v[i])
-        if ends.value.min() < self.top - _HIGHER:
+        if self.climbing and ends.value.min() < self.top - _HIGHER:
             # Far out it may be flat: the first that is as high.
             first = ends.v[int(np.argmax(ends.value < ends.value.min() + _AS_HIGH))]
             finer = self.solver.finer().solve(np.stack([first, self.best])).worth.value
