@@ -1,11 +1,14 @@
 """A maximum of the likelihood: kept by its fit, found again from a file, and what its bands are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import odinfer as od
 from odinfer.smoothing.curves import Curve
 from odinfer.uncertainty import maximum as module
+from odinfer.uncertainty.intervals import likelihood_intervals
 from odinfer.uncertainty.maximum import Maximum
 from odinfer.uncertainty.small_sample import quantile
 
@@ -110,3 +113,21 @@ def test_it_says_where_the_search_ended(lv_fit):
     np.testing.assert_allclose(list(lv_fit.sigma.values()), best.left)
     assert (best.left > best.sigma).all()  # some observations are spent on the unknowns
     assert best.intervals(0.5).level == 0.5
+
+
+def test_where_something_higher_cannot_be_reached_the_fit_says_so(growth_fit, monkeypatch):
+    maximum = growth_fit.maximum()
+    v = maximum.like.unknowns.join([p.x0 for p in maximum.refined.paths], maximum.phi)
+    known, _ = likelihood_intervals(replace(maximum, unreached=v), 0.95)
+    assert any(note.startswith("the log-likelihood is higher by") and "r = " in note for note in known.notes)
+    monkeypatch.setattr(Maximum, "above", lambda self, v: None)
+    asked = []
+
+    def always(self, level):
+        asked.append(self.unreached is None)
+        return known, v if self.unreached is None else None
+
+    monkeypatch.setattr(Maximum, "_asked", always)
+    found, _ = maximum.settled()
+    assert asked == [True, False]
+    np.testing.assert_array_equal(found.unreached, v)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.trajectory.finding.follow import follow
+from odinfer.trajectory.finding.follow import Held, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.refine import shoot
 
@@ -68,3 +68,25 @@ def test_the_last_few_may_be_left_on_their_way():
     assert not (part.left & part.settled).any()
     np.testing.assert_array_equal(part.value[~part.left], ends.value[~part.left])
     assert (part.value[part.left] >= ends.value[part.left]).all()
+
+
+def test_groups_are_after_maxima_of_their_own():
+    # With m held, the best k is another one for every m: far behind one group's best may be the best of another.
+    own, v = solver(), np.tile(drawn(solver(), 6), (2, 1))
+    value = np.repeat(np.log([1.6, 8.0]), 6)
+    group = np.repeat([0, 1], 6)
+    held = Held(np.ones(12, int), value)
+    ends = follow(own, v, held=held, group=group)
+    alone = [follow(own, v[group == g], held=Held(np.ones(6, int), value[group == g])) for g in (0, 1)]
+    for g in (0, 1):
+        assert ends.value[group == g].min() == pytest.approx(alone[g].value.min(), abs=1e-3)
+    assert ends.value[group == 1].min() > ends.value[group == 0].min() + 5
+
+
+def test_a_group_that_has_found_enough_does_not_go_on():
+    own = solver()
+    whole = follow(own, drawn(own))
+    ends = follow(own, drawn(own), enough=whole.value.min() + 50.0)
+    assert ends.value.min() < whole.value.min() + 50.0
+    assert (ends.value >= whole.value - 1e-9).all()
+    assert (ends.value > whole.value + 1e-6).any()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.refine import refine
 from odinfer.uncertainty.ends.elsewhere import Claims, asked_elsewhere
 from odinfer.uncertainty.intervals import far_from, parameter_ends
@@ -70,6 +71,31 @@ def test_what_is_higher_than_a_supposed_maximum_is_met_and_climbed(growth_fit):
     answers, *_ = asked(supposed, np.full(4, np.nan), best=v)
     assert answers.higher is not None
     assert supposed.above(answers.higher).objective == pytest.approx(maximum.objective, abs=1e-3)
+
+
+def test_ends_are_found_though_something_higher_could_not_be_climbed(growth_fit):
+    maximum = growth_fit.maximum()
+    objective, v = maximum.objective, maximum.like.unknowns.join([p.x0 for p in maximum.refined.paths], maximum.phi)
+    v[-1] *= 1.03  # beside the maximum, so that something is higher
+    aside = SideBySide.of(maximum.problem, 1e-6).solve(v[None]).worth.value[0]
+    assert aside > objective + 0.15
+    place, side = maximum.like.unknowns.phi_index[:1], np.array([1.0])
+    fall, (limit, bound) = maximum.info.fall(maximum.like.unknowns.unit(place), 0.95), far_from(maximum, place, side)
+    claims = Claims(place, side, fall, limit, limit == bound, np.full(1, np.nan), v[None], *np.zeros((2, 1)))
+    stopped, went_on = (
+        asked_elsewhere(maximum.problem, v, aside, claims, 0.02, climbing=climbing) for climbing in (True, False)
+    )
+    assert stopped.higher is not None
+    assert went_on.higher is None
+    assert not went_on.lost.any()
+    assert 2.0 * went_on.rise[0] == pytest.approx(fall[0], rel=0.025)
+
+
+def test_trajectories_that_cannot_follow_the_maximum_are_not_asked(growth_fit):
+    maximum = growth_fit.maximum()
+    v = maximum.like.unknowns.join([p.x0 for p in maximum.refined.paths], maximum.phi)
+    claims = Claims(*np.zeros((9, 0)))
+    assert asked_elsewhere(maximum.problem, v, maximum.objective - 1.0, claims, 0.02) is None
 
 
 def test_what_is_inside_for_one_unknown_counts_for_all():

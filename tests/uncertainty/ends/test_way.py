@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odinfer.uncertainty.ends.way import Point, Way, between, share
+from odinfer.uncertainty.ends.way import Point, Way, between, going_on, share
 
 BEST = np.zeros(1)
 
@@ -104,3 +104,33 @@ def test_known_points_lead_the_way_to_those_between_and_beyond():
     assert between(one, two, 0.5) == pytest.approx([1.5, 4.0, 0.0])
     assert share(1.0, 100.0, 10.0) == pytest.approx(0.5)
     assert share(1.0, 1.5, 2.0) == pytest.approx(2.0)
+
+
+@given(a=st.floats(0.1, 10.0), c=st.floats(-5.0, 5.0), power=st.floats(-2.0, 2.0), value=st.floats(40.0, 1e6))
+def test_unknowns_go_on_by_the_law_that_they_have_followed(a, c, power, value):
+    """Sums that cancel, products of powers, and what stays the same, far beyond what is known."""
+
+    def law(x):
+        return np.array([x, c - x, -a * x**power, 3.0])
+
+    sets = [law(x) for x in (5.0, 10.0, 20.0)]
+    sets[1][2] *= -1.0  # of squares, both signs are as good
+    np.testing.assert_allclose(going_on(*sets, 0, value, logs=False), law(value), rtol=1e-6, atol=1e-9 * value)
+
+
+def test_beyond_a_change_of_sign_and_of_logs_unknowns_go_on_along_a_line():
+    sets = [np.array([x, 2.0 * x + 1.0]) for x in (-2.0, -1.0, 1.0)]
+    np.testing.assert_allclose(going_on(*sets, 0, 3.0, logs=False), [3.0, 7.0])
+    np.testing.assert_allclose(going_on(*sets[:2], sets[2], 0, 4.0, logs=True), [4.0, 9.0])
+
+
+def test_what_is_inside_down_to_nothing_ends_at_nothing_though_0_itself_has_no_trajectory():
+    way = Way(0, -1.0, 2.0, 1.0, -1e4, 1e-6, 0.02, [Point(0.0, 0.0, BEST)])
+    goals, rounds = [0.1, 0.3, 1.0, 2.0, 1e4], 0
+    while goals:
+        for d in goals:
+            way.add(d, 2.0 * (0.3 if d < 1.0 else np.inf), np.array([1.0 - d]))
+        goals, rounds = way.asks(rounds), rounds + 1
+        assert rounds < 25
+    assert way.end is None
+    assert 0 <= way.value(way.nearly.distance) <= 1e-6
