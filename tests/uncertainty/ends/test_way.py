@@ -134,3 +134,15 @@ def test_what_is_inside_down_to_nothing_ends_at_nothing_though_0_itself_has_no_t
         assert rounds < 25
     assert way.end is None
     assert 0 <= way.value(way.nearly.distance) <= 1e-6
+
+
+def test_where_searches_do_not_always_end_alike_an_end_is_found_all_the_same():
+    rng = np.random.default_rng(0)
+    way, goals, asked = Way(0, 1.0, 2.0, 0.0, 100.0, np.inf, 0.02, [Point(0.0, 0.0, BEST)]), [1.0, 10.0, 100.0], 0
+    for i in range(40):
+        for d in goals:
+            way.add(d, 2.0 * (0.9 * (d / 7.0) ** 0.1 if d < 7.0 else 1.1 * rng.uniform(1.0, 1.3)), np.array([d]))
+        asked, goals = asked + len(goals), way.asks(i)
+    assert goals == []
+    assert asked < 35
+    assert (way.end or way.nearly).distance == pytest.approx(7.0, rel=2e-3)

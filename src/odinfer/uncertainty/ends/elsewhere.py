@@ -33,7 +33,7 @@ _LADDER, _TO_BOUND, _EFOLDS = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 
 _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
 _ROUNDS, _STEPS, _FEW_STEPS, _MANY = 40, 40, 25, 8  # of asking; of searches; and in later rounds if many are asked
-_MOST_ROWS = 6000  # searches after which nothing more is asked
+_WORK = 400_000  # steps that a trajectory takes at the maximum, times searches, after which nothing more is asked
 _MOST_STEPS, _TIMES = 160, 5  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
 _INSIDE = 0.3  # of the fall that is wanted: where it has fallen by less, it does not matter by how much
@@ -159,7 +159,7 @@ class _Search:
     """Fits with an unknown held, or nothing.
 
     Attributes:
-        top: the objective at the maximum `best`.
+        top, steps: the objective at the maximum `best`, and what its trajectories take.
         climbing: whether it ends where the likelihood is higher than there.
         higher: unknowns (P,) at which it is, if any were met.
     """
@@ -167,6 +167,7 @@ class _Search:
     solver: SideBySide
     best: Array
     top: float
+    steps: int
     ways: Sequence[Way]
     pool: Pool
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -184,7 +185,8 @@ class _Search:
             if exact:
                 solver, at = min(exact, key=lambda own: int(own[1].tries.sum()))
                 taken = max(len(at.marched.steps), _MOST_STEPS // _TIMES)
-                return _Search(replace(solver, most=_TIMES * taken), best, float(at.worth.value[0]), ways, pool)
+                top, steps = float(at.worth.value[0]), int(at.tries.sum())
+                return _Search(replace(solver, most=_TIMES * taken), best, top, steps, ways, pool)
         return None
 
     def explore(self) -> None:
@@ -202,7 +204,7 @@ class _Search:
         """
         ways, rows = self.ways, 0
         for i in range(_ROUNDS):
-            if self.higher is not None or not goals or rows > _MOST_ROWS:
+            if self.higher is not None or not goals or rows * self.steps > _WORK:
                 break
             found, every = self.fitted(goals, own if i == 0 else None, i)
             self.learn(every)

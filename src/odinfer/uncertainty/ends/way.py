@@ -26,6 +26,7 @@ _CLOSE_BY, _BEHIND = 0.8, 1.05  # of the distance
 _APART = 0.2  # e-folds between points that show where a way goes
 _SUDDEN = 0.5  # of the root of the fall: as much more is not what leads up to it
 _AT_ONCE = 1e-3  # of the distance: between points that are no further apart, the likelihood jumps
+_CROWD = 6  # points about where the likelihood jumps: searches there do not always end alike
 _NEARLY = 0.3  # of the root of the fall: points between which it may be taken for linear
 _GAP = 1.5  # times as far is the next point at most, where all is inside
 _STEEP = 0.6  # the root of the fall from which on it may be more than one nearby
@@ -194,9 +195,11 @@ class Way:
         if b - a < _CLOSED * b and more and self._again(b, "behind"):
             # All may be inside again right behind a value that no trajectory has, such as 0.
             return b + 0.5 * (_CLOSED * b - (b - a))
-        if self._at_nothing(a, b):
-            return None
         near, far = self._magnitude(a), self._magnitude(b)
+        here = [p for p in self.points if abs(p.distance - a) < _AT_ONCE * b]
+        crowded = sum(abs(self._magnitude(p.distance) - near) < _CLOSED for p in here) > _CROWD
+        if self._at_nothing(a, b) or (crowded and b - a < _AT_ONCE * b and far - near < _CLOSED):
+            return None
         narrow = _AT_ONCE if outer.root - inner.root > _JUMP else _CLOSED**2
         if b - a < narrow * b and far - near < narrow:
             return None
