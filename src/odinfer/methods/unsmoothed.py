@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,7 +52,7 @@ def without_smoother(
     clock = time.perf_counter()
     ways = multistart(problem, seed, part_of(say, 0.0, 0.7), crew, first)
     found = ways.best
-    reached = None if found is None else lucky(lambda: Maximum.at(problem, found))
+    reached = None if found is None else lucky(lambda: replace(Maximum.at(problem, found), known=ways.known))
     details: dict[str, Any] = {"starts": len(ways.ends), "starts_agreeing": ways.agreeing, "start_objectives": [
         end for end in ways.ends if np.isfinite(end)]}  # fmt: skip
     seconds = time.perf_counter() - clock

@@ -189,7 +189,7 @@ def reached(
         # A maximum that many starts have led to from anywhere has no ridges nearby that are not known of.
         asked = np.arange(len(index)) if problem.plain else np.flatnonzero(~usual)
         answers = asked_elsewhere(
-            problem, v, refined.objective, claims.take(asked), _TOLERANCE, climbing=maximum.unreached is None
+            problem, v, refined.objective, claims.take(asked), _TOLERANCE, maximum.known, maximum.unreached is None
         )
         if answers is not None:
             return found.with_answers(asked, answers)

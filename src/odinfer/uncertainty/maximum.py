@@ -66,12 +66,14 @@ class Maximum:
     """A trajectory at a maximum of the likelihood, and what the data say around it.
 
     Attributes:
+        known: unknowns (n, P) where searches have ended that did not lead here.
         unreached: unknowns (P,) at which the likelihood is higher, though from there no maximum could be reached.
     """
 
     like: Likelihood
     refined: Refined
     info: Information
+    known: Array | None = None
     unreached: Array | None = None
 
     @staticmethod
@@ -186,7 +188,7 @@ class Maximum:
             if higher is None:
                 break
             found = self.above(higher) if i < _CLIMBS - 1 else None
-            self = replace(self, unreached=higher) if found is None else found
+            self = replace(self, unreached=higher) if found is None else replace(found, known=self.known)
             known, higher = self._asked(level)
         return self, known
 

@@ -76,6 +76,18 @@ def test_with_bounds_for_all_starts_are_followed_side_by_side_and_agree():
     assert one.best.objective < truth.objective + 1e-3
 
 
+def test_ends_that_are_not_far_below_the_best_are_remembered():
+    t = np.linspace(0.0, 10.0, 12)
+    y = 2.0 + 1.5 * np.exp(-0.6 * t) + 0.05 * np.random.default_rng(1).normal(size=12)
+    text = "x' = -k*(x - m); x(0) = a; log k, m, a; 1e-4 < k < 1e3; 1e-4 < m < 1e3; 1e-4 < a < 1e3"
+    problem = od.Problem(od.Model.from_text(text), od.Data(t, y[:, None], states=["x"]), sigma={"x": 0.05})
+    ways = multistart(problem, 0)
+    value = module.SideBySide.of(problem, 1e-6).solve(ways.known).worth.value
+    assert value.min() == pytest.approx(ways.best.objective, abs=0.05)
+    assert value.max() < value.min() + 15.5
+    assert len(value) > 3
+
+
 def test_with_bounds_for_all_and_no_trajectory_nothing_is_found_and_nothing_raised():
     model = od.Model.from_text("x' = 1 + x^2; x(0) = 1e3; y ~ normal(q*x); 0 < q < 9")
     assert multistart(od.Problem(model, od.Data(T, np.sin(T)[:, None], states=["y"])), 0).best is None

@@ -91,6 +91,23 @@ def test_ends_are_found_though_something_higher_could_not_be_climbed(growth_fit)
     assert 2.0 * went_on.rise[0] == pytest.approx(fall[0], rel=0.025)
 
 
+def test_where_other_searches_have_ended_counts():
+    """x' = −k²x has the same trajectories for k and −k: one that is known leads beyond the barrier between them."""
+    t = np.linspace(0.0, 4.0, 15)
+    y = 3.0 * np.exp(-0.49 * t) + 0.3 * np.random.default_rng(0).normal(size=15)
+    fit = od.fit(od.Model.from_text("x' = -k^2*x"), od.Data(t, y, states=["x"]))
+    maximum = fit.maximum()
+    v = np.append(maximum.refined.paths[0].x0, maximum.phi)
+    side, place = np.array([-np.sign(v[1])]), np.array([1])
+    fall, (limit, bound) = maximum.info.fall(np.eye(2)[1:], 0.95), far_from(maximum, place, side)
+    claims = Claims(place, side, fall, limit, limit == bound, np.full(1, np.nan), v[None], *np.zeros((2, 1)))
+    other = np.array([[v[0], -v[1]]])
+    answers = asked_elsewhere(maximum.problem, v, maximum.objective, claims, 0.02, known=other)
+    assert any(p.v[1] * v[1] < 0 and p.root < 0.1 for p in answers.ways[0].points)
+    assert answers.value[0] * v[1] > 0  # the barrier is an end all the same
+    assert not answers.lost[0]
+
+
 def test_trajectories_that_cannot_follow_the_maximum_are_not_asked(growth_fit):
     maximum = growth_fit.maximum()
     v = maximum.like.unknowns.join([p.x0 for p in maximum.refined.paths], maximum.phi)

@@ -38,6 +38,7 @@ _AGREE, _AGREE_ANYWAY, _SAME, _POOR, _ROUGHLY = 3, 10, 0.05, 30.0, 2.0
 # below which a parameter is put back to it.
 _HOPS, _HOP_WIDTHS, _GONE = 6, (0.5, 1.0, 1.5), 1e-3
 _FEWEST, _ENOUGH = 4, 1e-3  # starts in any case; nats that a step must gain on the way
+_KNOWN, _NOT_FAR = 200, 15.0  # ends that are remembered, and nats by which they are below the best at most
 _TRIED = 10  # ends, best first, from which a trajectory on a mesh is looked for
 _STEPS, _ALL_STEPS = 4000, 60_000  # of integration, for one start and for the first of them
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
@@ -47,10 +48,16 @@ _FIRST = (0.0, 0.99, 0.0, 0.5)
 
 @dataclass(frozen=True)
 class Ways:
-    """What became of the starts: the objective each led to, best first; infinite where it led nowhere."""
+    """What became of the starts.
+
+    Attributes:
+        ends: the objective each led to, best first; infinite where it led nowhere.
+        known: unknowns (n, P) at ends that are not far below the best.
+    """
 
     best: Refined | None
     ends: tuple[float, ...]
+    known: Array | None = None
 
     @property
     def agreeing(self) -> int:
@@ -83,14 +90,13 @@ def multistart(
     if first is not None and (found := _convincing(problem, first)) is not None:
         return Ways(found, (*[found.objective] * first.agreeing, *[np.inf] * (first.starts - first.agreeing)))
     if boxed(problem) and SideBySide.can(problem):
-        best, ends = _side_by_side(problem, seed, say, crew)
+        return _side_by_side(problem, seed, say, crew)
     elif crew is not None:
         raise InputError(
             "workers, cluster and store need starts that are independent: a model from text, and two finite bounds for "
             "everything that is estimated; leave them out, or give bounds"
         )
-    else:
-        best, ends = _one_by_one(problem, seed, say)
+    best, ends = _one_by_one(problem, seed, say)
     return Ways(best, tuple(sorted(ends)))
 
 
@@ -110,9 +116,7 @@ def _convincing(problem: Problem, first: First) -> Refined | None:
     return found if signal_left(problem, found) <= SUSPICIOUS else None
 
 
-def _side_by_side(
-    problem: Problem, seed: int, say: Progress, crew: Crew | None = None
-) -> tuple[Refined | None, list[float]]:
+def _side_by_side(problem: Problem, seed: int, say: Progress, crew: Crew | None = None) -> Ways:
     """The best trajectory of a problem with bounds for all, from generations of starts, and where these led."""
     sigma, solver = rough_noise(problem), SideBySide.of(problem)
 
@@ -134,7 +138,8 @@ def _side_by_side(
     if near is not None:  # on the meshes at hand, which the steps of the search have made
         unknown, x0 = np.full(len(problem.model.states), np.nan), [p.x0 for p in near.paths]
         near = shoot(problem, unknown, x0, near.phi, along=near.paths) or near
-    return near, found.value.tolist()
+    order = np.argsort(found.value, kind="stable")[:_KNOWN]
+    return Ways(near, tuple(np.sort(found.value).tolist()), found.v[order[found.value[order] < found.best + _NOT_FAR]])
 
 
 def _refined(solver: SideBySide, found: Generations) -> Refined | None:

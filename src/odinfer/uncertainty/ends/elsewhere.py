@@ -101,14 +101,16 @@ class Answers(NamedTuple):
 
 @np.errstate(all="ignore")  # starts may be anywhere
 def asked_elsewhere(
-    problem: Problem, best: Array, objective: float, claims: Claims, tolerance: float, climbing: bool = True
-) -> Answers | None:
+    problem: Problem, best: Array, objective: float, claims: Claims, tolerance: float, known: Array | None = None,
+    climbing: bool = True,
+) -> Answers | None:  # fmt: skip
     """Ends that hold from elsewhere, too; None where the maximum itself cannot be followed side by side.
 
     Args:
         best: the unknowns (P,) at the maximum.
         objective: there.
         tolerance: of the fall, relative to what is wanted.
+        known: unknowns (n, P) where other searches have ended.
         climbing: nothing more is asked once the likelihood is higher somewhere than at the maximum.
     """
     ways, goals, least = [], [], _least(problem, best)
@@ -132,7 +134,7 @@ def asked_elsewhere(
     if search is None:
         return None
     search.climbing = climbing
-    search.explore()
+    search.explore(known)
     return search.answers(goals, claims.v)
 
 
@@ -189,8 +191,11 @@ class _Search:
                 return _Search(replace(solver, most=_TIMES * taken), best, top, steps, ways, pool)
         return None
 
-    def explore(self) -> None:
-        """Look for other maxima with nothing held."""
+    def explore(self, known: Array | None) -> None:
+        """Look for other maxima with nothing held, and at those (n, P) that are known."""
+        if known is not None and len(known):
+            every = np.arange(len(known)) >= 0
+            self.learn(Ends(known, self.solver.solve(known).worth.value, every, ~every))
         v = self.anywhere(_EXPLORED)
         if len(v):
             self.learn(follow(self.solver, v, self.worst, _STEPS, group=np.arange(len(v))))
