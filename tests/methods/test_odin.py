@@ -220,6 +220,19 @@ def test_arrays_of_the_caller_are_left_as_they_were(lv):
     assert json.dumps(options) == kept
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_scale_of_a_parameter_is_found_whatever_it_is(seed):
+    """The world's population: a limit of 9e9 beside a rate of 0.03, and years that begin at 1950."""
+    model, t = od.Model.from_text("n' = r*n*(1 - n/K)"), np.arange(1950.0, 2101.0, 5.0)
+    x = od.simulate(model, {"r": 0.03, "K": 9e9}, [2.5e9], t)
+    y = x * (1.0 + 0.02 * np.random.default_rng(seed).normal(size=x.shape))
+    fit = od.fit(model, od.Data(t, y, states=["n"]), seed=seed)
+    assert fit.verdicts["n"] == CONSISTENT
+    for name, truth in {"r": 0.03, "K": 9e9}.items():
+        low, high = fit.interval()[name]
+        assert 0.9 * truth < low < truth < high < 1.1 * truth
+
+
 # --- what is known beforehand
 
 
