@@ -118,6 +118,16 @@ def test_unknowns_go_on_by_the_law_that_they_have_followed(a, c, power, value):
     np.testing.assert_allclose(going_on(*sets, 0, value, logs=False), law(value), rtol=1e-6, atol=1e-9 * value)
 
 
+@given(a=st.floats(0.1, 10.0), c=st.floats(-5.0, 5.0), power=st.floats(-2.5, -0.5), value=st.floats(1e-4, 0.1))
+def test_sums_that_cancel_are_kept_where_both_terms_go_by_powers(a, c, power, value):
+    def law(x):
+        return np.array([x, c - a * x**power, a * x**power, 3.0])
+
+    found = going_on(*[law(x) for x in (2.0, 1.0, 0.5)], 0, value, logs=False)
+    np.testing.assert_allclose(found[2], law(value)[2], rtol=1e-6)
+    assert found[1] + found[2] == pytest.approx(c, abs=1e-6 + 1e-9 * found[2])
+
+
 def test_beyond_a_change_of_sign_and_of_logs_unknowns_go_on_along_a_line():
     sets = [np.array([x, 2.0 * x + 1.0]) for x in (-2.0, -1.0, 1.0)]
     np.testing.assert_allclose(going_on(*sets, 0, 3.0, logs=False), [3.0, 7.0])

@@ -23,6 +23,7 @@ _FURTHER = 3.0  # times as far is looked next, where all is inside
 _NARROW, _CLOSED = 0.05, 0.01
 _JUMP = 1.0  # of the root of the fall, as a share of what is wanted: within a narrow bracket this is no slope
 _CLOSE_BY, _BEHIND = 0.8, 1.05  # of the distance
+_LEANS = 0.1  # of what is missed otherwise: an unknown goes along with another one
 _APART = 0.2  # e-folds between points that show where a way goes
 _SUDDEN = 0.5  # of the root of the fall: as much more is not what leads up to it
 _AT_ONCE = 1e-3  # of the distance: between points that are no further apart, the likelihood jumps
@@ -279,18 +280,32 @@ def going_on(zero: Array, one: Array, two: Array, place: int, value: float, logs
     """Unknowns beyond three sets, with that at a place at a value: each goes on as it has, linearly or by powers.
 
     Far out, sums of unknowns that cancel stay what they are, and products, too. To which of them one belongs is seen by
-    whether a line or a power leads from the first two sets to the third.
+    whether a line or a power leads from the first two sets to the third; or a line in another unknown, which is what
+    sums that cancel need where both go by powers.
 
     Args:
         logs: values are logs, so that a line is a power.
     """
-    linear = _on_a_line(one, two, place, value)
-    if logs or min(zero[place] * one[place], one[place] * two[place], two[place] * value) <= 0:
-        return linear
-    # Of squares, both signs are as good.
-    straight = np.abs(_on_a_line(zero, one, place, two[place]) - two)
-    curved = np.abs(np.abs(_by_a_power(zero, one, place, two[place])) - np.abs(two))
-    return np.where(curved < straight, _by_a_power(one, two, place, value), linear)
+    found, missed = _on_a_line(one, two, place, value), np.abs(_on_a_line(zero, one, place, two[place]) - two)
+    if not logs and min(zero[place] * one[place], one[place] * two[place], two[place] * value) > 0:
+        # Of squares, both signs are as good.
+        by_power = np.abs(np.abs(_by_a_power(zero, one, place, two[place])) - np.abs(two))
+        better = by_power < missed
+        found = np.where(better, _by_a_power(one, two, place, value), found)
+        missed = np.where(better, by_power, missed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # [i, j]: how far a line in unknown j misses unknown i.
+        slope = (one - zero)[:, None] / (one - zero)
+        lines = np.abs(one[:, None] + slope * (two - one) - two[:, None])
+    lines[~np.isfinite(lines)] = np.inf
+    np.fill_diagonal(lines, np.inf)
+    leaning, leant_on = np.zeros((2, len(two)), bool)
+    for i in np.flatnonzero(np.arange(len(two)) != place).tolist():
+        j = int(np.argmin(np.where(leaning, np.inf, lines[i])))
+        if not leant_on[i] and lines[i, j] < _LEANS * missed[i]:
+            found[i] = _on_a_line(one[[j, i]], two[[j, i]], 0, float(found[j]))[1]
+            leaning[i] = leant_on[j] = True
+    return found
 
 
 def _on_a_line(one: Array, two: Array, place: int, value: float) -> Array:
