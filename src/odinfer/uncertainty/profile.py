@@ -54,7 +54,10 @@ def profile(maximum: Maximum, name: str) -> Profile:
         further = side * (values - end)
         good[here] &= np.where(np.abs(shares) > 1.0, (further > 0) & ~open_, further <= 0)[here]
     values, lost = np.append(values[good], estimate), np.append(lost[good], 0.0)
-    values, order = np.unique(values, return_index=True)
+    # Where the likelihood jumps, several falls are at one value: the largest counts.
+    first = np.lexsort((-lost, values))
+    values, order = np.unique(values[first], return_index=True)
+    order = first[order]
     if place in u.phi_index and problem.is_log[place - u.of_phi.start]:
         values, estimate = np.exp(values), float(np.exp(estimate))
     # The threshold of a profile is that of its own noise, times what the covariance grew by.
