@@ -194,8 +194,8 @@ class _Search:
     def explore(self, known: Array | None) -> None:
         """Look for other maxima with nothing held, and at those (n, P) that are known."""
         if known is not None and len(known):
-            every = np.arange(len(known)) >= 0
-            self.learn(Ends(known, self.solver.solve(known).worth.value, every, ~every))
+            there, value = np.ones(len(known), bool), self.solver.solve(known).worth.value
+            self.learn(Ends(known, value, settled=there, left=~there))
         v = self.anywhere(_EXPLORED)
         if len(v):
             self.learn(follow(self.solver, v, self.worst, _STEPS, group=np.arange(len(v))))
