@@ -1,21 +1,23 @@
-"""From start to end: trajectories side by side, each with steps of its own length, as far as it gets.
+"""From start to end: many trajectories, each with steps of its own length, as far as it gets.
 
-What is done in Python for a step is done for all trajectories at once, so that it costs next to nothing for one of
-them. Every round tries one step of each that has not arrived; the steps that were taken are kept for sensitivities.
-States at observations are read off within steps where nothing but the states changes the field.
+The steps that were taken are kept for sensitivities. States at observations are read off within steps where nothing but
+the states changes the field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.forward.compiled import compiled
+from odinfer.forward.drive import Drive
 from odinfer.forward.field import Field
-from odinfer.forward.rodas import ORDER, inside, step
+from odinfer.forward.machine import ask, slopes
+from odinfer.forward.rodas import ORDER, Step, inside, step
+from odinfer.forward.tape import Tape
 from odinfer.forward.timetable import Timetable
 
 Array = NDArray[np.float64]
@@ -30,27 +32,8 @@ _SHORTEST, _FIRST = 1e-12, 1e-3  # of the way to the next stop: the first step a
 _CHANGE = 0.03  # of a state, at most, in it
 _STRETCH = 1.1  # a stop that is so much further than a step is reached by it
 _AHEAD = 1e-4  # of a step: how far ahead of a time the field's own change is looked at
-
-
-class Steps(NamedTuple):
-    """Steps that were taken in one round: of which trajectories (b,), from when until when (b,), from where, to where
-    (b, K), and how they bend in between (2, b, K)."""
-
-    who: Index
-    t: Array
-    until: Array
-    x: Array
-    end: Array
-    bend: Array
-
-
-class Jumped(NamedTuple):
-    """Jumps at one stop: of which trajectories (b,), and derivatives of the states after by those before (b, K, K) and
-    by θ (b, K, P)."""
-
-    who: Index
-    by_x: Array
-    by_theta: Array
+_STUCK = 1e-14  # of the time: a step that is shorter
+_ROOM = 40  # steps of a trajectory for which there is room at first
 
 
 class Read(NamedTuple):
@@ -60,6 +43,37 @@ class Read(NamedTuple):
     step: Index
     stop: Index
     share: Array
+
+
+class Steps(NamedTuple):
+    """Steps that were taken between two jumps, those of each trajectory in their order: of which (b,), from when until
+    when (b,), from where, to where (b, K), and how they bend in between (b, 2, K)."""
+
+    who: Index
+    t: Array
+    until: Array
+    x: Array
+    end: Array
+    bend: Array
+
+    @staticmethod
+    def room(size: int, K: int) -> Steps:
+        """For so many steps of K states."""
+        who, (t, until), (x, end) = np.empty(size, np.int64), np.empty((2, size)), np.empty((2, size, K))
+        return Steps(who, t, until, x, end, np.empty((size, 2, K)))
+
+    def until_step(self, i: int) -> Steps:
+        """The first i steps."""
+        return Steps(self.who[:i], self.t[:i], self.until[:i], self.x[:i], self.end[:i], self.bend[:i])
+
+
+class Jumped(NamedTuple):
+    """Jumps at one stop: of which trajectories (b,), and derivatives of the states after by those before (b, K, K) and
+    by θ (b, K, P)."""
+
+    who: Index
+    by_x: Array
+    by_theta: Array
 
 
 @dataclass
@@ -81,6 +95,37 @@ class Marched:
         return [event for event in self.events if isinstance(event, Steps)]
 
 
+class _Walkers(NamedTuple):
+    """Where B trajectories are: experiments, inputs and parameters (B, N), steps that they may try and have tried,
+    time, states (B, K), the last stop, the largest that states have been (B, K), the length of the next step, whether
+    that is the first after a corner, whether it can be taken, and whether something jumps before that."""
+
+    e: Index
+    numbers: Array
+    most: Index
+    tries: Index
+    t: Array
+    x: Array
+    stop: Index
+    size: Array
+    h: Array
+    fresh: Mask
+    going: Mask
+    waits: Mask
+
+
+class _Stops(NamedTuple):
+    """What the way goes by; see `Timetable`. `jumps` (E, n): whether something does at a stop."""
+
+    stops: Array
+    last: Index
+    corner: Mask
+    halt: Index
+    low: Array
+    high: Array
+    jumps: Mask
+
+
 def march(
     f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index, halting: bool = False
 ) -> Marched:
@@ -92,19 +137,175 @@ def march(
         halting: steps end at every observation. They do in any case if the field changes with time by itself: what is
             short, and far from where the last step ended, is not passed over so.
     """
+    table, (B, K) = f.table, x0.shape
+    n = table.stops.shape[1]
+    halt = np.tile(np.arange(1, n + 1), (len(table.stops), 1)) if halting or f.varies else table.halt
+    jumps = np.zeros(table.stops.shape, bool)
+    for own in table.jumps:
+        jumps[own] = True
+    stops = _Stops(table.stops, table.last, table.corner, halt, table.low, table.high, jumps)
+    found = Marched(np.full((B, n, K), np.nan), np.zeros(B, np.int64))
+    found.x[:, 0] = x0
+    w = _Walkers(
+        e, f.numbers(e, theta), np.broadcast_to(most, B).astype(np.int64), found.tries, table.stops[e, 0].copy(),
+        x0.copy(), np.zeros(B, np.int64), np.abs(x0), np.zeros(B), np.ones(B, bool), np.ones(B, bool),
+        np.zeros(B, bool),
+    )  # fmt: skip
+    arrived = np.arange(B)
     with np.errstate(all="ignore"):
-        found = _marched(f, e, theta, x0, tolerance, most, halting or f.varies)
-        if steps := found.steps:
-            who, x, end = (np.concatenate([getattr(s, name) for s in steps]) for name in ("who", "x", "end"))
-            at = read(f.table, e, steps)
-            bend = np.concatenate([s.bend for s in steps], 1)[:, at.step]
-            found.x[who[at.step], at.stop] = inside(at.share[:, None], x[at.step], end[at.step], bend)
-        return found
+        while len(arrived):
+            _jump(f, found, w, theta, arrived)
+            w.waits[arrived] = False
+            w.going[arrived] = (table.last[e[arrived]] > w.stop[arrived]) & np.isfinite(w.x[arrived]).all(1)
+            here = arrived[w.going[arrived]]
+            if len(here):
+                steps = _taken(f, stops, w, here, tolerance)
+                found.events.append(steps)
+                at = read(table, e, steps)
+                states = inside(at.share[:, None], steps.x[at.step], steps.end[at.step], steps.bend[at.step])
+                found.x[steps.who[at.step], at.stop] = states
+            arrived = here[w.waits[here]]
+    return found
 
 
-def read(table: Timetable, e: Index, steps: Sequence[Steps]) -> Read:
+def _jump(f: Field, found: Marched, w: _Walkers, theta: Array, who: Index) -> None:
+    """Change the states of those that have arrived where something jumps."""
+    for (own, i), jumps in f.table.jumps.items():
+        here = who[(w.e[who] == own) & (w.stop[who] == i)]
+        if not len(here):
+            continue
+        for jump in jumps:
+            w.x[here], by_x, by_theta = f.table.courses[own].jumped(jump, w.x[here], theta[here])
+            found.events.append(Jumped(here, by_x, by_theta))
+
+
+def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
+    """The steps of some trajectories until something jumps or they end."""
+    K = w.x.shape[1]
+    steps, count = Steps.room(_ROOM * len(rows), K), 0
+    while (count := _walk(f.values, f.by_states, f.drive, f.varies, stops, w, rows, tolerance, steps, count)) < 0:
+        old, count = steps, -count - 1
+        steps = Steps.room(2 * count, K)
+        for new, own in zip(steps.until_step(count), old, strict=True):
+            new[:] = own
+    return steps.until_step(count)
+
+
+@compiled
+def _walk(
+    tape: Tape, by_states: Tape, drive: Drive, varies: bool, stops: _Stops, w: _Walkers, rows: Index, tolerance: float,
+    steps: Steps, count: int,
+) -> int:  # fmt: skip
+    """Go on with some trajectories until something jumps or they end, and write down the steps that are taken.
+
+    Args:
+        steps, count: where they are written, and how many already are.
+
+    Returns:
+        How many steps have been taken; that number negative, less one, if there was no room for more.
+    """
+    K, N = w.x.shape[1], w.numbers.shape[1]
+    r, r_all = tape.registers.copy(), by_states.registers.copy()
+    f0, ahead, ft = np.empty(K), np.empty(K), np.zeros(K)
+    fx, nothing = np.empty((K, K)), np.empty((K, 0))
+    a, b, c = np.empty(K), np.empty(K), np.empty(K)
+    to = Step(a, b, np.empty((2, K)), np.empty((K, K)), np.empty(K, np.int64), np.empty((6, K)), c)
+    for row in rows:
+        if not w.going[row]:
+            continue
+        e, x, size = w.e[row], w.x[row], w.size[row]
+        r[1 + K : 1 + K + N] = w.numbers[row]
+        r_all[1 + K : 1 + K + N] = w.numbers[row]
+        last = stops.last[e]
+        while w.stop[row] < last:
+            if count == len(steps.who):
+                return -count - 1
+            if w.tries[row] >= w.most[row]:
+                w.going[row] = False
+                break
+            w.tries[row] += 1
+            now, stop = w.t[row], w.stop[row]
+            low, high = stops.low[e, stop], stops.high[e, stop]
+            goal = stops.halt[e, stop]
+            way = stops.stops[e, goal] - now
+            ask(by_states, drive, e, min(max(now, low), high), x, r_all, f0)
+            if not np.isfinite(f0).all():
+                w.going[row] = False
+                break
+            slopes(by_states, r_all, fx, nothing)
+            pace = w.h[row]
+            if w.fresh[row]:
+                first = _first(x, f0, size, way)
+                pace = min(pace, first) if pace > 0.0 else first
+            cut = pace * _STRETCH >= way
+            length = way if cut else pace
+            if varies:
+                ask(tape, drive, e, min(max(now + _AHEAD * length, low), high), x, r, ahead)
+                for k in range(K):
+                    ft[k] = (ahead[k] - f0[k]) / (_AHEAD * length)
+            step(tape, drive, e, now, length, low, high, x, r, f0, fx, ft, to)
+            error = _error(x, to, size) / tolerance
+            good = error <= 1.0
+            change = _BAD
+            if error < np.inf:
+                change = min(max(_SAFE * max(error, 1e-10) ** (-1.0 / (ORDER + 1)), _SHORTER), _LONGER)
+            follow = length * change
+            # A step that a stop has cut says little of how long one could be.
+            if good:
+                w.h[row] = max(follow, pace) if cut else follow
+            else:
+                w.h[row] = min(follow, 0.9 * pace)
+            w.fresh[row] = w.fresh[row] and not good and w.h[row] == 0.0
+            if good:
+                w.t[row] = stops.stops[e, goal] if cut else now + length
+                steps.who[count], steps.t[count], steps.until[count] = row, now, w.t[row]
+                for k in range(K):
+                    steps.x[count, k], steps.end[count, k] = x[k], to.end[k]
+                    steps.bend[count, 0, k], steps.bend[count, 1, k] = to.bend[0, k], to.bend[1, k]
+                    size[k] = max(size[k], abs(x[k]), abs(to.end[k]))
+                    x[k] = to.end[k]
+                count += 1
+                if cut:
+                    w.stop[row] = goal
+                    w.fresh[row] = stops.corner[e, goal]
+            if w.h[row] <= _STUCK * max(abs(w.t[row]), 1e-280):
+                w.going[row] = False
+                break
+            if good and cut and stops.jumps[e, goal]:
+                w.waits[row], w.going[row] = True, False
+                break
+    return count
+
+
+@compiled
+def _error(x: Array, to: Step, size: Array) -> float:
+    """The error of a step by what matters of the states; infinite where it leads nowhere."""
+    largest, found = 0.0, 0.0
+    for k in range(len(x)):
+        largest = max(largest, size[k], abs(x[k]), abs(to.end[k]))
+    for k in range(len(x)):
+        if not np.isfinite(to.end[k]) or not np.isfinite(to.error[k]):
+            return np.inf
+        both = max(abs(x[k]), abs(to.end[k]))
+        matter = max(_LEAST * max(size[k], both), both, _NOTHING * largest + 1e-290)
+        found = max(found, abs(to.error[k]) / matter)
+    return found
+
+
+@compiled
+def _first(x: Array, f: Array, size: Array, way: float) -> float:
+    """The length of a first step, in which no state changes by much."""
+    largest, rate = 0.0, 0.0
+    for k in range(len(x)):
+        largest = max(largest, size[k])
+    for k in range(len(x)):
+        rate = max(rate, abs(f[k]) / max(size[k], 1e-3 * largest, 1e-290))
+    return min(max(_CHANGE / max(rate, 1e-290), _SHORTEST * way), _FIRST * way)
+
+
+def read(table: Timetable, e: Index, steps: Steps) -> Read:
     """Which stops lie within which steps of trajectories of experiments e (B,)."""
-    who, t, until = (np.concatenate([getattr(s, name) for s in steps]) for name in ("who", "t", "until"))
+    who, t, until = steps.who, steps.t, steps.until
     first, count = np.zeros((2, len(who)), np.int64)
     for own, (stops, last) in enumerate(zip(table.stops, table.last, strict=True)):
         here = e[who] == own
@@ -114,78 +315,3 @@ def read(table: Timetable, e: Index, steps: Sequence[Steps]) -> Read:
     stop = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count) + first[step]
     when = table.stops[e[who[step]], stop]
     return Read(step, stop, np.where(when == until[step], 1.0, (when - t[step]) / (until - t)[step]))
-
-
-def _marched(
-    f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index, halting: bool
-) -> Marched:
-    table = f.table
-    halt = np.tile(np.arange(1, table.stops.shape[1] + 1), (len(table.stops), 1)) if halting else table.halt
-    (B, K), n = x0.shape, table.stops.shape[1]
-    found, most = Marched(np.full((B, n, K), np.nan), np.zeros(B, np.int64)), np.broadcast_to(most, B)
-    numbers = f.numbers(e, theta)
-    t, x, stop = table.stops[e, 0].copy(), x0.copy(), np.zeros(B, np.int64)
-    size, h, fresh = np.abs(x0), np.zeros(B), np.ones(B, bool)
-    found.x[:, 0] = x0
-    _jump(f, found, e, theta, x, stop, np.arange(B))
-    left = np.flatnonzero((table.last[e] > 0) & np.isfinite(x).all(1))
-    while len(left := left[found.tries[left] < most[left]]):
-        found.tries[left] += 1
-        own, at, now, go = e[left], x[left], t[left], stop[left]
-        mine = numbers.T[:, left].T
-        low, high = table.low[own, go], table.high[own, go]
-        goal = halt[own, go]
-        to = table.stops[own, goal]
-        asked = f.between(own, low, high, mine)
-        f0, fx = f.by_states(own, np.clip(now, low, high), at, mine)
-        pace = h[left]
-        if (new := fresh[left]).any():
-            first = _first(at[new], f0[new], size[left[new]], to[new] - now[new])
-            pace[new] = np.where(pace[new] > 0, np.minimum(pace[new], first), first)
-        cut = pace * _STRETCH >= to - now
-        length = np.where(cut, to - now, pace)
-        ft = (asked(now + _AHEAD * length, at) - f0) / (_AHEAD * length)[:, None] if f.varies else None
-        taken = step(asked, now, length, at, f0, fx, ft)
-        size_now = np.maximum(size[left], np.maximum(np.abs(at), np.abs(taken.x)))
-        matter = np.maximum(_LEAST * size_now, np.maximum(np.abs(at), np.abs(taken.x)))
-        matter = np.maximum(matter, _NOTHING * size_now.max(1, keepdims=True) + 1e-290)
-        error = (np.abs(taken.error) / matter).max(1) / tolerance
-        error = np.where(np.isfinite(error) & np.isfinite(taken.x).all(1), error, np.inf)
-        good = error <= 1.0
-        change = np.clip(_SAFE * np.maximum(error, 1e-10) ** (-1.0 / (ORDER + 1)), _SHORTER, _LONGER)
-        change = np.where(np.isinf(error), _BAD, change)
-        follow = length * change
-        # A step that a stop has cut says little of how long one could be.
-        h[left] = np.where(good & cut, np.maximum(follow, pace), np.where(good, follow, np.minimum(follow, 0.9 * pace)))
-        fresh[left] = new & ~good & (h[left] == 0)
-        who = left[good]
-        if len(who):
-            x[who], size[who] = taken.x[good], size_now[good]
-            t[who] = np.where(cut[good], to[good], now[good] + length[good])
-            found.events.append(Steps(who, now[good], t[who], at[good], taken.x[good], taken.bend[:, good]))
-        arrived = left[good & cut]
-        if len(arrived):
-            stop[arrived] = goal[good & cut]
-            _jump(f, found, e, theta, x, stop, arrived)
-            fresh[arrived] = table.corner[e[arrived], stop[arrived]]
-        stuck = h[left] <= 1e-14 * np.maximum(np.abs(t[left]), 1e-280)
-        left = left[~stuck & (stop[left] < table.last[e[left]]) & np.isfinite(x[left]).all(1)]
-    return found
-
-
-def _first(x: Array, f: Array, size: Array, way: Array) -> Array:
-    """Lengths (b,) of first steps, in which no state changes by much."""
-    known = np.maximum(size, 1e-3 * size.max(1, keepdims=True))
-    rate = (np.abs(f) / np.maximum(known, 1e-290)).max(1)
-    return np.asarray(np.clip(_CHANGE / np.maximum(rate, 1e-290), _SHORTEST * way, _FIRST * way))
-
-
-def _jump(f: Field, found: Marched, e: Index, theta: Array, x: Array, stop: Index, who: Index) -> None:
-    """Change the states of those that have arrived where something jumps."""
-    for (own, i), jumps in f.table.jumps.items():
-        here = who[(e[who] == own) & (stop[who] == i)]
-        if not len(here):
-            continue
-        for jump in jumps:
-            x[here], by_x, by_theta = f.table.courses[own].jumped(jump, x[here], theta[here])
-            found.events.append(Jumped(here, by_x, by_theta))

@@ -164,7 +164,7 @@ def _derivative(op: str, args: Sequence[_Term], y: _Term, d: Sequence[_Term | No
     return functools.reduce(operator.add, filter(None, parts))
 
 
-class _Differentiated(NamedTuple):
+class Differentiated(NamedTuple):
     """Instructions of values and derivatives, and which of them are asked for."""
 
     code: Code
@@ -172,7 +172,7 @@ class _Differentiated(NamedTuple):
     derivatives: tuple[dict[int, int], ...]  # of every value, by column
 
 
-def _differentiate(code: Code, outputs: Iterable[int], seeds: Mapping[str, tuple[int, str]]) -> _Differentiated:
+def _differentiate(code: Code, outputs: Iterable[int], seeds: Mapping[str, tuple[int, str]]) -> Differentiated:
     """Derivatives of the outputs; a seed is a name's column and its derivative by it: a name, or "" for one."""
     tape = Instructions()
     terms: list[_Term] = []
@@ -191,7 +191,7 @@ def _differentiate(code: Code, outputs: Iterable[int], seeds: Mapping[str, tuple
             for column in sorted(set().union(*moving)):
                 found[column] = _derivative(op, own, y, [d.get(column) for d in moving])
         along.append(found)
-    return _Differentiated(
+    return Differentiated(
         tape.code,
         tuple(terms[i].i for i in outputs),
         tuple({column: term.i for column, term in along[i].items()} for i in outputs),
@@ -320,6 +320,10 @@ class TextField:
                     out[:, k, 1:] = np.transpose(d)
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
+    def derived(self, columns: Sequence[str]) -> Differentiated:
+        """The instructions of the values, and of their derivatives by some names."""
+        return _differentiate(self.code, self.outputs, {name: (i, "") for i, name in enumerate(columns)})
+
     def nonzeros(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array]:
         """f (M, F) and the derivatives (M, nnz) in the order of the pattern."""
         M, F = len(t), len(self.outputs)
@@ -348,7 +352,7 @@ class TextField:
         return len(self._derived.code)
 
     @functools.cached_property
-    def _derived(self) -> _Differentiated:
+    def _derived(self) -> Differentiated:
         """With derivatives by every column, or by all of them at once, whose seeds are the names `d name`."""
         columns = enumerate((*self.names[0], *self.names[1]))
         single = self._single

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.forward.field import Field
-from odinfer.forward.march import Marched, march
-from odinfer.forward.rodas import inside
-from odinfer.forward.sensitivities import sensitivities
 from odinfer.forward.timetable import Timetable
 from odinfer.matching.natural.sizes import phi_sizes, sizes
 from odinfer.problem.language.differentiate import TextField
@@ -20,13 +18,16 @@ from odinfer.trajectory.collocation import MANY, C, CollocationPath
 from odinfer.trajectory.finding.gauges import Gauges, moving
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
+if TYPE_CHECKING:
+    from odinfer.forward.march import Marched
+
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
 _FINER = 1e-3
 _SMALL = 1e-3  # of their natural size: unknowns that are smaller still change in steps of this
-_ROOM = 20_000_000  # numbers in derivatives of steps that are kept at once
+_ROOM = 20_000_000  # derivatives that are kept at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,8 @@ class SideBySide:
             gauged: whether what only the measurement has is moved to its best.
             most: steps of each trajectory (B, E), where they are not as many as may be.
         """
+        from odinfer.forward.march import march
+
         p, u, B, E = self.problem, self.like.unknowns, len(v), len(self.problem.data.experiments)
         phi = u.phi(v)
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
@@ -123,6 +126,8 @@ class SideBySide:
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
         """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
+        from odinfer.forward.rodas import inside
+
         solved = replace(self, halting=True).solve(v[None])
         if not np.isfinite(solved.worth.value[0]):
             return None
@@ -130,7 +135,7 @@ class SideBySide:
         for e, x0 in enumerate(self.initial(v)):
             own = [(s, s.who == e) for s in solved.marched.steps if (s.who == e).any()]
             x, end = (np.concatenate([getattr(s, name)[here] for s, here in own]) for name in ("x", "end"))
-            bend = np.concatenate([s.bend[:, here] for s, here in own], 1)
+            bend = np.concatenate([s.bend[here] for s, here in own])
             course, stops = self.problem.course(e), self.field.table.stops[e]
             mesh = np.append(np.concatenate([s.t[here] for s, here in own]), stops[-1])
             Z = np.stack([inside(share, x, end, bend) for share in C], 1)
@@ -144,13 +149,15 @@ class SideBySide:
 
     def normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (b, P, P) and gradients (b, P) of the sets of unknowns `which` (b,)."""
-        K, W = len(self.problem.model.states), len(self.field.wanted)
-        steps = int(solved.tries[which].sum(1).max(initial=1))
-        size = max(1, _ROOM // (steps * K * (K + W)))
+        _, n, K = solved.marched.x.shape
+        wide = len(self.problem.model.free_initial) + len(self.field.wanted)
+        size = max(1, _ROOM // (len(self.problem.data.experiments) * n * K * wide))
         parts = [self._normal(solved, which[i : i + size]) for i in range(0, len(which), size)]
         return np.concatenate([H for H, _ in parts]), np.concatenate([g for _, g in parts])
 
     def _normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
+        from odinfer.forward.sensitivities import sensitivities
+
         p, u, E = self.problem, self.like.unknowns, len(self.problem.data.experiments)
         phi, initial, wanted = u.phi(solved.v[which]), p.model.free_initial, self.field.wanted
         first, K = len(initial), len(p.model.states)

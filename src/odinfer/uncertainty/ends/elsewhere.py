@@ -186,7 +186,7 @@ class _Search:
             exact = [own for own in solved if abs(float(own[1].worth.value[0]) - objective) < _EXACT]
             if exact:
                 solver, at = min(exact, key=lambda own: int(own[1].tries.sum()))
-                taken = max(len(at.marched.steps), _MOST_STEPS // _TIMES)
+                taken = max(int(at.tries.max()), _MOST_STEPS // _TIMES)
                 top, steps = float(at.worth.value[0]), int(at.tries.sum())
                 return _Search(replace(solver, most=_TIMES * taken), best, top, steps, ways, pool)
         return None

@@ -1,6 +1,6 @@
 """How often intervals hold the truth: nominal 95 %, over fresh draws.
 
-    .venv/bin/python benchmarks/coverage.py [--kinds likelihood] [--draws 200] [--settings ...] [--out rows.jsonl]
+    .venv/bin/python benchmarks/covered.py [--kinds likelihood] [--draws 200] [--settings ...] [--out rows.jsonl]
 
 Every draw is fitted by `od.fit` with its defaults, or (--start truth) by trajectory matching from the truth, which
 reaches the same maximum of the likelihood (README) in a fraction of the time. Columns: coverage of the parameters (mean
