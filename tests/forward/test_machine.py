@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.forward.field import Field
-from odinfer.forward.machine import ask, factor, solve, solve_all
+from odinfer.forward.machine import ask, factor, solve, solve_all, turned
 from odinfer.forward.timetable import Timetable
 
 
@@ -17,7 +17,8 @@ def test_linear_equations_are_solved_whatever_their_order(n):
     exact, factors, order = np.linalg.solve(A, b), A.copy(), np.empty(n, np.int64)
     factor(factors, order)
     one, all_ = b[:, 0].copy(), b.copy()
-    solve(factors, order, one)
+    turned(factors, T := np.empty((n, n)))
+    solve(T, order, one)
     solve_all(factors, order, all_)
     np.testing.assert_allclose(one, exact[:, 0], rtol=1e-9)
     np.testing.assert_allclose(all_, exact, rtol=1e-9)
@@ -26,7 +27,8 @@ def test_linear_equations_are_solved_whatever_their_order(n):
 def test_equations_without_a_solution_give_what_is_not_finite():
     A, b, order = np.zeros((2, 2)), np.ones(2), np.empty(2, np.int64)
     factor(A, order)
-    solve(A, order, b)
+    turned(A, T := np.empty((2, 2)))
+    solve(T, order, b)
     assert not np.isfinite(b).any()
 
 

@@ -24,10 +24,10 @@ def every(model, columns, values):
     tape = tape_of(model.derivatives, names, columns)
     r = tape.registers.copy()
     r[: len(names)] = [values[n] for n in names]
-    run(tape, r)
+    run(tape.code, r)
     found = np.zeros((len(model.states), 1 + len(columns)))
     found[:, 0] = r[tape.values]
-    found[tape.row, 1 + tape.column] = r[tape.slope]
+    found[tape.slopes[:, 0], 1 + tape.slopes[:, 1]] = r[tape.slopes[:, 2]]
     text = model.derivatives
     others = tuple(n for n in (*model.states, *model.parameters) if n not in columns)
     again = TextField(text.code, text.outputs, (columns, (), others))

@@ -19,3 +19,9 @@ def compiled(function: _Function) -> _Function:
     """The same function, compiled; numbers that are not finite arise as in numpy."""
     found: Any = numba.njit(cache=True, error_model="numpy")(function)
     return cast(_Function, found)
+
+
+def inlined(function: _Function) -> _Function:
+    """The same for a function that is written out wherever it is called: to hand many arrays over takes a while."""
+    found: Any = numba.njit(inline="always", error_model="numpy")(function)
+    return cast(_Function, found)

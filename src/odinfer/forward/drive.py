@@ -18,7 +18,7 @@ class Drive(NamedTuple):
     """Of E experiments with U inputs.
 
     Attributes:
-        changing: whether any input does.
+        changing, infused: whether any input does, and whether there are infusions.
         held: inputs (U,) that stay as given last; others are linear in between.
         first, length: where the values of an input begin, and how many there are (E, U).
         times, values: all of them, one after the other.
@@ -27,6 +27,7 @@ class Drive(NamedTuple):
     """
 
     changing: bool
+    infused: bool
     held: NDArray[np.bool_]
     first: Index
     length: Index
@@ -47,6 +48,7 @@ class Drive(NamedTuple):
         flows = [i for c in courses for i in c.infusions]
         return Drive(
             any(len(np.unique(u)) > 1 for _, u in every),
+            bool(flows),
             np.array([name in model.said.steps for name in model.inputs], bool),
             (np.cumsum(length) - length.ravel()).reshape(length.shape),
             length,
@@ -60,4 +62,4 @@ class Drive(NamedTuple):
     @property
     def still(self) -> bool:
         """Whether nothing changes."""
-        return not self.changing and not len(self.into)
+        return not self.changing and not self.infused

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.forward.compiled import compiled
+from odinfer.forward.compiled import compiled, inlined
 from odinfer.forward.drive import Drive
 from odinfer.forward.tape import OPERATIONS, Tape
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 (
     _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATE, _WHOLE, _POWER, _EXP, _LOG, _SQRT, _WHERE, _LESS, _LESS_EQUAL,
@@ -21,20 +20,20 @@ Array = NDArray[np.float64]
 
 
 @compiled
-def run(tape: Tape, r: Array) -> None:
-    """Run instructions on registers r (R,)."""
-    for i in range(len(tape.operation)):
-        op, x = tape.operation[i], r[tape.a[i]]
+def run(code: Index, r: Array) -> None:
+    """Run instructions (n, 5) on registers r (R,)."""
+    for i in range(len(code)):
+        op, x = code[i, 0], r[code[i, 2]]
         if op == _WHOLE:
-            n, y = tape.b[i], 1.0
+            n, y = code[i, 3], 1.0
             while n > 0:
                 if n & 1:
                     y *= x
                 n >>= 1
                 x *= x
-            r[tape.to[i]] = y
+            r[code[i, 1]] = y
             continue
-        y = r[tape.b[i]]
+        y = r[code[i, 3]]
         z = 0.0
         if op == _ADD:
             z = x + y
@@ -55,7 +54,7 @@ def run(tape: Tape, r: Array) -> None:
         elif op == _SQRT:
             z = np.sqrt(x)
         elif op == _WHERE:
-            z = y if x != 0.0 else r[tape.c[i]]
+            z = y if x != 0.0 else r[code[i, 4]]
         elif op == _LESS:
             z = 1.0 if x < y else 0.0
         elif op == _LESS_EQUAL:
@@ -102,20 +101,28 @@ def run(tape: Tape, r: Array) -> None:
             z = np.cosh(x)
         elif op == _TANH:
             z = np.tanh(x)
-        r[tape.to[i]] = z
+        r[code[i, 1]] = z
 
 
-@compiled
+@inlined
 def ask(tape: Tape, drive: Drive, e: int, t: float, x: Array, r: Array, f: Array) -> None:
     """The field f (K,) of experiment e at a time and states x (K,); registers (R,) have parameters and still inputs."""
     K = len(x)
     r[0] = t
-    r[1 : 1 + K] = x
-    for j in range(drive.first.shape[1] if drive.changing else 0):
-        r[1 + K + j] = _input(drive, e, j, t)
-    run(tape, r)
+    for k in range(K):
+        r[1 + k] = x[k]
+    if drive.changing:
+        for j in range(drive.first.shape[1]):
+            r[1 + K + j] = _input(drive, e, j, t)
+    run(tape.code, r)
     for k in range(K):
         f[k] = r[tape.values[k]]
+    if drive.infused:
+        _infuse(drive, e, t, f)
+
+
+@compiled
+def _infuse(drive: Drive, e: int, t: float, f: Array) -> None:
     for i in range(drive.infusions[e], drive.infusions[e + 1]):
         if drive.begin[i] <= t < drive.end[i]:
             f[drive.into[i]] += drive.rate[i]
@@ -141,15 +148,15 @@ def slopes(tape: Tape, r: Array, fx: Array, ft: Array) -> None:
     K = len(fx)
     fx[:] = 0.0
     ft[:] = 0.0
-    for i in range(len(tape.row)):
-        if tape.column[i] < K:
-            fx[tape.row[i], tape.column[i]] = r[tape.slope[i]]
+    for row, column, place in tape.slopes:
+        if column < K:
+            fx[row, column] = r[place]
         else:
-            ft[tape.row[i], tape.column[i] - K] = r[tape.slope[i]]
+            ft[row, column - K] = r[place]
 
 
-@compiled
-def factor(A: Any, order: Any) -> None:
+@inlined
+def factor(A: Array, order: Index) -> None:
     """A (n, n) by its triangular factors, rows in an order (n,); not finite where it has no inverse."""
     n = len(A)
     for j in range(n):
@@ -170,24 +177,36 @@ def factor(A: Any, order: Any) -> None:
                     A[i, k] -= share * A[j, k]
 
 
-@compiled
-def solve(A: Any, order: Any, b: Any) -> None:
-    """Put the solution of A x = b (n,), of which A has its factors, in the place of b."""
+@inlined
+def turned(A: Array, T: Array) -> None:
+    """Put the transposed factors, by which `solve` goes, into T (n, n), with the diagonal inverted."""
     n = len(A)
+    for i in range(n):
+        for j in range(n):
+            T[j, i] = A[i, j]
+        T[i, i] = 1.0 / A[i, i]
+
+
+@inlined
+def solve(T: Array, order: Index, b: Array) -> None:
+    """Put the solution of A x = b (n,), of which T has the factors, in the place of b."""
+    n = len(T)
     for j in range(n):
         b[j], b[order[j]] = b[order[j]], b[j]
-    for i in range(n):
-        for k in range(i):
-            b[i] -= A[i, k] * b[k]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            b[i] -= A[i, k] * b[k]
-        b[i] /= A[i, i]
+    for k in range(n - 1):
+        share = b[k]
+        for i in range(k + 1, n):
+            b[i] -= T[k, i] * share
+    for k in range(n - 1, -1, -1):
+        b[k] *= T[k, k]
+        share = b[k]
+        for i in range(k):
+            b[i] -= T[k, i] * share
 
 
 @compiled
-def solve_all(A: Any, order: Any, B: Any) -> None:
-    """The same for all columns of B (n, m)."""
+def solve_all(A: Array, order: Index, B: Array) -> None:
+    """The same for all columns of B (n, m), by the factors as they are."""
     n, m = B.shape
     for j in range(n):
         if order[j] != j:

@@ -182,8 +182,8 @@ def _jump(f: Field, found: Marched, w: _Walkers, theta: Array, who: Index) -> No
 def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
     """The steps of some trajectories until something jumps or they end."""
     K = w.x.shape[1]
-    steps, count = Steps.room(_ROOM * len(rows), K), 0
-    while (count := _walk(f.values, f.by_states, f.drive, f.varies, stops, w, rows, tolerance, steps, count)) < 0:
+    steps, count, what = Steps.room(_ROOM * len(rows), K), 0, (f.values, f.by_states, f.drive, f.varies)
+    while (count := _walk(*what, stops, w, rows, tolerance, steps, count, Step.of(K))) < 0:
         old, count = steps, -count - 1
         steps = Steps.room(2 * count, K)
         for new, own in zip(steps.until_step(count), old, strict=True):
@@ -194,12 +194,13 @@ def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) 
 @compiled
 def _walk(
     tape: Tape, by_states: Tape, drive: Drive, varies: bool, stops: _Stops, w: _Walkers, rows: Index, tolerance: float,
-    steps: Steps, count: int,
+    steps: Steps, count: int, to: Step,
 ) -> int:  # fmt: skip
     """Go on with some trajectories until something jumps or they end, and write down the steps that are taken.
 
     Args:
         steps, count: where they are written, and how many already are.
+        to: where the step in work is.
 
     Returns:
         How many steps have been taken; that number negative, less one, if there was no room for more.
@@ -208,8 +209,6 @@ def _walk(
     r, r_all = tape.registers.copy(), by_states.registers.copy()
     f0, ahead, ft = np.empty(K), np.empty(K), np.zeros(K)
     fx, nothing = np.empty((K, K)), np.empty((K, 0))
-    a, b, c = np.empty(K), np.empty(K), np.empty(K)
-    to = Step(a, b, np.empty((2, K)), np.empty((K, K)), np.empty(K, np.int64), np.empty((6, K)), c)
     for row in rows:
         if not w.going[row]:
             continue
@@ -229,7 +228,10 @@ def _walk(
             goal = stops.halt[e, stop]
             way = stops.stops[e, goal] - now
             ask(by_states, drive, e, min(max(now, low), high), x, r_all, f0)
-            if not np.isfinite(f0).all():
+            rate = 0.0
+            for k in range(K):
+                rate += abs(f0[k])
+            if not np.isfinite(rate):
                 w.going[row] = False
                 break
             slopes(by_states, r_all, fx, nothing)

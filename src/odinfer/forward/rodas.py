@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from odinfer.forward.compiled import compiled
 from odinfer.forward.drive import Drive
-from odinfer.forward.machine import ask, factor, solve
+from odinfer.forward.machine import ask, factor, solve, turned
 from odinfer.forward.tape import Tape
 
 Array = NDArray[np.float64]
@@ -55,21 +55,23 @@ class Step(NamedTuple):
         end: states (K,) at its end.
         error: estimates (K,) of the local error.
         bend: (2, K), by which the states inside the step leave the line between its ends; see `inside`.
-        W, order, U, f: the matrix (K, K) and the order (K,) of its rows, stages (6, K), and the field (K,).
+        W, T, order: the matrix (K, K), its transposed factors, and the order (K,) of its rows.
+        U, f: stages (6, K), and the field (K,).
     """
 
     end: Array
     error: Array
     bend: Array
     W: Array
+    T: Array
     order: Index
     U: Array
     f: Array
 
     @staticmethod
     def of(K: int) -> Step:
-        a, b, f = np.empty((3, K))
-        return Step(a, b, np.empty((2, K)), np.empty((K, K)), np.empty(K, np.int64), np.empty((6, K)), f)
+        (end, error, f), (W, T) = np.empty((3, K)), np.empty((2, K, K))
+        return Step(end, error, np.empty((2, K)), W, T, np.empty(K, np.int64), np.empty((6, K)), f)
 
 
 @compiled
@@ -86,33 +88,36 @@ def step(
         to: where the step is put.
     """
     K = len(x)
-    end, W, U, f = to.end, to.W, to.U, to.f
+    end, W, U, f, bend = to.end, to.W, to.U, to.f, to.bend
     for k in range(K):
         for j in range(K):
             W[k, j] = -fx[k, j]
         W[k, k] += 1.0 / (GAMMA * h)
     factor(W, to.order)
+    turned(W, to.T)
     for i in range(6):
+        own = U[i]
         for k in range(K):
-            moved = x[k]
-            for j in range(i):
-                moved += _A[i, j] * U[j, k]
-            end[k] = moved
+            end[k] = x[k]
+            own[k] = 0.0
+        for j in range(i):
+            a, c = _A[i, j], _C[i, j] / h
+            for k in range(K):
+                end[k] += a * U[j, k]
+                own[k] += c * U[j, k]
         if i:
             ask(tape, drive, e, min(max(t + _ALPHA[i] * h, low), high), end, r, f)
         for k in range(K):
-            right = 0.0
-            for j in range(i):
-                right += _C[i, j] * U[j, k]
-            U[i, k] = (f[k] if i else f0[k]) + right / h + _GAMMA[i] * h * ft[k]
-        solve(W, to.order, U[i])
+            own[k] += (f[k] if i else f0[k]) + _GAMMA[i] * h * ft[k]
+        solve(to.T, to.order, own)
+    for i in range(2):
+        for k in range(K):
+            bend[i, k] = 0.0
+            for j in range(5):
+                bend[i, k] += _DENSE[i, j] * U[j, k]
     for k in range(K):
         end[k] += U[5, k]
         to.error[k] = U[5, k]
-        for i in range(2):
-            to.bend[i, k] = 0.0
-            for j in range(5):
-                to.bend[i, k] += _DENSE[i, j] * U[j, k]
 
 
 def inside(share: float | Array, x: Array, end: Array, bend: Array) -> Array:

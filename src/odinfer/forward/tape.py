@@ -31,22 +31,16 @@ class Tape(NamedTuple):
     """Instructions n of F values and of their derivatives by some names.
 
     Attributes:
-        operation, to, a, b, c: each (n,): what is done, the register it goes to, and those it is done with.
+        code: (n, 5): what is done, the register it goes to, and those it is done with.
         registers: (R,), with constants in their places.
         values: the registers (F,) of the values.
-        row, column, slope: each (nnz,): the derivative of which value, by which name, and its register.
+        slopes: (nnz, 3): the derivative of which value, by which name, and its register.
     """
 
-    operation: Index
-    to: Index
-    a: Index
-    b: Index
-    c: Index
+    code: Index
     registers: Array
     values: Index
-    row: Index
-    column: Index
-    slope: Index
+    slopes: Index
 
 
 def tape_of(field: TextField, names: Sequence[str], columns: Sequence[str] = ()) -> Tape:
@@ -76,7 +70,6 @@ def tape_of(field: TextField, names: Sequence[str], columns: Sequence[str] = ())
         if op == "pow" and last_op == "number" and is_whole_exponent(last[0]):
             op, own = "whole", [own[0], int(last[0])]
         lines.append((_NUMBER[op], at[i], *own, *[0] * (3 - len(own))))
-    operation, to, a, b, c = np.array(lines, np.int64).reshape(-1, 5).T.copy()
-    row, column, slope = np.array([(r, c, at[i]) for r, c, i in by], np.int64).reshape(-1, 3).T.copy()
+    slopes = np.array([(row, column, at[i]) for row, column, i in by], np.int64).reshape(-1, 3)
     values = np.array([at[i] for i in found.values], np.int64)
-    return Tape(operation, to, a, b, c, np.array(registers), values, row, column, slope)
+    return Tape(np.array(lines, np.int64).reshape(-1, 5), np.array(registers), values, slopes)

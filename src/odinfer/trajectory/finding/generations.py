@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ _AGREE, SAME = 3, 0.05  # fresh starts that must agree with the best, and to how
 _PARENTS, _APART = 5, 0.1  # ends that are changed, and by how much they differ, in nats
 _WIDTHS = (0.3, 1.0, 2.0)  # in e-folds, or steps of length one
 _REDRAWN = 0.3  # the share of unknowns that are drawn anew
+_FINER = 0.1  # of the tolerance, until the best end is worth what it seems to be
 
 
 @dataclass
@@ -83,7 +84,7 @@ def generations(
         width: how many times as many starts as usual a generation has.
     """
     found = Generations(np.empty((0, solver.like.unknowns.size)))
-    finer: SideBySide | None = solver.finer()
+    finest = solver.finer()
     widest = max(_FRESH, min(_MOST_FRESH, _TRAJECTORIES // solver.like.unknowns.experiments))
     stale = 0
     for i in range(_MOST):
@@ -97,8 +98,8 @@ def generations(
         starts, are_fresh = np.concatenate([new, copies]), np.arange(len(new) + len(copies)) < len(new)
         best = found.best
         found.go_on(starts, are_fresh, functools.partial(followed, solver))
-        if finer is not None and not _true(finer, found):  # what was found is due to errors of the steps
-            solver, finer = finer, None
+        if (exact := _accurate(solver, finest, found)) is not solver:  # what was found is due to errors of the steps
+            solver = exact
             found.value, best = _values(solver, found.v), np.inf
         stale = 0 if found.best < best - SAME else stale + 1
         last = i == _MOST - 1 or stale >= _STALE
@@ -112,12 +113,18 @@ def generations(
         yield found
 
 
-def _true(finer: SideBySide, found: Generations) -> bool:
-    """Whether the best end is worth what was found, as far as more accurate steps can tell."""
+def _accurate(solver: SideBySide, finest: SideBySide, found: Generations) -> SideBySide:
+    """The same solver, or one with steps so much finer that the best end is worth what the finest say it is."""
     best = int(found.value.argmin())
-    if not np.isfinite(found.value[best]):
-        return True
-    return bool(abs(_values(finer, found.v[best : best + 1])[0] - found.value[best]) <= SAME)
+    if not np.isfinite(found.value[best]) or solver.tolerance <= finest.tolerance:
+        return solver
+    v, value = found.v[best : best + 1], found.value[best]
+    true = _values(finest, v)[0]
+    while solver.tolerance > finest.tolerance and not abs(value - true) <= SAME:
+        finer = max(_FINER * solver.tolerance, finest.tolerance)
+        solver = replace(solver, tolerance=finer, most=finest.most)
+        value = _values(solver, v)[0]
+    return solver
 
 
 def _values(solver: SideBySide, v: Array) -> Array:
