@@ -102,9 +102,9 @@ def test_the_estimated_noise_is_unbiased():
     assert np.sqrt(np.mean(np.square(variances), 0)) == pytest.approx([0.1, 0.1], rel=0.06)
 
 
-@pytest.mark.parametrize("setting", benchmark("coverage").SETTINGS)
+@pytest.mark.parametrize("setting", benchmark("covered").SETTINGS)
 def test_intervals_bands_and_forecasts_cover_the_truth(setting):
-    coverage = benchmark("coverage")
+    coverage = benchmark("covered")
     rows = [coverage.one(setting, 820_000 + i, start="truth")[0] for i in range(200)]
     assert 0.92 <= np.mean([list(r["theta"].values()) for r in rows]) <= 0.98
     # Bands of neighbouring times err together: their mean over 200 draws scatters by more than a percent.
@@ -115,7 +115,7 @@ def test_intervals_bands_and_forecasts_cover_the_truth(setting):
 @pytest.mark.parametrize("setting", ["lv-high", "sir-high"])
 @pytest.mark.parametrize("kind", ["bootstrap", "sample"])
 def test_bootstrap_and_posterior_cover_the_truth(setting, kind):
-    coverage = benchmark("coverage")
+    coverage = benchmark("covered")
     rows = [coverage.one(setting, 840_000 + i, (kind,), "truth")[0] for i in range(100)]
     # Of 100 draws; the tables of docs/uncertainty.md are over 200.
     assert 0.89 <= np.mean([list(r["theta"].values()) for r in rows]) <= 0.995

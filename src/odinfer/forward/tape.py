@@ -6,7 +6,7 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -43,8 +43,9 @@ class Tape(NamedTuple):
     slopes: Index
 
 
-def tape_of(field: TextField, names: Sequence[str], columns: Sequence[str] = ()) -> Tape:
-    """A field's instructions.
+@functools.lru_cache(maxsize=256)
+def tape_of(field: TextField, names: tuple[str, ...], columns: tuple[str, ...] = ()) -> Tape:
+    """A field's instructions; they are made once.
 
     Args:
         names: what is given in the first registers, in this order.

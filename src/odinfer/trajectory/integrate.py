@@ -1,6 +1,7 @@
 """Trajectories by integration forward in time, with steps that follow what happens: for stiff and bursting systems.
 
-SciPy's implicit Radau method finds the steps; they become the mesh of a collocation path (collocation.py), whose
+A stiff method finds the steps: a compiled one for models from text (forward/), or SciPy's Radau, which is slow but
+solves the very equations of a collocation path (collocation.py). The steps become the mesh of such a path, whose
 equations are then solved exactly. So a trajectory that was integrated has the sensitivities of any other.
 """
 
@@ -10,17 +11,25 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.forward.field import Field
+from odinfer.forward.timetable import Timetable
 from odinfer.problem.course import SETTLED, Course
+from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.collocation import MANY, C, CollocationPath
 
+if TYPE_CHECKING:
+    from odinfer.forward.march import Marched
+
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-5  # of the integration, relative; the collocation equations on its mesh are more accurate than that
+# Of the integration, relative, and where it is done with care; the collocation equations on its mesh are more accurate.
+_TOLERANCE, CAREFUL = 1e-5, 1e-6
 _MOST_STEPS = 3000  # of one trajectory
 # A compiled solver: its accuracy, at how many times it is looked at, how much longer than its steps intervals of a mesh
 # can be, and how many of its steps cost as much as one of the other.
@@ -59,7 +68,7 @@ def integrated(
     x0: Array,
     scale: Array,
     budget: Budget | None = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     times: Array | None = None,
 ) -> CollocationPath | None:
     """The trajectory from x0 (K,) at the start of an experiment to its last time; None if it ends before.
@@ -68,6 +77,7 @@ def integrated(
         theta: the model's parameters (P,) in this experiment.
         scale: of the states (K,), for the absolute accuracy; NaN where it is not known, then what they come to.
         budget: of the search that this is part of.
+        tolerance: of Radau's method; without one, by the compiled method if possible.
         times: other ones to start at, to pass, and to end at; they are points of the mesh, as the experiment's own are
             where these are not many.
 
@@ -85,6 +95,14 @@ def integrated(
         t = t[[0, -1]]
     if not problem.plain:
         return _by_lsoda(problem, experiment, theta, x0, t, stops, budget)
+    if (
+        tolerance is None
+        and times is None
+        and len(course.times) > 1
+        and isinstance(problem.model.derivatives, TextField)
+    ):
+        return _compiled(problem, experiment, theta, x0, budget)
+    tolerance = tolerance or _TOLERANCE
     pieces, jumped, steps = [], {}, itertools.count(1)
 
     def after(now: float, x: Array) -> Array:
@@ -125,6 +143,38 @@ def integrated(
         for now, own in jumped.items():
             path.starts[np.searchsorted(mesh, now)] = own
     return path if np.isfinite(path.Z).all() else None
+
+
+def _compiled(
+    problem: Problem, experiment: int, theta: Array, x0: Array, budget: Budget | None
+) -> CollocationPath | None:
+    """The same by a compiled method, from the start of an experiment to its last time."""
+    from odinfer.forward.march import march
+
+    course = problem.course(experiment)
+    field, most = Field(Timetable.of([course]), np.empty(0, np.int64)), _MOST_STEPS
+    if budget is not None:
+        most = min(most, budget.steps + 1)
+    halting = len(course.times) <= MANY
+    found = march(field, np.zeros(1, np.int64), theta[None], x0[None], _TOLERANCE, most, halting)
+    if budget is not None:
+        budget.spend(int(found.tries[0]))
+    if not np.isfinite(found.x[0]).all():
+        return None
+    return along_steps(problem, experiment, x0, found, 0)
+
+
+def along_steps(problem: Problem, experiment: int, x0: Array, marched: Marched, who: int) -> CollocationPath:
+    """A path on the mesh of the steps of one trajectory of a march, which went all the way."""
+    from odinfer.forward.rodas import inside
+
+    own = [(s, s.who == who) for s in marched.steps if (s.who == who).any()]
+    t, until, x, end, bend = (
+        np.concatenate([getattr(s, name)[here] for s, here in own]) for name in ("t", "until", "x", "end", "bend")
+    )
+    Z = np.stack([inside(share, x, end, bend) for share in C], 1)
+    starts = x if problem.course(experiment).jumps else None
+    return CollocationPath(problem, experiment, np.append(t, until[-1]), x0, Z, starts)
 
 
 def _by_lsoda(
@@ -212,7 +262,7 @@ def _between(
 
 def every_integrated(
     problem: Problem, phi: Array, x0: Sequence[Array], scale: Array, budget: Budget | None = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
 ) -> tuple[CollocationPath, ...] | None:  # fmt: skip
     """The trajectories at φ (F,) of all experiments from initial values (K,); None if any of them ends too early."""
     paths = []

@@ -20,7 +20,7 @@ from odinfer.smoothing.curves import Hermite
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.bordered import Bordered
 from odinfer.trajectory.collocation import MANY, CollocationPath, Condensed, condense_paths, mesh_for, split
-from odinfer.trajectory.integrate import TOLERANCE, Budget, Exhausted, every_integrated
+from odinfer.trajectory.integrate import CAREFUL, Budget, Exhausted, every_integrated
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 Array = NDArray[np.float64]
@@ -317,7 +317,7 @@ def _from_initial(
     Where something fast begins suddenly, a path that was integrated roughly can be too far from the trajectory on its
     own mesh: it is late by more than the change takes. A more accurate one is not.
     """
-    for tolerance in (TOLERANCE, 0.1 * TOLERANCE) if problem.plain else (TOLERANCE,):
+    for tolerance in (None, CAREFUL) if problem.plain else (None,):
         paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
         if paths is None:
             return None

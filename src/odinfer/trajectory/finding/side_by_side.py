@@ -14,8 +14,9 @@ from odinfer.forward.timetable import Timetable
 from odinfer.matching.natural.sizes import phi_sizes, sizes
 from odinfer.problem.language.differentiate import TextField
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.collocation import MANY, C, CollocationPath
+from odinfer.trajectory.collocation import MANY, CollocationPath
 from odinfer.trajectory.finding.gauges import Gauges, moving
+from odinfer.trajectory.integrate import along_steps
 from odinfer.trajectory.likelihood import Judged, Likelihood
 
 if TYPE_CHECKING:
@@ -126,21 +127,11 @@ class SideBySide:
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
         """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
-        from odinfer.forward.rodas import inside
-
         solved = replace(self, halting=True).solve(v[None])
         if not np.isfinite(solved.worth.value[0]):
             return None
-        found = []
-        for e, x0 in enumerate(self.initial(v)):
-            own = [(s, s.who == e) for s in solved.marched.steps if (s.who == e).any()]
-            x, end = (np.concatenate([getattr(s, name)[here] for s, here in own]) for name in ("x", "end"))
-            bend = np.concatenate([s.bend[here] for s, here in own])
-            course, stops = self.problem.course(e), self.field.table.stops[e]
-            mesh = np.append(np.concatenate([s.t[here] for s, here in own]), stops[-1])
-            Z = np.stack([inside(share, x, end, bend) for share in C], 1)
-            found.append(CollocationPath(self.problem, e, mesh, x0, Z, x if course.jumps else None))
-        return tuple(found)
+        every = enumerate(self.initial(v))
+        return tuple(along_steps(self.problem, e, x0, solved.marched, e) for e, x0 in every)
 
     def _states(self, marched: Marched, E: int) -> list[Array]:
         """States (B, N, K) at the observations of every experiment."""
