@@ -1,6 +1,7 @@
 """Steps stay within bounds and what is trusted, and lower the model as they say."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,3 +65,21 @@ def test_where_numbers_overflow_there_is_no_step_and_others_take_theirs():
     np.testing.assert_allclose(move[0], alone[0])
     assert not move[1:].any()
     assert not fall[1:].any()
+
+
+@pytest.mark.parametrize("radius", [1e-2, 1.0, 1e9])
+def test_unknowns_in_sets_that_do_not_meet_lead_to_the_same_steps(radius):
+    rng, sets, size, more = np.random.default_rng(3), 20, 3, 4
+    P = sets * size + more
+    J = np.zeros((2, sets, 5, P))
+    for i in range(sets):
+        J[:, i, :, i * size : (i + 1) * size] = rng.normal(size=(2, 5, size))
+        J[:, i, :, -more:] = rng.normal(size=(2, 5, more))
+    J = J.reshape(2, -1, P)
+    H, g = np.swapaxes(J, 1, 2) @ J, (np.swapaxes(J, 1, 2) @ rng.normal(size=(2, J.shape[1], 1)))[..., 0]
+    low, high, unit = np.full(P, -0.5), np.full(P, np.inf), np.ones((2, P))
+    parts = np.zeros((2, P)), H, g, low, high, unit, np.full(2, radius)
+    move, fall = trusted(*parts, (sets, size))
+    plain, as_much = trusted(*parts)
+    np.testing.assert_allclose(fall, as_much, rtol=1e-2)
+    np.testing.assert_allclose(move, plain, atol=1e-2 * np.abs(plain).max())

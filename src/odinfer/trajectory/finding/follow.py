@@ -81,7 +81,8 @@ def follow(
         if len(left) <= few:
             break
         unit = solver.unit(v[left])
-        move, fall = trusted(v[left], H[left], g[left], low[left], high[left], unit, radius[left])
+        parts = v[left], H[left], g[left], low[left], high[left]
+        move, fall = trusted(*parts, unit, radius[left], (u.experiments, len(u.initial)))
         length = np.sqrt(((move / unit) ** 2).sum(1))
         solved = solver.solve(v[left] + move, gauged, _LONGER * tries[left] + _MORE)
         gain = value[left] - solved.worth.value

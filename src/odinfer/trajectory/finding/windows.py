@@ -26,11 +26,8 @@ from odinfer.trajectory.refine import Refined, shoot
 
 Array = NDArray[np.float64]
 
-_STARTS, _KEPT, _DRAWN = (
-    16,
-    8,
-    48,
-)  # θ at first, of those followed further, and after what windows leave open is redrawn
+# θ at first, of those followed further, and after what windows leave open is redrawn.
+_STARTS, _KEPT, _DRAWN = 32, 12, 48
 _STATES = 48  # first states that are tried for every window
 _MOST = 180  # first states of all windows of one search
 _ROUNDS = 20
