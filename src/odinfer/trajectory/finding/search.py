@@ -71,8 +71,9 @@ def best_trajectory(minima: Minima, finer: Callable[[], Minima], seed: int) -> R
         best = _better(best, _best_from(engine, minima.solutions[:1], list(drawn)))
     if not _close(best, scatter, _POOR) or not _credible(problem, best, scatter, scale):
         best = _better(best, _shot(engine, minima.solutions, scatter, seed))
-    if best is None or misses(problem, best.sigma, scatter):
-        best = _better(best, from_windows(problem, scale, [s.phi for s in minima.solutions], seed))
+    for i, guesses in enumerate(([s.phi for s in minima.solutions], [])):  # and once more from anywhere else
+        if best is None or misses(problem, best.sigma, scatter):
+            best = _better(best, from_windows(problem, scale, guesses, [seed, i]))
     return None if best is None else pulled_in(problem, scale, best, free_scales(problem))
 
 

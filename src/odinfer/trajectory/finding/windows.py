@@ -38,7 +38,7 @@ _WHOLE = 512  # first states that are tried in the end
 _NONE = 4.0  # times the noise: a state that is never so far below zero may well be positive
 
 
-def from_windows(problem: Problem, scale: Array, guesses: Sequence[Array], seed: int) -> Refined | None:
+def from_windows(problem: Problem, scale: Array, guesses: Sequence[Array], seed: int | Sequence[int]) -> Refined | None:
     """The best trajectory that is found, or None.
 
     Args:
@@ -48,7 +48,7 @@ def from_windows(problem: Problem, scale: Array, guesses: Sequence[Array], seed:
     short = any(len(e.t) < _FEWEST for e in problem.data.experiments)
     if short or not SideBySide.can(problem) or problem.model.said.columns or callable(problem.prior):
         return None
-    rng, cut = np.random.default_rng([seed, 6]), Windows.of(problem)
+    rng, cut = np.random.default_rng([6, *np.atleast_1d(seed).tolist()]), Windows.of(problem)
     drawn = [*guesses, *starts.anywhere(problem, _STARTS, rng)][:_STARTS]
     theta = np.abs([problem.theta(phi) for phi in drawn])
     found = Searches(cut.whole.phi(theta), np.tile(cut.seen, (len(theta), 1, 1)))
