@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.smoothing.residual_signal import SUSPICIOUS
+from odinfer.trajectory.finding.ahead import around
 from odinfer.uncertainty.bootstrap import refitted
 from odinfer.uncertainty.maximum import Maximum
 
@@ -88,20 +89,25 @@ def judge_model(
     """
     if maximum is None:
         return ModelTest(np.nan, np.nan, 0)
-    like, refined, info = maximum.like, maximum.refined, maximum.info
-    left = signal_left(maximum)
+    like, left = maximum.like, signal_left(maximum)
     observed, loudest = float(left.sum()), float(left.max())
     null = np.zeros(0)
     size = int(np.clip(_SIDE_BY_SIDE // max(int(like.problem.count.sum()), 1), 1, _CHUNK))
     for i in range(0, draws, size):
         say("testing the model as a whole", i / draws)
-        on, found = refitted(like, refined, info.sigma, min(size, draws - i), (seed, i), _ACCURACY)
-        good = np.isfinite(found.value)
-        x = on.states_at(found, like.t)
-        null = np.append(null, on.like.signal(x, refined.sigma**2, found.phi)[good].sum(-1))
+        null = np.append(null, _left_by_refits(maximum, min(size, draws - i), (seed, i)))
         if level is not None and _settled(int((null >= observed).sum()), len(null), draws, level):
             break
     return ModelTest(observed, float((1 + (null >= observed).sum()) / (1 + len(null))), len(null), loudest)
+
+
+def _left_by_refits(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
+    """Nats of evidence (n,) for a signal in what refits leave of n sets of simulated data, those that succeed."""
+    refined = maximum.refined
+    on, found = refitted(around(maximum.like, refined), refined, maximum.info.sigma, size, seed, _ACCURACY)
+    good = np.flatnonzero(np.isfinite(found.value))
+    own = found.take(good)
+    return np.asarray(on.like.take(good).signal(on.observed(own), refined.sigma**2, own.phi).sum(-1))
 
 
 def _settled(reached: int, of: int, draws: int, level: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from odinfer.errors import InputError
 from odinfer.parallel.executor import spread
 from odinfer.progress import Progress, silent
 from odinfer.smoothing.grids import thinned
-from odinfer.trajectory.batch import Batch, OnMeshes
+from odinfer.trajectory.batch import Batch, OnMeshes, Trajectories
 from odinfer.trajectory.extension import extended
 from odinfer.trajectory.likelihood import Likelihood
 from odinfer.trajectory.refine import Refined
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from odinfer.uncertainty.maximum import Maximum
 
 Array = NDArray[np.float64]
+
+_Engine = TypeVar("_Engine", bound=Trajectories)
 
 _CHUNK = 25  # refits in one task; fixed, so that the numbers do not depend on the number of workers
 
@@ -78,23 +80,22 @@ def refits(
     nu = np.where(known, 1.0, freedom)
     chi2 = np.random.default_rng((*seed, 1)).chisquare(nu, (size, len(nu)))
     off = np.where(known, 1.0, np.sqrt(nu / chi2))
-    on, found = refitted(like, refined, (sigma * off)[:, None], size, seed)
+    on, found = refitted(OnMeshes.of(like, refined), refined, (sigma * off)[:, None], size, seed)
     return found.phi, np.isfinite(found.value), on.states_at(found, times)
 
 
 def refitted(
-    like: Likelihood, refined: Refined, sigma: Array, size: int, seed: tuple[int, int], accuracy: float = 1e-6
-) -> tuple[OnMeshes, Batch]:
+    on: _Engine, refined: Refined, sigma: Array, size: int, seed: tuple[int, int], accuracy: float = 1e-6
+) -> tuple[_Engine, Batch]:
     """Data simulated from a trajectory with noise sigma (..., K), and the trajectories fitted to them.
 
     The objective is infinite where there is none.
 
     Args:
+        on: how trajectories are computed.
         accuracy: of their maxima, in nats.
     """
-    rng = np.random.default_rng(seed)
-    data = OnMeshes.of(like, refined)
-    x = data.states_at(data.start(refined, 1), like.t)
-    y = [like.observation.draw(rng, e, own, refined.phi[None], sigma, size) for e, own in enumerate(x)]
-    on = OnMeshes.of(like.observing(y), refined)
+    rng, like, phi = np.random.default_rng(seed), on.like, refined.phi[None]
+    x = refined.states(like.t)
+    on = on.observing([like.observation.draw(rng, e, own, phi, sigma, size) for e, own in enumerate(x)])
     return on, on.maximise(on.start(refined, size), tolerance=accuracy)

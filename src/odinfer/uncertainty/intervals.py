@@ -13,13 +13,14 @@ from odinfer.matching.natural.sizes import phi_sizes
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.bordered import among
-from odinfer.trajectory.finding.shot_ends import shot_end
+from odinfer.trajectory.finding.ahead import around
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.integrate import Budget
 from odinfer.uncertainty.ends.elsewhere import Answers, Claims, asked_elsewhere, asked_further
 from odinfer.uncertainty.ends.find import Wanted, find_ends
 from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
 from odinfer.uncertainty.ends.pool import Pool
+from odinfer.uncertainty.ends.shot import shot_end
 from odinfer.uncertainty.ends.way import Way
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.results import Uncertainty
@@ -37,7 +38,7 @@ _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
 _SMALL = 1e-3  # of its natural size, an estimate is as good as nothing
 _USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
 _TOLERANCE = 0.02  # of the fall at an end
-_MOST = 400  # trajectories at the least to ask for ends from elsewhere
+_MOST = 1600  # trajectories at the least to ask for ends from elsewhere
 
 
 def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, Array | None]:
@@ -163,11 +164,11 @@ def reached(
         answers = asked_further(problem, v, refined.objective, there, known.pool, fall)
         if answers is not None:
             return Found.of(answers)
-    on, held = OnMeshes.of(like, refined), HeldUnknown(u, index)
+    side_by_side = SideBySide.can(problem) and 2 * len(index) * u.experiments <= _MOST
+    on, held = around(like, refined), HeldUnknown(u, index)
     best = on.start(refined, len(index))
     sd, (limit, bound) = maximum.info.spread(held.gradient(best))[0], far_from(maximum, index, side)
     wanted = Wanted(side, fall, sd, limit)
-    side_by_side = SideBySide.can(problem) and 2 * len(index) * u.experiments <= _MOST
     # ODIN's problems are small: their ridges are followed on meshes first, so that there are better places to ask from.
     patient = problem.plain or not side_by_side
     ends = find_ends(on, best, held, wanted, accuracy=accuracy, patient=patient)

@@ -36,13 +36,14 @@ class Solved:
     """Trajectories at unknowns v (B, P), one after the other for every experiment of each.
 
     Attributes:
-        experiments, theta: (B·E,) and (B·E, P).
+        experiments, theta, x0: (B·E,), (B·E, P) and (B·E, K).
         worth: what they are worth (B,).
     """
 
     v: Array
     experiments: Index
     theta: Array
+    x0: Array
     marched: Marched
     worth: Judged
 
@@ -91,6 +92,12 @@ class SideBySide:
     def problem(self) -> Problem:
         return self.like.problem
 
+    @property
+    def multiplications(self) -> float:
+        """In a step of a trajectory with its sensitivities, about: linear equations of two stages for all states."""
+        K = len(self.problem.model.states)
+        return (2.0 * K) ** 2 * (2.0 * K / 3.0 + len(self.problem.model.free_initial) + len(self.field.wanted))
+
     def initial(self, v: Array) -> list[Array]:
         """Initial values (K,) of every experiment at unknowns v (P,)."""
         p, u = self.problem, self.like.unknowns
@@ -115,15 +122,15 @@ class SideBySide:
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
             x0 = np.stack([p.course(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
-        experiments, theta = np.tile(np.arange(E), B), theta.reshape(B * E, -1)
+        experiments, theta, x0 = np.tile(np.arange(E), B), theta.reshape(B * E, -1), x0.reshape(B * E, -1)
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
-        marched = march(self.field, experiments, theta, x0.reshape(B * E, -1), self.tolerance, limit, self.halting)
+        marched = march(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
         with np.errstate(all="ignore"):
             if gauged:
-                v, worth = self.gauges.set(self._states(marched, E), v, self.unit(v))
+                v, worth = self.gauges.set(self.states(marched), v, self.unit(v))
             else:
-                worth = self.like.judged(self._states(marched, E), phi)
-        return Solved(v, experiments, theta, marched, worth)
+                worth = self.like.judged(self.states(marched), phi)
+        return Solved(v, experiments, theta, x0, marched, worth)
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
         """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
@@ -133,9 +140,9 @@ class SideBySide:
         every = enumerate(self.initial(v))
         return tuple(along_steps(self.problem, e, x0, solved.marched, e) for e, x0 in every)
 
-    def _states(self, marched: Marched, E: int) -> list[Array]:
+    def states(self, marched: Marched) -> list[Array]:
         """States (B, N, K) at the observations of every experiment."""
-        x = marched.x.reshape(-1, E, *marched.x.shape[1:])
+        x = marched.x.reshape(-1, self.like.unknowns.experiments, *marched.x.shape[1:])
         return [x[:, e][:, rows] for e, rows in enumerate(self.field.table.rows)]
 
     def normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
@@ -147,6 +154,15 @@ class SideBySide:
         return np.concatenate([H for H, _ in parts]), np.concatenate([g for _, g in parts])
 
     def _normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
+        states, maps = self.linearised(solved, which)
+        with np.errstate(all="ignore"):
+            phi = self.like.unknowns.phi(solved.v[which])
+            H, g = self.like.normal(states, maps, solved.worth.noise[which], phi)
+            return H.dense(), g
+
+    def linearised(self, solved: Solved, which: Index) -> tuple[list[Array], list[Array]]:
+        """States (b, N, K) of the sets of unknowns `which` (b,) at the observations of every experiment, and how they
+        depend (b, N, K, W) on its own numbers."""
         from odinfer.forward.sensitivities import sensitivities
 
         p, u, E = self.problem, self.like.unknowns, len(self.problem.data.experiments)
@@ -171,9 +187,7 @@ class SideBySide:
             ]
             states.append(solved.marched.x.reshape(-1, E, *solved.marched.x.shape[1:])[which, e][:, rows])
             maps.append(by_own)
-        with np.errstate(all="ignore"):
-            H, g = self.like.normal(states, maps, solved.worth.noise[which], phi)
-            return H.dense(), g
+        return states, maps
 
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,

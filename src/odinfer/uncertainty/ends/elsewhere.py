@@ -33,7 +33,9 @@ _LADDER, _TO_BOUND, _EFOLDS = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 
 _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
 _ROUNDS, _STEPS, _FEW_STEPS, _MANY = 40, 40, 25, 8  # of asking; of searches; and in later rounds if many are asked
-_WORK = 400_000  # steps that a trajectory takes at the maximum, times searches, after which nothing more is asked
+# Steps that a trajectory takes at the maximum, times searches, after which nothing more is asked; and multiplications
+# in such a step: if there are more, it counts for more.
+_WORK, _EASY_STEP = 1_200_000, 2000
 _MOST_STEPS, _TIMES = 160, 5  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
 _INSIDE = 0.3  # of the fall that is wanted: where it has fallen by less, it does not matter by how much
@@ -161,7 +163,7 @@ class _Search:
     """Fits with an unknown held, or nothing.
 
     Attributes:
-        top, steps: the objective at the maximum `best`, and what its trajectories take.
+        top, cost: the objective at the maximum `best`, and what its trajectories cost, in easy steps.
         climbing: whether it ends where the likelihood is higher than there.
         higher: unknowns (P,) at which it is, if any were met.
     """
@@ -169,7 +171,7 @@ class _Search:
     solver: SideBySide
     best: Array
     top: float
-    steps: int
+    cost: float
     ways: Sequence[Way]
     pool: Pool
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -187,8 +189,10 @@ class _Search:
             if exact:
                 solver, at = min(exact, key=lambda own: int(own[1].tries.sum()))
                 taken = max(int(at.tries.max()), _MOST_STEPS // _TIMES)
-                top, steps = float(at.worth.value[0]), int(at.tries.sum())
-                return _Search(replace(solver, most=_TIMES * taken), best, top, steps, ways, pool)
+                top, cost = float(at.worth.value[0]), max(1.0, solver.multiplications / _EASY_STEP)
+                return _Search(
+                    replace(solver, most=_TIMES * taken), best, top, cost * float(at.tries.sum()), ways, pool
+                )
         return None
 
     def explore(self, known: Array | None) -> None:
@@ -209,7 +213,7 @@ class _Search:
         """
         ways, rows = self.ways, 0
         for i in range(_ROUNDS):
-            if self.higher is not None or not goals or rows * self.steps > _WORK:
+            if self.higher is not None or not goals or rows * self.cost > _WORK:
                 break
             found, every = self.fitted(goals, own if i == 0 else None, i)
             self.learn(every)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.matching.levenberg import Mask
-from odinfer.trajectory.batch import Batch, Held, Index, OnMeshes
+from odinfer.trajectory.batch import Batch, Held, Index, Trajectories
 
 Array = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ class _Round(NamedTuple):
 
 @np.errstate(over="ignore", invalid="ignore")  # parameters may leave the finite numbers on their way
 def find_ends(
-    on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.02, accuracy: float = 1e-3,
+    on: Trajectories, best: Batch, held: Held, wanted: Wanted, tolerance: float = 0.02, accuracy: float = 1e-3,
     patient: bool = True,
 ) -> Ends:  # fmt: skip
     """Where the profile likelihood of a held quantity has fallen by half of `wanted.fall`.
@@ -153,7 +153,7 @@ class _Measured(NamedTuple):
     slope: Array
 
 
-def _measured(on: OnMeshes, batch: Batch, held: Held, wanted: Wanted, best: Batch) -> _Measured:
+def _measured(on: Trajectories, batch: Batch, held: Held, wanted: Wanted, best: Batch) -> _Measured:
     size, a = len(batch.value), held.gradient(batch)
     H, g = on.normal(batch)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -194,7 +194,7 @@ def _corrected(at: _Measured, held: Held, wanted: Wanted, best: Batch, goal: Arr
     return np.asarray(held.value(best) + wanted.side * reach)
 
 
-def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: float) -> Ends:
+def _followed(on: Trajectories, best: Batch, held: Held, wanted: Wanted, tolerance: float) -> Ends:
     """The ends by way of maxima from point to point."""
     start, side = held.value(best), wanted.side
     room = np.abs(wanted.limit - start)
@@ -245,7 +245,7 @@ def _followed(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, tolerance: 
     return Ends(found, now, lost)
 
 
-def _at(on: OnMeshes, now: Batch, held: Held, goal: Array) -> Batch:
+def _at(on: Trajectories, now: Batch, held: Held, goal: Array) -> Batch:
     """Maxima with the quantity held at a goal, from maxima with it held nearby."""
     H, g = on.normal(now)
     a = held.gradient(now)
@@ -253,7 +253,7 @@ def _at(on: OnMeshes, now: Batch, held: Held, goal: Array) -> Batch:
     return on.maximise(on.moved(now, move), held, goal, tolerance=1e-5)
 
 
-def _quick(on: OnMeshes, best: Batch, held: Held, wanted: Wanted, most: int = 25, tolerance: float = 0.02) -> Ends:
+def _quick(on: Trajectories, best: Batch, held: Held, wanted: Wanted, most: int = 25, tolerance: float = 0.02) -> Ends:
     """The ends by one Gauss–Newton step a round."""
     start, side = held.value(best), wanted.side
     room = np.abs(wanted.limit - start)
@@ -311,7 +311,7 @@ def _at_its_pace(inner: Array, root: Array, outer: Array) -> Array:
 
 
 def _along_the_ridge(
-    on: OnMeshes, now: Batch, held: Held, wanted: Wanted, start: Array, goal: Array, best: Batch
+    on: Trajectories, now: Batch, held: Held, wanted: Wanted, start: Array, goal: Array, best: Batch
 ) -> _Round:
     """One step of each trajectory that carries its held quantity to a goal, and how far the likelihood has fallen."""
     size = len(goal)

@@ -1,6 +1,6 @@
 """Ends of intervals by integration: for where trajectories cannot be followed on one mesh, as when jumps move in time.
 
-The same search as in uncertainty/ends/, one quantity at a time, with every trajectory on a mesh of its own: a
+The same search as elsewhere here, one quantity at a time, with every trajectory on a mesh of its own: a
 parameter is held by fixing it, and the likelihood is maximised over the rest.
 """
 

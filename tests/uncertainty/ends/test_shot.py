@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.trajectory.finding.shot_ends import shot_end
 from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.refine import shoot
+from odinfer.uncertainty.ends.shot import shot_end
 from odinfer.uncertainty.intervals import parameter_ends
 from odinfer.uncertainty.maximum import Maximum
 
