@@ -39,7 +39,7 @@ _AGREE, _AGREE_ANYWAY, _SAME, _POOR, _ROUGHLY = 3, 10, 0.05, 30.0, 2.0
 _HOPS, _HOP_WIDTHS, _GONE = 6, (0.5, 1.0, 1.5), 1e-3
 _FEWEST, _ENOUGH = 4, 1e-3  # starts in any case; nats that a step must gain on the way
 _KNOWN, _NOT_FAR = 200, 15.0  # ends that are remembered, and nats by which they are below the best at most
-_TRIED = 10  # ends, best first, from which a trajectory on a mesh is looked for
+_TRIED, _LAST_STEPS = 10, 300  # ends, best first, from which a trajectory on a mesh is looked for; its last steps
 _STEPS, _ALL_STEPS = 4000, 60_000  # of integration, for one start and for the first of them
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
 # whole shows at once what only late data tell.
@@ -137,7 +137,7 @@ def _side_by_side(problem: Problem, seed: int, say: Progress, crew: Crew | None 
     near = _refined(solver, found)
     if near is not None:  # on the meshes at hand, which the steps of the search have made
         unknown, x0 = np.full(len(problem.model.states), np.nan), [p.x0 for p in near.paths]
-        near = shoot(problem, unknown, x0, near.phi, along=near.paths) or near
+        near = shoot(problem, unknown, x0, near.phi, _LAST_STEPS, along=near.paths) or near
     order = np.argsort(found.value, kind="stable")[:_KNOWN]
     return Ways(near, tuple(np.sort(found.value).tolist()), found.v[order[found.value[order] < found.best + _NOT_FAR]])
 
