@@ -45,7 +45,7 @@ def shot_end(
     try:
         for _ in range(_TRIES):
             found = _held(problem, scale, best, j, start + side * reach, near, budget)
-            if found is None:
+            if found is None or not np.isfinite(found.objective):
                 reach = 0.5 * (inner + reach)
                 continue
             ratio = np.sqrt(max(2.0 * (found.objective - best.objective), 0.0) / fall)
@@ -58,7 +58,7 @@ def shot_end(
                 reach = min(reach / max(ratio, 1.0 / 3.0), room)
             else:
                 outer = reach
-                reach = inner + (1.0 - root) / (ratio - root) * (reach - inner)
+                reach = inner + (1.0 - root) / max(ratio - root, 1e-3) * (reach - inner)
             if reach >= outer or reach <= inner:
                 reach = 0.5 * (inner + min(outer, 2.0 * inner + 1e-300))
     except Exhausted:
