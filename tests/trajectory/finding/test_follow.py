@@ -90,3 +90,25 @@ def test_a_group_that_has_found_enough_does_not_go_on():
     assert ends.value.min() < whole.value.min() + 50.0
     assert (ends.value >= whole.value - 1e-9).all()
     assert (ends.value > whole.value + 1e-6).any()
+
+
+def late(most=1000):
+    """Growth from e^-60 or so."""
+    t = np.linspace(0.0, 10.0, 21)
+    y = 1.0 / (1.0 + np.exp(-10.0 * (t - 6.0))) + 0.01 * np.random.default_rng(0).normal(size=21)
+    problem = od.Problem(od.Model.from_text("x' = 10*x*(1 - x/K)"), od.Data(t, y[:, None], states=["x"]))
+    return SideBySide.of(problem, 1e-5, most, halting=False)
+
+
+def test_what_grows_from_very_little_does_not_keep_others_from_their_best():
+    ends = follow(late(), np.array([[1.3 * np.exp(-60.0), 1.2]]))
+    assert ends.v[0] == pytest.approx([np.exp(-60.0), 1.0], rel=0.05)
+    assert (ends.settled[0], ends.blocked[0]) == (True, False)
+
+
+def test_a_search_says_if_it_would_have_gone_on_to_where_no_trajectory_was_found():
+    v = np.array([[np.exp(-57.5), 1.0]])
+    taken = int(late().solve(v).tries.max())
+    ends = follow(late(taken + 1), v)
+    assert ends.blocked[0]
+    assert ends.value[0] > follow(late(), v).value[0] + 1.0

@@ -20,9 +20,11 @@ Index = NDArray[np.int64]
 
 _RADIUS, _LARGEST, _LEAST = 2.0, 20.0, 1e-5  # in e-folds: at first, at most, and where a search is over
 _GOOD, _POOR, _ANY = 0.75, 0.25, 1e-4  # shares of the fall that was foretold
+_STEEPEST = 1e4  # standard deviations that a unit of an unknown may amount to
 _ROUNDS = 200  # at most
 _ENOUGH, _QUIET = 1e-3, 3  # nats that a step must gain, or that many in a row end a search
 _LONGER, _MORE = 3, 50  # a trial may take so many times the steps of where it comes from, and so many more
+_MUCH = 0.05  # nats that make a difference
 # A search is given up where so many times what the last so many rounds gained is too little, and has arrived where
 # these gained less than so many nats.
 _WINDOW, _HOPE, _SLOW = 10, 8.0, 0.01
@@ -38,12 +40,14 @@ class Held(NamedTuple):
 @dataclass(frozen=True)
 class Ends:
     """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, whether each
-    has arrived (B,), and whether it was left on its way (B,)."""
+    has arrived (B,), whether it was left on its way (B,), and whether it would have gone on to where no trajectory was
+    found (B,)."""
 
     v: Array
     value: Array
     settled: NDArray[np.bool_]
     left: NDArray[np.bool_]
+    blocked: NDArray[np.bool_]
 
 
 def follow(
@@ -70,7 +74,7 @@ def follow(
     groups = [np.flatnonzero(group == own) for own in np.unique(group)]
     v = np.clip(v, low, high)
     H, g = np.zeros((B, P, P)), np.zeros((B, P))
-    radius, quiet, settled = np.full(B, _RADIUS), np.zeros(B, int), np.zeros(B, bool)
+    radius, quiet, (settled, blocked) = np.full(B, _RADIUS), np.zeros(B, int), np.zeros((2, B), bool)
     past = np.full((_WINDOW, B), np.inf)
     solved = solver.solve(v, gauged)
     v, value = solved.v.copy(), solved.worth.value.copy()
@@ -80,7 +84,7 @@ def follow(
         left = left[np.isfinite(g[left]).all(1) & np.isfinite(H[left]).all((1, 2))]
         if len(left) <= few:
             break
-        unit = solver.unit(v[left])
+        unit = _no_steeper(solver.unit(v[left]), H[left])
         parts = v[left], H[left], g[left], low[left], high[left]
         move, fall = trusted(*parts, unit, radius[left], (u.experiments, len(u.initial)))
         length = np.sqrt(((move / unit) ** 2).sum(1))
@@ -93,6 +97,8 @@ def follow(
         grown = (share > _GOOD) & (length > 0.8 * radius[left])
         radius[left] = np.minimum(np.where(grown, 2.0 * radius[left], radius[left]), _LARGEST)
         quiet[left] = np.where(better & (gain > _ENOUGH), 0, quiet[left] + ((fall < 10 * _ENOUGH) | better))
+        still, led_nowhere = blocked[left], ~np.isfinite(gain)
+        blocked[left] = np.where(led_nowhere, still | (fall > _MUCH), still & better & (gain <= _ENOUGH))
         moved = left[better]
         v[moved], value[moved], tries[moved] = solved.v[better], solved.worth.value[better], solved.tries[better]
         past[i % _WINDOW, left], before = value[left], past[i % _WINDOW, left]
@@ -110,7 +116,13 @@ def follow(
         renewed = better & ~over & ~hopeless
         _renew(solver, solved, np.flatnonzero(renewed), left[renewed], H, g)
         left = left[~over & ~hopeless]
-    return Ends(v, value, settled, np.isin(np.arange(B), left))
+    return Ends(v, value, settled, np.isin(np.arange(B), left), blocked)
+
+
+def _no_steeper(unit: Array, H: Array) -> Array:
+    """Units (B, P) in which no unknown is so steep that others vanish beside it, such as the start of an epidemic."""
+    with np.errstate(divide="ignore"):
+        return np.minimum(unit, _STEEPEST / np.sqrt(np.diagonal(H, axis1=1, axis2=2)))
 
 
 def _renew(solver: SideBySide, solved: Solved, which: Index, places: Index, H: Array, g: Array) -> None:

@@ -195,7 +195,7 @@ class _Search:
         """Look for other maxima with nothing held, and at those (n, P) that are known."""
         if known is not None and len(known):
             there, value = np.ones(len(known), bool), self.solver.solve(known).worth.value
-            self.learn(Ends(known, value, settled=there, left=~there))
+            self.learn(Ends(known, value, settled=there, left=~there, blocked=~there))
         v = self.anywhere(_EXPLORED)
         if len(v):
             self.learn(follow(self.solver, v, self.worst, _STEPS, group=np.arange(len(v))))
@@ -214,17 +214,17 @@ class _Search:
             found, every = self.fitted(goals, own if i == 0 else None, i)
             self.learn(every)
             rows += len(every.v)
-            for (k, distance), (value, v) in zip(goals, found, strict=True):
+            for (k, distance), (value, v, blocked) in zip(goals, found, strict=True):
                 if i == 0 and own is not None and not np.isfinite(value) and distance == ways[k].claim:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
-                ways[k].add(distance, value - self.top, v)
+                ways[k].add(distance, value - self.top, v, blocked)
             goals = self.asks(i)
-        ends = [way.end or way.nearly or way.bracket[0] for way in ways]
+        ends = [way.found for way in ways]
         return Answers(
             np.array([way.value(p.distance) for way, p in zip(ways, ends, strict=True)]),
             np.stack([p.v for p in ends]),
             np.array([way.half * p.root**2 for way, p in zip(ways, ends, strict=True)]),
-            np.array([way.end is None and way.nearly is None and way.room > 0 for way in ways]),
+            np.array([way.lost for way in ways]),
             self.higher,
             tuple(ways),
             self.pool,
@@ -248,8 +248,9 @@ class _Search:
 
     def fitted(
         self, goals: Sequence[tuple[int, float]], own: Array | None, i: int
-    ) -> tuple[list[tuple[float, Array]], Ends]:
-        """The least objective, and where it is, with the unknown of a way held at a distance, for each goal; and all.
+    ) -> tuple[list[tuple[float, Array, bool]], Ends]:
+        """For each goal, with the unknown of a way held at a distance: the least objective, where it is, and whether it
+        may be less where no trajectory was found; and all that was found.
 
         Args:
             own: unknowns (B, P) found on each way itself, in any case to start from.
@@ -267,7 +268,7 @@ class _Search:
         ends = follow(self.solver, v, self.top + half, steps, held=held, group=owner, enough=enough)
         mine = [np.flatnonzero(owner == n) for n in range(len(goals))]
         best = [rows[int(np.argmin(ends.value[rows]))] for rows in mine]
-        return [(float(ends.value[i]), ends.v[i]) for i in best], ends
+        return [(float(ends.value[i]), ends.v[i], bool(ends.blocked[i])) for i in best], ends
 
     def learn(self, ends: Ends) -> None:
         """Points that are inside the intervals of other unknowns, too, and furthest out there, are points of these."""
