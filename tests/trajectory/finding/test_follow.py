@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.trajectory.finding.follow import Held, follow
+from odinfer.trajectory.finding.follow import Held, follow, promised
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.refine import shoot
 
@@ -112,3 +112,19 @@ def test_a_search_says_if_it_would_have_gone_on_to_where_no_trajectory_was_found
     ends = follow(late(taken + 1), v)
     assert ends.blocked[0]
     assert ends.value[0] > follow(late(), v).value[0] + 1.0
+
+
+def test_a_patient_search_follows_a_narrow_ridge_that_bends():
+    """The first state is next to an unstable balance, v·K² matters, and b + v: only what is patient arrives."""
+    t = [0.0, 1.33849, 1.33978, 1.98141, 3.32379, 3.58784, 3.93234, 5.42343, 5.43972, 6.73159, 6.78167, 6.85795]
+    y = [0.1785, 0.5244, 0.5391, 0.4707, 1.2133, 1.5576, 1.5080, 2.3841, 2.3537, 2.8040, 2.6931, 2.5879]
+    model = od.Model.from_text("x' = b + v*x^2/(K^2 + x^2) - d*x")
+    data = od.Data(np.array(t), np.array(y)[:, None], states=["x"])
+    own = SideBySide.of(od.Problem(model, data), 3e-5, halting=False)
+    order = [own.problem.free.index(name) for name in ("b", "v", "K", "d")]
+    v = np.empty((1, 5))
+    v[0, 0], v[0, 1 + np.array(order)] = 0.28473, [-51.10852, 51.76183, 0.03127709, 0.1118505]
+    held = Held(np.array([1 + order[0]]), np.array([-51.10852]))
+    usual, patient = (follow(own, v, rounds=40, held=held, patient=patient) for patient in (False, True))
+    assert patient.value[0] < usual.value[0] - 0.2
+    assert promised(own, patient.v, held)[0] < 0.1 < 0.2 < promised(own, usual.v, held)[0]

@@ -154,6 +154,16 @@ def test_points_beyond_a_pole_lead_the_way():
     assert any(np.allclose(v, law(-0.05), rtol=1e-3) for v in way.near(1.05))
 
 
+def test_points_on_another_ridge_beyond_lead_back():
+    def law(x):
+        return np.array([x, 5.0 - x, 3.0 / x**2])
+
+    way = Way(0, 1.0, 2.0, 1.0, 1e4, 1e-6, 0.02, [Point(0.0, 0.0, np.ones(3))])
+    for x in (20.0, 40.0, 80.0):
+        way.add(x - 1.0, 0.1, law(x))
+    assert any(np.allclose(v, law(12.0), rtol=1e-3) for v in way.near(11.0))
+
+
 @pytest.mark.parametrize("end", [-0.01, -0.2, -3.0, -40.0])
 def test_an_interval_goes_on_behind_a_pole_to_where_the_likelihood_has_fallen(end):
     way = Way(0, -1.0, 2.0, 1.0, -1e4, 1e-6, 0.02, [Point(0.0, 0.0, np.array([1.0, 2.0]))])
@@ -175,21 +185,19 @@ def test_an_interval_goes_on_behind_a_pole_to_where_the_likelihood_has_fallen(en
 
 
 def test_a_barrier_between_two_ridges_is_looked_for():
-    """Two points inside on either side of a barrier that no question has met, whose other unknowns have other signs."""
+    """Points inside on either side of a barrier that no question has met, with other signs of two other unknowns."""
 
     def fall(d):
         return 0.3 + 3.0 * np.exp(-(((np.log(d) - np.log(12.5)) / 0.15) ** 2)) if d > 0 else 0.0
 
-    def walk(v):
-        way, goals = Way(0, 1.0, 2.0, 0.0, 100.0, np.inf, 0.02, [Point(0.0, 0.0, np.ones(2))]), [0.1, 1.0, 10.0, 100.0]
-        goals[2] = 5.0
-        for i in range(40):
-            for d in goals:
-                way.add(d, 2.0 * fall(d), np.array([d, v(d)]))
-            goals = way.asks(i)
-        return way.end.distance
-
-    assert fall(walk(lambda d: 1.0 if d < 12.5 else -1.0)) == pytest.approx(1.0, abs=0.021)
+    way, goals = Way(0, 1.0, 2.0, 0.0, 100.0, np.inf, 0.02, [Point(0.0, 0.0, np.ones(3))]), [0.1, 1.0, 5.0, 100.0]
+    for i in range(40):
+        for d in goals:
+            sign = 1.0 if d < 12.5 else -1.0
+            way.add(d, 2.0 * fall(d), np.array([d, sign, 2.0 * sign]))
+        goals = way.asks(i)
+    assert fall(way.end.distance) == pytest.approx(1.0, abs=0.021)
+    assert way.end.distance < 12.5
 
 
 def test_beyond_a_change_of_sign_and_of_logs_unknowns_go_on_along_a_line():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.finding.follow import Ends, Held, follow
+from odinfer.trajectory.finding.follow import Ends, Held, follow, promised
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.finding.starts import drawn
 from odinfer.uncertainty.ends.pool import Pool
@@ -37,6 +37,9 @@ _WORK = 400_000  # steps that a trajectory takes at the maximum, times searches,
 _MOST_STEPS, _TIMES = 160, 5  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
 _INSIDE = 0.3  # of the fall that is wanted: where it has fallen by less, it does not matter by how much
+# Of the fall that is wanted: from where to where there may be an end; what a search that has arrived does not promise
+# any more; and what one promises that has not, after so many steps.
+_DECISIVE, _OUTSIDE, _UNSETTLED, _DOUBTFUL, _PATIENT = 0.8, 4.0, 0.02, 0.1, 150
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
 _HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
 _EXPLORED = 64  # starts with nothing held
@@ -156,6 +159,9 @@ def _least(problem: Problem, best: Array) -> Array:
     return least
 
 
+_Best = tuple[float, Array, bool]  # the least objective, where it is, and whether it may be less elsewhere
+
+
 @dataclass
 class _Search:
     """Fits with an unknown held, or nothing.
@@ -246,9 +252,7 @@ class _Search:
     def asks(self, i: int) -> list[tuple[int, float]]:
         return [(k, d) for k, way in enumerate(self.ways) if way.room > 0 for d in way.asks(i)]
 
-    def fitted(
-        self, goals: Sequence[tuple[int, float]], own: Array | None, i: int
-    ) -> tuple[list[tuple[float, Array, bool]], Ends]:
+    def fitted(self, goals: Sequence[tuple[int, float]], own: Array | None, i: int) -> tuple[list[_Best], Ends]:
         """For each goal, with the unknown of a way held at a distance: the least objective, where it is, and whether it
         may be less where no trajectory was found; and all that was found.
 
@@ -267,8 +271,40 @@ class _Search:
         held, enough = Held(place, value), self.top + _INSIDE * half
         ends = follow(self.solver, v, self.top + half, steps, held=held, group=owner, enough=enough)
         mine = [np.flatnonzero(owner == n) for n in range(len(goals))]
+        ends = self.settled(ends, held, half, mine)
         best = [rows[int(np.argmin(ends.value[rows]))] for rows in mine]
         return [(float(ends.value[i]), ends.v[i], bool(ends.blocked[i])) for i in best], ends
+
+    def settled(self, ends: Ends, held: Held, half: Array, mine: Sequence[Index]) -> Ends:
+        """The same after longer searches, where they have not arrived though that may decide where an end is.
+
+        A ridge can be so narrow, and bend so much, that steps along it are very short, above all if the first state is
+        next to an unstable balance, which other unknowns move.
+
+        Args:
+            half: of the fall that is wanted, of each search (B,).
+            mine: those of each goal, of which the best goes on, and the best that was still on its way.
+        """
+        rise = ends.value - self.top
+        decide = [rows for rows in mine if rise[rows].min() > _DECISIVE * half[rows[0]]]
+        both = rise, np.where(ends.left, rise, np.inf)
+        rows = np.unique([rows[int(np.argmin(worth[rows]))] for worth in both for rows in decide]).astype(np.int64)
+        rows = rows[rise[rows] < _OUTSIDE * half[rows]]
+        rows = rows[self._promise(ends, held, rows) > _UNSETTLED * half[rows]]
+        if not len(rows):
+            return ends
+        some = Held(held.place[rows], held.value[rows])
+        new = follow(self.solver, ends.v[rows], rounds=_PATIENT, held=some, group=rows, patient=True)
+        v, value, blocked = ends.v.copy(), ends.value.copy(), ends.blocked.copy()
+        v[rows], value[rows], blocked[rows] = new.v, new.value, new.blocked
+        ends = replace(ends, v=v, value=value, blocked=blocked)
+        blocked[rows] |= self._promise(ends, held, rows) > _DOUBTFUL * half[rows]
+        return ends
+
+    def _promise(self, ends: Ends, held: Held, rows: Index) -> Array:
+        if not len(rows):
+            return np.empty(0)
+        return promised(self.solver, ends.v[rows], Held(held.place[rows], held.value[rows]))
 
     def learn(self, ends: Ends) -> None:
         """Points that are inside the intervals of other unknowns, too, and furthest out there, are points of these."""

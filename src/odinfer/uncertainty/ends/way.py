@@ -215,11 +215,11 @@ class Way:
         return [self.side * (float(np.sign(a) * np.sqrt(a * b)) - self.start) for a, b in wide]
 
     def _between_ridges(self, known: list[Point]) -> list[float]:
-        """Distances between points some of whose other unknowns have other signs: they may be on two ridges with a
-        barrier between them."""
+        """Distances between points of which two other unknowns or more have other signs: they may be on two ridges with
+        a barrier between them. One alone may pass through 0, or be a square."""
         apart = [(p, q) for p, q in pairwise(known) if q.distance > _NEXT * p.distance > 0]
         signs = [np.delete(np.sign([p.v, q.v]), self.place, 1) for p, q in apart]
-        pairs = [pair for pair, (one, two) in zip(apart, signs, strict=True) if (one != two).any()]
+        pairs = [pair for pair, (one, two) in zip(apart, signs, strict=True) if (one != two).sum() > 1]
         return [float(np.sqrt(p.distance * q.distance)) for p, q in pairs]
 
     def _closer(self, i: int, inner: Point, outer: Point, more: bool) -> float | None:
@@ -281,6 +281,11 @@ class Way:
         if after:
             yield after[0].v
             yield between(two.v, after[0].v, share(two.distance, after[0].distance, distance))
+            after = after[::-1]
+            i = self._apart(after, len(after) - 1)
+            if i > 0:  # what is beyond may be on another ridge, which leads back
+                sets = after[self._apart(after, i)].v, after[i].v, after[-1].v
+                yield going_on(*sets, self.place, self.value(distance), bool(np.isinf(self.least)))
         if len(before) > 1:
             i = self._apart(before, len(before) - 1)
             one = before[i]
@@ -310,7 +315,7 @@ class Way:
     def _apart(self, points: list[Point], i: int) -> int:
         """The last of some points that is clearly before number i, or else the one right before it."""
         end = self._magnitude(points[i].distance)
-        return next((j for j in range(i - 1, -1, -1) if end - self._magnitude(points[j].distance) > _APART), i - 1)
+        return next((j for j in range(i - 1, -1, -1) if abs(end - self._magnitude(points[j].distance)) > _APART), i - 1)
 
 
 def share(a: float, b: float, distance: float) -> float:
