@@ -166,3 +166,19 @@ def test_an_epidemic_that_may_have_started_from_nothing_has_no_largest_rate():
     fit = od.fit(od.Model.from_text("S' = -b*S*I; I' = b*S*I - g*I"), od.Data(t, y, states=["S", "I"]))
     assert fit.interval()["b"][1] == np.inf
     assert np.isfinite(fit.interval()["g"]).all()
+
+
+def test_what_a_mesh_says_is_inside_counts_only_if_trajectories_agree(growth_fit):
+    maximum = growth_fit.maximum()
+    u = maximum.like.unknowns
+    v = u.join([p.x0 for p in maximum.refined.paths], maximum.phi)
+    _, high, _ = parameter_ends(maximum, 0.95)
+    place, side, fall = u.phi_index[:1], np.ones(1), maximum.info.fall(u.unit(u.phi_index[:1]), 0.95)
+    limit, bound = far_from(maximum, place, side)
+    far = v.copy()
+    far[place] += 5.0 * (high[:1] - v[place])  # far outside, whatever is said of it
+    said = Claims(
+        place, side, fall, limit, limit == bound, np.full(1, np.nan), far[None], far[place] - v[place], 0.0 * fall
+    )
+    answers = asked_elsewhere(maximum.problem, v, maximum.objective, said, 0.02)
+    assert answers.value == pytest.approx(high[:1], rel=0.02)

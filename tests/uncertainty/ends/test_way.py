@@ -239,3 +239,15 @@ def test_an_end_that_is_one_only_where_trajectories_were_not_found_is_lost():
         assert way.end.distance == 3.0
         assert way.lost == blocked
         assert way.found.distance == (1.0 if blocked else 3.0)
+
+
+def test_an_end_where_the_likelihood_falls_all_at_once_is_told_and_may_be_blocked():
+    way = Way(0, 1.0, 2.0, 0.0, 100.0, np.inf, 0.02, [Point(0.0, 0.0, BEST)])
+    way.add(5.0, 0.5, np.array([5.0]))
+    way.add(5.001, 8.0, np.array([5.001]))
+    assert way.jumps
+    assert not way.lost
+    way.block(way.bracket[1])
+    assert way.lost
+    smooth = walked(lambda d: (d / 9.0) ** 2)
+    assert not smooth.jumps

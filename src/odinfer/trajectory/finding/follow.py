@@ -43,8 +43,8 @@ class Held(NamedTuple):
 @dataclass(frozen=True)
 class Ends:
     """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, whether each
-    has arrived (B,), whether it was left on its way (B,), and whether it would have gone on to where no trajectory was
-    found (B,)."""
+    has arrived (B,), whether it was left on its way (B,), and whether it would have gone on to where trajectories take
+    too many steps (B,)."""
 
     v: Array
     value: Array
@@ -118,7 +118,8 @@ def follow(
             calm &= ~grown
         quiet[left] = np.where(better & (gain > _ENOUGH), 0, quiet[left] + calm)
         still, led_nowhere = blocked[left], ~np.isfinite(gain)
-        blocked[left] = np.where(led_nowhere, still | (fall > _MUCH), still & better & (gain <= _ENOUGH))
+        too_long = (solved.tries >= np.minimum(most, solver.most)).any(1) & (fall > _MUCH)
+        blocked[left] = np.where(led_nowhere, still | too_long, still & better & (gain <= _ENOUGH))
         moved = left[better]
         v[moved], value[moved], tries[moved] = to[better], reached[better], taken[better]
         past[i % _WINDOW, left], before = value[left], past[i % _WINDOW, left]

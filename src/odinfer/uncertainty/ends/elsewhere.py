@@ -33,6 +33,7 @@ _LADDER, _TO_BOUND, _EFOLDS = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 
 _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
 _ROUNDS, _STEPS, _FEW_STEPS, _MANY = 40, 40, 25, 8  # of asking; of searches; and in later rounds if many are asked
+_HALVINGS = 24  # of the distance between two points between which the likelihood may jump
 _WORK = 400_000  # steps that a trajectory takes at the maximum, times searches, after which nothing more is asked
 _MOST_STEPS, _TIMES = 160, 5  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
@@ -119,9 +120,6 @@ def asked_elsewhere(
     ways, goals, least = [], [], _least(problem, best)
     for k, (j, side, fall, limit, _, value) in enumerate(zip(*(a.tolist() for a in claims[:6]), strict=True)):
         way = Way(j, side, 0.5 * fall, float(best[j]), limit, float(least[j]), tolerance, [Point(0.0, 0.0, best)])
-        if claims.inside[k] > 0:
-            way.inside = float(claims.inside[k])
-            way.add(way.inside, float(claims.rise[k]), claims.v[k])
         ways.append(way)
         distance = abs(value - way.start)
         if 0 < distance < way.room:
@@ -137,6 +135,7 @@ def asked_elsewhere(
     if search is None:
         return None
     search.climbing = climbing
+    search.believe(claims)
     search.explore(known)
     return search.answers(goals, claims.v)
 
@@ -197,6 +196,16 @@ class _Search:
                 return _Search(replace(solver, most=_TIMES * taken), best, top, steps, ways, pool)
         return None
 
+    def believe(self, claims: Claims) -> None:
+        """Take what is said to be inside for that, where trajectories agree: a mesh can step over a pole."""
+        rows = np.flatnonzero(claims.inside > 0)
+        if not len(rows):
+            return
+        rise = self.solver.solve(claims.v[rows]).worth.value - self.top
+        for k in rows[rise < _OUTSIDE * 0.5 * claims.fall[rows]].tolist():
+            self.ways[k].inside = float(claims.inside[k])
+            self.ways[k].add(self.ways[k].inside, float(claims.rise[k]), claims.v[k])
+
     def explore(self, known: Array | None) -> None:
         """Look for other maxima with nothing held, and at those (n, P) that are known."""
         if known is not None and len(known):
@@ -225,6 +234,9 @@ class _Search:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
                 ways[k].add(distance, value - self.top, v, blocked)
             goals = self.asks(i)
+        for way in ways:
+            if way.jumps and self.higher is None:
+                self.follow_jump(way)
         ends = [way.found for way in ways]
         return Answers(
             np.array([way.value(p.distance) for way, p in zip(ways, ends, strict=True)]),
@@ -235,6 +247,27 @@ class _Search:
             tuple(ways),
             self.pool,
         )
+
+    def follow_jump(self, way: Way) -> None:
+        """Find out whether the likelihood jumps between two points of a way: it does if it does in ever shorter steps.
+
+        If not, it was not followed from the inner one, and the outer one is blocked.
+        """
+        inner, outer = way.bracket
+        assert outer is not None
+        a, v, b = inner.distance, inner.v, outer.distance
+        for _ in range(_HALVINGS):
+            for distance in (0.5 * (a + b), b):
+                held = Held(np.array([way.place]), np.array([way.value(distance)]))
+                ends = follow(self.solver, v[None], rounds=_STEPS, held=held, patient=True)
+                if ends.value[0] - self.top >= way.half:
+                    b = distance
+                    break
+                a, v = distance, ends.v[0]
+                way.add(a, float(ends.value[0]) - self.top, v)
+            if a == b:
+                way.block(outer)
+                return
 
     @property
     def worst(self) -> float:
@@ -298,7 +331,7 @@ class _Search:
         v, value, blocked = ends.v.copy(), ends.value.copy(), ends.blocked.copy()
         v[rows], value[rows], blocked[rows] = new.v, new.value, new.blocked
         ends = replace(ends, v=v, value=value, blocked=blocked)
-        blocked[rows] |= self._promise(ends, held, rows) > _DOUBTFUL * half[rows]
+        blocked[rows] |= new.left & (self._promise(ends, held, rows) > _DOUBTFUL * half[rows])
         return ends
 
     def _promise(self, ends: Ends, held: Held, rows: Index) -> Array:

@@ -145,6 +145,17 @@ class Way:
         return Point(distance, 1.0, between(inner.v, outer.v, part))
 
     @property
+    def jumps(self) -> bool:
+        """Whether the end is one because the likelihood falls there all at once, as far as is known."""
+        inner, outer = self.bracket
+        sudden = outer is not None and np.isfinite(outer.root) and outer.root - inner.root > _LEANS
+        return bool(self.room > 0 and self.end is None and self.nearly is not None and sudden)
+
+    def block(self, point: Point) -> None:
+        """Say of a point that the fall there may be less."""
+        self.points = [p._replace(blocked=True) if p is point else p for p in self.points]
+
+    @property
     def found(self) -> Point:
         """The end, or the last point that is known to be inside."""
         return (None if self.lost else self.end or self.nearly) or self.bracket[0]
