@@ -108,6 +108,14 @@ def test_a_long_chain_from_zero_is_followed():
     np.testing.assert_allclose(found.x[0, 1:, 3], 1e5 * t**3 / 6 * np.exp(-t), rtol=1e-4)
 
 
+@pytest.mark.parametrize("least", [1e-6, 1e-20, 1e-80])
+def test_what_grows_from_very_little_is_followed_beside_what_is_large(least):
+    t = np.log(1.0 / least) / 30.0 * np.array([0.0, 1.0, 1.05])
+    _, f = marching("x' = r*x*(y - x); y' = 0*x", t)
+    found = gone(f, [[30.0]], [[least, 1.0]], 1e-6)
+    np.testing.assert_allclose(found.x[0, :, 0], 1.0 / (1.0 + (1.0 / least - 1.0) * np.exp(-30.0 * t)), rtol=1e-4)
+
+
 def test_too_many_steps_end_a_trajectory():
     _, f = marching("x' = y; y' = -k*x", [0.0, 1000.0])
     assert np.isnan(gone(f, [[1.0]], [[1.0, 0.0]], 1e-6, 50).x[0, -1]).all()

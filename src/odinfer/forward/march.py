@@ -24,8 +24,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Errors are measured relative to a state, but to no less than a share of the largest value that it has had, and one of
-# the largest that any has had: states that start from zero have no size of their own yet.
+# Errors are measured relative to a state, but to no less than a share of the largest value that it has had. States that
+# start from zero have no size of their own yet: to no less than a share of the largest value that any has had. Those
+# that start from very little have: an epidemic may grow from 1e-20.
 _LEAST, _NOTHING = 1e-3, 1e-13
 _SAFE, _SHORTER, _LONGER, _BAD = 0.9, 0.2, 6.0, 0.1  # changes of the length of a step
 _SHORTEST, _FIRST = 1e-12, 1e-3  # of the way to the next stop: the first step after a corner
@@ -97,8 +98,9 @@ class Marched:
 
 class _Walkers(NamedTuple):
     """Where B trajectories are: experiments, inputs and parameters (B, N), steps that they may try and have tried,
-    time, states (B, K), the last stop, the largest that states have been (B, K), the length of the next step, whether
-    that is the first after a corner, whether it can be taken, and whether something jumps before that."""
+    time, states (B, K), the last stop, the largest that states have been (B, K), whether they have started from zero
+    (B, K), the length of the next step, whether that is the first after a corner, whether it can be taken, and whether
+    something jumps before that."""
 
     e: Index
     numbers: Array
@@ -108,6 +110,7 @@ class _Walkers(NamedTuple):
     x: Array
     stop: Index
     size: Array
+    blank: Mask
     h: Array
     fresh: Mask
     going: Mask
@@ -148,7 +151,7 @@ def march(
     found.x[:, 0] = x0
     w = _Walkers(
         e, f.numbers(e, theta), np.broadcast_to(most, B).astype(np.int64), found.tries, table.stops[e, 0].copy(),
-        x0.copy(), np.zeros(B, np.int64), np.abs(x0), np.zeros(B), np.ones(B, bool), np.ones(B, bool),
+        x0.copy(), np.zeros(B, np.int64), np.abs(x0), x0 == 0.0, np.zeros(B), np.ones(B, bool), np.ones(B, bool),
         np.zeros(B, bool),
     )  # fmt: skip
     arrived = np.arange(B)
@@ -212,7 +215,7 @@ def _walk(
     for row in rows:
         if not w.going[row]:
             continue
-        e, x, size = w.e[row], w.x[row], w.size[row]
+        e, x, size, blank = w.e[row], w.x[row], w.size[row], w.blank[row]
         r[1 + K : 1 + K + N] = w.numbers[row]
         r_all[1 + K : 1 + K + N] = w.numbers[row]
         last = stops.last[e]
@@ -246,7 +249,7 @@ def _walk(
                 for k in range(K):
                     ft[k] = (ahead[k] - f0[k]) / (_AHEAD * length)
             step(tape, drive, e, now, length, low, high, x, r, f0, fx, ft, to)
-            error = _error(x, to, size) / tolerance
+            error = _error(x, to, size, blank) / tolerance
             good = error <= 1.0
             change = _BAD
             if error < np.inf:
@@ -280,7 +283,7 @@ def _walk(
 
 
 @compiled
-def _error(x: Array, to: Step, size: Array) -> float:
+def _error(x: Array, to: Step, size: Array, blank: Mask) -> float:
     """The error of a step by what matters of the states; infinite where it leads nowhere."""
     largest, found = 0.0, 0.0
     for k in range(len(x)):
@@ -289,7 +292,8 @@ def _error(x: Array, to: Step, size: Array) -> float:
         if not np.isfinite(to.end[k]) or not np.isfinite(to.error[k]):
             return np.inf
         both = max(abs(x[k]), abs(to.end[k]))
-        matter = max(_LEAST * max(size[k], both), both, _NOTHING * largest + 1e-290)
+        least = _NOTHING * largest if blank[k] else 0.0
+        matter = max(_LEAST * max(size[k], both), both, least + 1e-290)
         found = max(found, abs(to.error[k]) / matter)
     return found
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.trajectory.finding.follow import Held, follow
+from odinfer.trajectory.finding.follow import Held, follow, promised
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.refine import shoot
 
@@ -90,3 +90,41 @@ def test_a_group_that_has_found_enough_does_not_go_on():
     assert ends.value.min() < whole.value.min() + 50.0
     assert (ends.value >= whole.value - 1e-9).all()
     assert (ends.value > whole.value + 1e-6).any()
+
+
+def late(most=1000):
+    """Growth from e^-60 or so."""
+    t = np.linspace(0.0, 10.0, 21)
+    y = 1.0 / (1.0 + np.exp(-10.0 * (t - 6.0))) + 0.01 * np.random.default_rng(0).normal(size=21)
+    problem = od.Problem(od.Model.from_text("x' = 10*x*(1 - x/K)"), od.Data(t, y[:, None], states=["x"]))
+    return SideBySide.of(problem, 1e-5, most, halting=False)
+
+
+def test_what_grows_from_very_little_does_not_keep_others_from_their_best():
+    ends = follow(late(), np.array([[1.3 * np.exp(-60.0), 1.2]]))
+    assert ends.v[0] == pytest.approx([np.exp(-60.0), 1.0], rel=0.05)
+    assert (ends.settled[0], ends.blocked[0]) == (True, False)
+
+
+def test_a_search_says_if_it_would_have_gone_on_to_where_no_trajectory_was_found():
+    v = np.array([[np.exp(-57.5), 1.0]])
+    taken = int(late().solve(v).tries.max())
+    ends = follow(late(taken + 1), v)
+    assert ends.blocked[0]
+    assert ends.value[0] > follow(late(), v).value[0] + 1.0
+
+
+def test_a_patient_search_follows_a_narrow_ridge_that_bends():
+    """The first state is next to an unstable balance, v·K² matters, and b + v: only what is patient arrives."""
+    t = [0.0, 1.33849, 1.33978, 1.98141, 3.32379, 3.58784, 3.93234, 5.42343, 5.43972, 6.73159, 6.78167, 6.85795]
+    y = [0.1785, 0.5244, 0.5391, 0.4707, 1.2133, 1.5576, 1.5080, 2.3841, 2.3537, 2.8040, 2.6931, 2.5879]
+    model = od.Model.from_text("x' = b + v*x^2/(K^2 + x^2) - d*x")
+    data = od.Data(np.array(t), np.array(y)[:, None], states=["x"])
+    own = SideBySide.of(od.Problem(model, data), 3e-5, halting=False)
+    order = [own.problem.free.index(name) for name in ("b", "v", "K", "d")]
+    v = np.empty((1, 5))
+    v[0, 0], v[0, 1 + np.array(order)] = 0.28473, [-51.10852, 51.76183, 0.03127709, 0.1118505]
+    held = Held(np.array([1 + order[0]]), np.array([-51.10852]))
+    usual, patient = (follow(own, v, rounds=40, held=held, patient=patient) for patient in (False, True))
+    assert patient.value[0] < usual.value[0] - 0.2
+    assert promised(own, patient.v, held)[0] < 0.1 < 0.2 < promised(own, usual.v, held)[0]

@@ -136,3 +136,49 @@ def test_intervals_and_profiles_of_all_levels_speak_of_one_likelihood():
             low, high = fit.interval(level)[name]
             inner, outer = sorted([ends, (low, high)], key=lambda pair: (pair == ends) == (level > 0.95), reverse=True)
             assert outer[0] <= inner[0] <= inner[1] <= outer[1]
+
+
+def test_an_interval_goes_on_behind_a_pole(judge):
+    """x' = a − v·x/(k + x): as k goes to 0 from either side, a and v go to infinity, and v·k stays."""
+    text, problem, _ = judge.random_problem("saturating uptake", 16047)
+    fit = od.fit(problem)
+    end = fit.interval()["k"][0]
+    assert -0.1 < end < -0.03
+    best = fit.maximum()
+    u, by_scipy = best.like.unknowns, judge.Judge(text, problem)
+    fall = float(best.info.fall(u.unit(u.phi_index[2:]), 0.95)[0])
+    top, _ = by_scipy.fitted(by_scipy.unknowns([p.x0 for p in best.refined.paths], best.phi))
+    there, _ = by_scipy.fitted(best.ends[2].v[2], int(u.phi_index[2]), end)
+    assert 2.0 * (there - top) / fall == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.slow
+def test_what_only_a_square_has_ends_at_the_same_size_on_both_sides(judge):
+    _, problem, _ = judge.random_problem("hill", 16103)
+    low, high = od.fit(problem).interval()["K"]
+    assert -low == pytest.approx(high, rel=0.02)
+
+
+def test_an_epidemic_that_may_have_started_from_nothing_has_no_largest_rate():
+    t = np.array([0.0, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0])
+    exact = np.stack([t == 0.0, np.where(t == 0.0, 0.0, 0.9 * np.exp(-0.1 * (t - 2.0)))], 1)
+    y = exact + 0.05 * np.random.default_rng(1).normal(size=(8, 2))
+    fit = od.fit(od.Model.from_text("S' = -b*S*I; I' = b*S*I - g*I"), od.Data(t, y, states=["S", "I"]))
+    assert fit.interval()["b"][1] == np.inf
+    assert np.isfinite(fit.interval()["g"]).all()
+
+
+def test_what_a_mesh_says_is_inside_counts_only_if_trajectories_agree(growth_fit):
+    maximum = growth_fit.maximum()
+    u = maximum.like.unknowns
+    v = u.join([p.x0 for p in maximum.refined.paths], maximum.phi)
+    _, high, _ = parameter_ends(maximum, 0.95)
+    place, side, fall = u.phi_index[:1], np.ones(1), maximum.info.fall(u.unit(u.phi_index[:1]), 0.95)
+    limit, bound = far_from(maximum, place, side)
+    far = v.copy()
+    far[place] += 5.0 * (high[:1] - v[place])  # far outside, whatever is said of it
+    said = Claims(
+        place, side, fall, limit, limit == bound, np.full(1, np.nan), far[None], far[place] - v[place], 0.0 * fall
+    )
+    answers = asked_elsewhere(maximum.problem, v, maximum.objective, said, 0.02)
+    assert answers.value == pytest.approx(high[:1], rel=0.02)

@@ -1,8 +1,5 @@
 """Ends of likelihood intervals: the likelihood, maximised anew by scipy, has fallen there by what was asked for."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -82,18 +79,6 @@ def test_many_at_once_are_what_each_alone_is(maximum, on):
         own = np.array([b])
         alone = find_ends(on, best.take(own), held.take(own), Wanted(*(v[own] for v in asked)))
         assert together[b] == pytest.approx(alone.values[0], rel=1e-9)
-
-
-@pytest.fixture(scope="module")
-def judge():
-    """benchmarks/ends.py: the likelihood by SymPy and SciPy alone."""
-    path = Path(__file__).parents[3] / "benchmarks" / "ends.py"
-    spec = importlib.util.spec_from_file_location("ends", path)
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(path.parent)  # which has what benchmarks share
-        spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,78 @@ def test_sums_that_cancel_are_kept_where_both_terms_go_by_powers(a, c, power, va
     assert found[1] + found[2] == pytest.approx(c, abs=1e-6 + 1e-9 * found[2])
 
 
+@given(a=st.floats(0.1, 10.0), rate=st.floats(-3.0, 3.0), value=st.floats(25.0, 60.0))
+def test_what_falls_or_grows_by_factors_goes_on_so(a, rate, value):
+    sets = [np.array([x, a * np.exp(rate * x), 3.0]) for x in (5.0, 10.0, 20.0)]
+    assert going_on(*sets, 0, value, logs=False)[1] == pytest.approx(a * np.exp(rate * value), rel=0.02 * value)
+
+
+@given(a=st.floats(0.1, 10.0), c=st.floats(-5.0, 5.0), power=st.sampled_from([-1, -2]), value=st.floats(1e-4, 0.1))
+def test_beyond_a_pole_odd_powers_change_their_sign_and_even_ones_do_not(a, c, power, value):
+    def law(x):
+        return np.array([x, c - a * x**power, a * x**power, 3.0])
+
+    found = going_on(*[law(x) for x in (0.4, 0.2, 0.1)], 0, -value, logs=False)
+    np.testing.assert_allclose(found[2], law(-value)[2], rtol=1e-6)
+    assert found[1] + found[2] == pytest.approx(c, abs=1e-6 + 1e-9 * abs(found[2]))
+
+
+def test_points_beyond_a_pole_lead_the_way():
+    def law(x):
+        return np.array([x, 2.0 / x])
+
+    way = Way(0, -1.0, 2.0, 1.0, -1e4, 1e-6, 0.02, [Point(0.0, 0.0, law(1.0))])
+    for x in (0.3, 0.1, 0.03):
+        way.add(1.0 - x, 0.1, law(x))
+    assert any(np.allclose(v, law(-0.05), rtol=1e-3) for v in way.near(1.05))
+
+
+def test_points_on_another_ridge_beyond_lead_back():
+    def law(x):
+        return np.array([x, 5.0 - x, 3.0 / x**2])
+
+    way = Way(0, 1.0, 2.0, 1.0, 1e4, 1e-6, 0.02, [Point(0.0, 0.0, np.ones(3))])
+    for x in (20.0, 40.0, 80.0):
+        way.add(x - 1.0, 0.1, law(x))
+    assert any(np.allclose(v, law(12.0), rtol=1e-3) for v in way.near(11.0))
+
+
+@pytest.mark.parametrize("end", [-0.01, -0.2, -3.0, -40.0])
+def test_an_interval_goes_on_behind_a_pole_to_where_the_likelihood_has_fallen(end):
+    way = Way(0, -1.0, 2.0, 1.0, -1e4, 1e-6, 0.02, [Point(0.0, 0.0, np.array([1.0, 2.0]))])
+
+    def fall(x):
+        if x == 0.0:
+            return 9.0
+        # Far out all is inside once more.
+        return 0.3 if x > 0 else min(0.3 + 0.7 * x / end, 0.3 + 2000.0 * np.exp(-abs(x / end)))
+
+    goals = [0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1e3, 1e4]
+    for i in range(60):
+        for d in goals:
+            x = way.value(d)
+            way.add(d, 2.0 * fall(x), np.array([x, 2.0 / x if x else 2.0]))
+        goals = way.asks(i)
+    assert goals == []
+    assert way.value(way.end.distance) == pytest.approx(end, rel=0.05)
+
+
+def test_a_barrier_between_two_ridges_is_looked_for():
+    """Points inside on either side of a barrier that no question has met, with other signs of two other unknowns."""
+
+    def fall(d):
+        return 0.3 + 3.0 * np.exp(-(((np.log(d) - np.log(12.5)) / 0.15) ** 2)) if d > 0 else 0.0
+
+    way, goals = Way(0, 1.0, 2.0, 0.0, 100.0, np.inf, 0.02, [Point(0.0, 0.0, np.ones(3))]), [0.1, 1.0, 5.0, 100.0]
+    for i in range(40):
+        for d in goals:
+            sign = 1.0 if d < 12.5 else -1.0
+            way.add(d, 2.0 * fall(d), np.array([d, sign, 2.0 * sign]))
+        goals = way.asks(i)
+    assert fall(way.end.distance) == pytest.approx(1.0, abs=0.021)
+    assert way.end.distance < 12.5
+
+
 def test_beyond_a_change_of_sign_and_of_logs_unknowns_go_on_along_a_line():
     sets = [np.array([x, 2.0 * x + 1.0]) for x in (-2.0, -1.0, 1.0)]
     np.testing.assert_allclose(going_on(*sets, 0, 3.0, logs=False), [3.0, 7.0])
@@ -156,3 +228,26 @@ def test_where_searches_do_not_always_end_alike_an_end_is_found_all_the_same():
     assert goals == []
     assert asked < 35
     assert (way.end or way.nearly).distance == pytest.approx(7.0, rel=2e-3)
+
+
+def test_an_end_that_is_one_only_where_trajectories_were_not_found_is_lost():
+    for blocked in (False, True):
+        way = Way(0, 1.0, 2.0, 0.0, 100.0, np.inf, 0.02, [Point(0.0, 0.0, BEST)])
+        way.add(1.0, 0.5, np.array([1.0]))
+        way.add(3.0, 2.0, np.array([3.0]), blocked)
+        way.add(9.0, 8.0, np.array([9.0]))
+        assert way.end.distance == 3.0
+        assert way.lost == blocked
+        assert way.found.distance == (1.0 if blocked else 3.0)
+
+
+def test_an_end_where_the_likelihood_falls_all_at_once_is_told_and_may_be_blocked():
+    way = Way(0, 1.0, 2.0, 0.0, 100.0, np.inf, 0.02, [Point(0.0, 0.0, BEST)])
+    way.add(5.0, 0.5, np.array([5.0]))
+    way.add(5.001, 8.0, np.array([5.001]))
+    assert way.jumps
+    assert not way.lost
+    way.block(way.bracket[1])
+    assert way.lost
+    smooth = walked(lambda d: (d / 9.0) ** 2)
+    assert not smooth.jumps

@@ -170,6 +170,6 @@ def _ends(outcome: Mapping[str, Any], v: Array) -> Ends:
     """What a record says, or nothing but the starts themselves where it failed."""
     none = np.zeros(len(v), bool)
     if outcome["status"].startswith(FAILED):
-        return Ends(v, np.full(len(v), np.inf), none, none)
+        return Ends(v, np.full(len(v), np.inf), none, none, none)
     value = np.array([np.inf if x is None else x for x in outcome["value"]])
-    return Ends(np.array(outcome["v"], float), value, np.array(outcome["settled"], bool), none)
+    return Ends(np.array(outcome["v"], float), value, np.array(outcome["settled"], bool), none, none)

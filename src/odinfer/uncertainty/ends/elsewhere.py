@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.finding.follow import Ends, Held, follow
+from odinfer.trajectory.finding.follow import Ends, Held, follow, promised
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.finding.starts import drawn
 from odinfer.uncertainty.ends.pool import Pool
@@ -33,12 +33,16 @@ _LADDER, _TO_BOUND, _EFOLDS = (0.1, 0.3, 1.0, 2.0, 10.0, 100.0, 1000.0), (0.03, 
 _LEAST = 1e-6  # of an estimate: what is smaller is nothing
 _BEYOND = (2.0, 10.0)  # times as far as a supposed end it is asked for, too, and at the limit
 _ROUNDS, _STEPS, _FEW_STEPS, _MANY = 40, 40, 25, 8  # of asking; of searches; and in later rounds if many are asked
+_HALVINGS = 24  # of the distance between two points between which the likelihood may jump
 # Steps that a trajectory takes at the maximum, times searches, after which nothing more is asked; and multiplications
-# in such a step: if there are more, it counts for more.
-_WORK, _EASY_STEP = 1_200_000, 2000
+# that take as long as the rest of such a step.
+_WORK, _REST = 1_000_000, 10_000
 _MOST_STEPS, _TIMES = 160, 5  # of one trajectory: so many, or so many times what it takes at the maximum
 _ROWS = 400  # searches side by side
 _INSIDE = 0.3  # of the fall that is wanted: where it has fallen by less, it does not matter by how much
+# Of the fall that is wanted: from where to where there may be an end; what a search that has arrived does not promise
+# any more; and what one promises that has not, after so many steps.
+_DECISIVE, _OUTSIDE, _UNSETTLED, _DOUBTFUL, _PATIENT = 0.8, 4.0, 0.02, 0.1, 150
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
 _HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
 _EXPLORED = 64  # starts with nothing held
@@ -118,9 +122,6 @@ def asked_elsewhere(
     ways, goals, least = [], [], _least(problem, best)
     for k, (j, side, fall, limit, _, value) in enumerate(zip(*(a.tolist() for a in claims[:6]), strict=True)):
         way = Way(j, side, 0.5 * fall, float(best[j]), limit, float(least[j]), tolerance, [Point(0.0, 0.0, best)])
-        if claims.inside[k] > 0:
-            way.inside = float(claims.inside[k])
-            way.add(way.inside, float(claims.rise[k]), claims.v[k])
         ways.append(way)
         distance = abs(value - way.start)
         if 0 < distance < way.room:
@@ -136,6 +137,7 @@ def asked_elsewhere(
     if search is None:
         return None
     search.climbing = climbing
+    search.believe(claims)
     search.explore(known)
     return search.answers(goals, claims.v)
 
@@ -158,12 +160,15 @@ def _least(problem: Problem, best: Array) -> Array:
     return least
 
 
+_Best = tuple[float, Array, bool]  # the least objective, where it is, and whether it may be less elsewhere
+
+
 @dataclass
 class _Search:
     """Fits with an unknown held, or nothing.
 
     Attributes:
-        top, cost: the objective at the maximum `best`, and what its trajectories cost, in easy steps.
+        top, cost: the objective at the maximum `best`, and what its trajectories cost, in steps of few states.
         climbing: whether it ends where the likelihood is higher than there.
         higher: unknowns (P,) at which it is, if any were met.
     """
@@ -189,17 +194,25 @@ class _Search:
             if exact:
                 solver, at = min(exact, key=lambda own: int(own[1].tries.sum()))
                 taken = max(int(at.tries.max()), _MOST_STEPS // _TIMES)
-                top, cost = float(at.worth.value[0]), max(1.0, solver.multiplications / _EASY_STEP)
-                return _Search(
-                    replace(solver, most=_TIMES * taken), best, top, cost * float(at.tries.sum()), ways, pool
-                )
+                top, cost = float(at.worth.value[0]), int(at.tries.sum()) * (1.0 + solver.multiplications / _REST)
+                return _Search(replace(solver, most=_TIMES * taken), best, top, cost, ways, pool)
         return None
+
+    def believe(self, claims: Claims) -> None:
+        """Take what is said to be inside for that, where trajectories agree: a mesh can step over a pole."""
+        rows = np.flatnonzero(claims.inside > 0)
+        if not len(rows):
+            return
+        rise = self.solver.solve(claims.v[rows]).worth.value - self.top
+        for k in rows[rise < _OUTSIDE * 0.5 * claims.fall[rows]].tolist():
+            self.ways[k].inside = float(claims.inside[k])
+            self.ways[k].add(self.ways[k].inside, float(claims.rise[k]), claims.v[k])
 
     def explore(self, known: Array | None) -> None:
         """Look for other maxima with nothing held, and at those (n, P) that are known."""
         if known is not None and len(known):
             there, value = np.ones(len(known), bool), self.solver.solve(known).worth.value
-            self.learn(Ends(known, value, settled=there, left=~there))
+            self.learn(Ends(known, value, settled=there, left=~there, blocked=~there))
         v = self.anywhere(_EXPLORED)
         if len(v):
             self.learn(follow(self.solver, v, self.worst, _STEPS, group=np.arange(len(v))))
@@ -218,21 +231,45 @@ class _Search:
             found, every = self.fitted(goals, own if i == 0 else None, i)
             self.learn(every)
             rows += len(every.v)
-            for (k, distance), (value, v) in zip(goals, found, strict=True):
+            for (k, distance), (value, v, blocked) in zip(goals, found, strict=True):
                 if i == 0 and own is not None and not np.isfinite(value) and distance == ways[k].claim:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
-                ways[k].add(distance, value - self.top, v)
+                ways[k].add(distance, value - self.top, v, blocked)
             goals = self.asks(i)
-        ends = [way.end or way.nearly or way.bracket[0] for way in ways]
+        for way in ways:
+            if way.jumps and self.higher is None:
+                self.follow_jump(way)
+        ends = [way.found for way in ways]
         return Answers(
             np.array([way.value(p.distance) for way, p in zip(ways, ends, strict=True)]),
             np.stack([p.v for p in ends]),
             np.array([way.half * p.root**2 for way, p in zip(ways, ends, strict=True)]),
-            np.array([way.end is None and way.nearly is None and way.room > 0 for way in ways]),
+            np.array([way.lost for way in ways]),
             self.higher,
             tuple(ways),
             self.pool,
         )
+
+    def follow_jump(self, way: Way) -> None:
+        """Find out whether the likelihood jumps between two points of a way: it does if it does in ever shorter steps.
+
+        If not, it was not followed from the inner one, and the outer one is blocked.
+        """
+        inner, outer = way.bracket
+        assert outer is not None
+        a, v, b = inner.distance, inner.v, outer.distance
+        for _ in range(_HALVINGS):
+            for distance in (0.5 * (a + b), b):
+                held = Held(np.array([way.place]), np.array([way.value(distance)]))
+                ends = follow(self.solver, v[None], rounds=_STEPS, held=held, patient=True)
+                if ends.value[0] - self.top >= way.half:
+                    b = distance
+                    break
+                a, v = distance, ends.v[0]
+                way.add(a, float(ends.value[0]) - self.top, v)
+            if a == b:
+                way.block(outer)
+                return
 
     @property
     def worst(self) -> float:
@@ -250,10 +287,9 @@ class _Search:
     def asks(self, i: int) -> list[tuple[int, float]]:
         return [(k, d) for k, way in enumerate(self.ways) if way.room > 0 for d in way.asks(i)]
 
-    def fitted(
-        self, goals: Sequence[tuple[int, float]], own: Array | None, i: int
-    ) -> tuple[list[tuple[float, Array]], Ends]:
-        """The least objective, and where it is, with the unknown of a way held at a distance, for each goal; and all.
+    def fitted(self, goals: Sequence[tuple[int, float]], own: Array | None, i: int) -> tuple[list[_Best], Ends]:
+        """For each goal, with the unknown of a way held at a distance: the least objective, where it is, and whether it
+        may be less where no trajectory was found; and all that was found.
 
         Args:
             own: unknowns (B, P) found on each way itself, in any case to start from.
@@ -270,8 +306,40 @@ class _Search:
         held, enough = Held(place, value), self.top + _INSIDE * half
         ends = follow(self.solver, v, self.top + half, steps, held=held, group=owner, enough=enough)
         mine = [np.flatnonzero(owner == n) for n in range(len(goals))]
+        ends = self.settled(ends, held, half, mine)
         best = [rows[int(np.argmin(ends.value[rows]))] for rows in mine]
-        return [(float(ends.value[i]), ends.v[i]) for i in best], ends
+        return [(float(ends.value[i]), ends.v[i], bool(ends.blocked[i])) for i in best], ends
+
+    def settled(self, ends: Ends, held: Held, half: Array, mine: Sequence[Index]) -> Ends:
+        """The same after longer searches, where they have not arrived though that may decide where an end is.
+
+        A ridge can be so narrow, and bend so much, that steps along it are very short, above all if the first state is
+        next to an unstable balance, which other unknowns move.
+
+        Args:
+            half: of the fall that is wanted, of each search (B,).
+            mine: those of each goal, of which the best goes on, and the best that was still on its way.
+        """
+        rise = ends.value - self.top
+        decide = [rows for rows in mine if rise[rows].min() > _DECISIVE * half[rows[0]]]
+        both = rise, np.where(ends.left, rise, np.inf)
+        rows = np.unique([rows[int(np.argmin(worth[rows]))] for worth in both for rows in decide]).astype(np.int64)
+        rows = rows[rise[rows] < _OUTSIDE * half[rows]]
+        rows = rows[self._promise(ends, held, rows) > _UNSETTLED * half[rows]]
+        if not len(rows):
+            return ends
+        some = Held(held.place[rows], held.value[rows])
+        new = follow(self.solver, ends.v[rows], rounds=_PATIENT, held=some, group=rows, patient=True)
+        v, value, blocked = ends.v.copy(), ends.value.copy(), ends.blocked.copy()
+        v[rows], value[rows], blocked[rows] = new.v, new.value, new.blocked
+        ends = replace(ends, v=v, value=value, blocked=blocked)
+        blocked[rows] |= new.left & (self._promise(ends, held, rows) > _DOUBTFUL * half[rows])
+        return ends
+
+    def _promise(self, ends: Ends, held: Held, rows: Index) -> Array:
+        if not len(rows):
+            return np.empty(0)
+        return promised(self.solver, ends.v[rows], Held(held.place[rows], held.value[rows]))
 
     def learn(self, ends: Ends) -> None:
         """Points that are inside the intervals of other unknowns, too, and furthest out there, are points of these."""

@@ -30,15 +30,21 @@ _AT_ONCE = 1e-3  # of the distance: between points that are no further apart, th
 _CROWD = 6  # points about where the likelihood jumps: searches there do not always end alike
 _NEARLY = 0.3  # of the root of the fall: points between which it may be taken for linear
 _GAP = 1.5  # times as far is the next point at most, where all is inside
+_MAGNITUDE = 10.0  # times as large is the next value at most, next to a pole
+_NEXT = 1.2  # times as far is the next point at most, if it is not on the same ridge
 _STEEP = 0.6  # the root of the fall from which on it may be more than one nearby
 
 
 class Point(NamedTuple):
-    """All unknowns v (P,) at a distance from the estimate, and the root of the fall as a share of what is wanted."""
+    """All unknowns v (P,) at a distance from the estimate, and the root of the fall as a share of what is wanted.
+
+    It may be less than that if it is `blocked`: no trajectories were found where it may be.
+    """
 
     distance: float
     root: float
     v: Array
+    blocked: bool = False
 
 
 @dataclass
@@ -82,10 +88,10 @@ class Way:
         inside = self.inside if half >= self.half else 0.0
         return replace(self, half=half, points=points, claim=np.nan, inside=inside, asked_twice=set())
 
-    def add(self, distance: float, rise: float, v: Array) -> None:
+    def add(self, distance: float, rise: float, v: Array, blocked: bool = False) -> None:
         if distance < self.inside:
             return
-        point = Point(distance, float(np.sqrt(max(rise, 0.0) / self.half)), v)
+        point = Point(distance, float(np.sqrt(max(rise, 0.0) / self.half)), v, blocked)
         old = next((p for p in self.points if p.distance == distance), None)
         if old is not None and old.root <= point.root:
             return
@@ -138,6 +144,32 @@ class Way:
         distance = inner.distance + part * (outer.distance - inner.distance)
         return Point(distance, 1.0, between(inner.v, outer.v, part))
 
+    @property
+    def jumps(self) -> bool:
+        """Whether the end is one because the likelihood falls there all at once, as far as is known."""
+        inner, outer = self.bracket
+        sudden = outer is not None and np.isfinite(outer.root) and outer.root - inner.root > _LEANS
+        return bool(self.room > 0 and self.end is None and self.nearly is not None and sudden)
+
+    def block(self, point: Point) -> None:
+        """Say of a point that the fall there may be less."""
+        self.points = [p._replace(blocked=True) if p is point else p for p in self.points]
+
+    @property
+    def found(self) -> Point:
+        """The end, or the last point that is known to be inside."""
+        return (None if self.lost else self.end or self.nearly) or self.bracket[0]
+
+    @property
+    def lost(self) -> bool:
+        """Whether no end was found, or none but where trajectories were not: then the true one may be further out."""
+        end, nearly = self.end, self.nearly
+        if self.room <= 0:
+            return False
+        if end is not None:
+            return end.blocked and end.distance < self.room
+        return nearly is None or any(p is not None and p.blocked for p in self.bracket)
+
     def asks(self, i: int) -> list[float]:
         """The distances to ask for in round i; none if nothing is left to ask."""
         inner, outer = self.bracket
@@ -177,10 +209,29 @@ class Way:
         d = [p.distance for p in known]
         if self._again(0.0, "gaps") and len(d) > 1:
             return [0.5 * d[1], *(float(np.sqrt(a * b)) for a, b in pairwise(d[1:]) if b > _GAP * a)]
+        if wide := [*self._around_a_pole(known), *self._between_ridges(known)]:
+            return wide
         three = zip(known, known[1:], known[2:], strict=False)
         peaks = [(a.distance, p.distance, b.distance) for a, p, b in three if p.root > max(a.root, b.root, _STEEP)]
         new = [(a, p, b) for a, p, b in peaks if b - a > _NARROW * p and self._again(p, "peak")]
         return [0.5 * (p + q) for a, p, b in new for q in (a, b)]
+
+    def _around_a_pole(self, known: list[Point]) -> list[float]:
+        """Distances between points whose values are magnitudes apart, where 0 between them does not fit: around a pole
+        the likelihood goes by magnitudes."""
+        if np.isinf(self.least) or all(p.root < 1.0 for p in known if self.value(p.distance) == 0.0):
+            return []
+        x = [v for v in (self.value(p.distance) for p in known) if 0 < abs(v) <= abs(self.start)]
+        wide = [(a, b) for a, b in pairwise(x) if a * b > 0 and not 1.0 / _MAGNITUDE <= a / b <= _MAGNITUDE]
+        return [self.side * (float(np.sign(a) * np.sqrt(a * b)) - self.start) for a, b in wide]
+
+    def _between_ridges(self, known: list[Point]) -> list[float]:
+        """Distances between points of which two other unknowns or more have other signs: they may be on two ridges with
+        a barrier between them. One alone may pass through 0, or be a square."""
+        apart = [(p, q) for p, q in pairwise(known) if q.distance > _NEXT * p.distance > 0]
+        signs = [np.delete(np.sign([p.v, q.v]), self.place, 1) for p, q in apart]
+        pairs = [pair for pair, (one, two) in zip(apart, signs, strict=True) if (one != two).sum() > 1]
+        return [float(np.sqrt(p.distance * q.distance)) for p, q in pairs]
 
     def _closer(self, i: int, inner: Point, outer: Point, more: bool) -> float | None:
         """Where to ask next for the end between two points; `more` if some are inside beyond them."""
@@ -193,9 +244,10 @@ class Way:
             return 0.5 * (near + d)
         if b - a < _NARROW * b and self._again(b, f"narrow {np.floor(np.log2(b / (b - a)))}"):
             return b
-        if b - a < _CLOSED * b and more and self._again(b, "behind"):
-            # All may be inside again right behind a value that no trajectory has, such as 0.
-            return b + 0.5 * (_CLOSED * b - (b - a))
+        # All may be inside again right behind a value that no trajectory has; behind a pole, as far as before it.
+        pole = self.value(b) == 0.0
+        if b - a < _CLOSED * b * (0.5 if pole else 1.0) and (more or pole) and self._again(b, "behind"):
+            return 2.0 * b - a if pole else b + 0.5 * (_CLOSED * b - (b - a))
         near, far = self._magnitude(a), self._magnitude(b)
         here = [p for p in self.points if abs(p.distance - a) < _AT_ONCE * b]
         crowded = sum(abs(self._magnitude(p.distance) - near) < _CLOSED for p in here) > _CROWD
@@ -240,6 +292,11 @@ class Way:
         if after:
             yield after[0].v
             yield between(two.v, after[0].v, share(two.distance, after[0].distance, distance))
+            after = after[::-1]
+            i = self._apart(after, len(after) - 1)
+            if i > 0:  # what is beyond may be on another ridge, which leads back
+                sets = after[self._apart(after, i)].v, after[i].v, after[-1].v
+                yield going_on(*sets, self.place, self.value(distance), bool(np.isinf(self.least)))
         if len(before) > 1:
             i = self._apart(before, len(before) - 1)
             one = before[i]
@@ -249,12 +306,27 @@ class Way:
             yield between(one.v, two.v, share(one.distance, two.distance, distance))
             if one.distance > 0:  # what goes far may do so by powers of the distance
                 yield between(one.v, two.v, np.log(distance / one.distance) / np.log(two.distance / one.distance), 1.0)
+        yield from self._from_beyond_zero(inside, self.value(distance))
         yield from (p.v for p in self.points if p.distance >= distance and 1.0 < p.root < np.inf)
+
+    def _from_beyond_zero(self, inside: list[Point], value: float) -> Iterator[Array]:
+        """Unknowns at a value from points inside that have its opposite sign: what has a pole at 0, or is a square, is
+        the same on both sides."""
+        if np.isinf(self.least) or value == 0.0:
+            return
+        j, beyond = self.place, [p.v for p in inside if p.v[self.place] * value < 0]
+        apart: list[Array] = []
+        for v in sorted(beyond, key=lambda v: abs(np.log(-v[j] / value))):
+            if all(abs(np.log(v[j] / w[j])) > _APART for w in apart):
+                apart.append(v)
+        yield from apart[:1]
+        if len(apart) > 2:
+            yield going_on(apart[2], apart[1], apart[0], j, value, False)
 
     def _apart(self, points: list[Point], i: int) -> int:
         """The last of some points that is clearly before number i, or else the one right before it."""
         end = self._magnitude(points[i].distance)
-        return next((j for j in range(i - 1, -1, -1) if end - self._magnitude(points[j].distance) > _APART), i - 1)
+        return next((j for j in range(i - 1, -1, -1) if abs(end - self._magnitude(points[j].distance)) > _APART), i - 1)
 
 
 def share(a: float, b: float, distance: float) -> float:
@@ -277,22 +349,27 @@ def between(one: Array, two: Array, share: float, plain: float = 2.0) -> Array:
 
 
 def going_on(zero: Array, one: Array, two: Array, place: int, value: float, logs: bool) -> Array:
-    """Unknowns beyond three sets, with that at a place at a value: each goes on as it has, linearly or by powers.
+    """Unknowns beyond three sets, with that at a place at a value: each goes on as it has, linearly, by powers or by
+    factors.
 
     Far out, sums of unknowns that cancel stay what they are, and products, too. To which of them one belongs is seen by
     whether a line or a power leads from the first two sets to the third; or a line in another unknown, which is what
-    sums that cancel need where both go by powers.
+    sums that cancel need where both go by powers. What an epidemic starts from falls by factors as its rate grows.
 
     Args:
+        value: beyond 0, powers go on, too, and odd ones change their sign.
         logs: values are logs, so that a line is a power.
     """
     found, missed = _on_a_line(one, two, place, value), np.abs(_on_a_line(zero, one, place, two[place]) - two)
-    if not logs and min(zero[place] * one[place], one[place] * two[place], two[place] * value) > 0:
+    others = [(_by_factors, _LEANS)]
+    if not logs and min(zero[place] * one[place], one[place] * two[place], abs(value)) > 0:
+        others.append((_by_a_power, 1.0))
+    for law, share in others:
         # Of squares, both signs are as good.
-        by_power = np.abs(np.abs(_by_a_power(zero, one, place, two[place])) - np.abs(two))
-        better = by_power < missed
-        found = np.where(better, _by_a_power(one, two, place, value), found)
-        missed = np.where(better, by_power, missed)
+        off = np.abs(np.abs(law(zero, one, place, two[place])) - np.abs(two))
+        better = off < share * missed
+        found = np.where(better, law(one, two, place, value), found)
+        missed = np.where(better, off, missed)
     with np.errstate(divide="ignore", invalid="ignore"):
         # [i, j]: how far a line in unknown j misses unknown i.
         slope = (one - zero)[:, None] / (one - zero)
@@ -312,7 +389,16 @@ def _on_a_line(one: Array, two: Array, place: int, value: float) -> Array:
     return np.asarray(one + (value - one[place]) / (two[place] - one[place]) * (two - one))
 
 
+def _by_factors(one: Array, two: Array, place: int, value: float) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        part = (value - one[place]) / (two[place] - one[place])
+        return np.asarray(np.copysign(np.abs(one) * np.abs(two / one) ** part, two))
+
+
 def _by_a_power(one: Array, two: Array, place: int, value: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        part = np.log(value / one[place]) / np.log(two[place] / one[place])
-        return np.asarray(np.copysign(np.abs(one) * np.abs(two / one) ** part, two))
+        change = np.log(two[place] / one[place])
+        part = np.log(np.abs(value / one[place])) / change
+        odd = np.round(np.log(np.abs(two / one)) / change) % 2 == 1
+        sign = np.where(odd & (value * two[place] < 0), -1.0, 1.0)
+        return np.asarray(sign * np.copysign(np.abs(one) * np.abs(two / one) ** part, two))
