@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import odinfer as od
-from odinfer.uncertainty.intervals import far_from, likelihood_intervals, state_ends
+from odinfer.uncertainty.intervals import _doubted, far_from, likelihood_intervals, state_ends
 from odinfer.uncertainty.small_sample import quantile
 from uncertainty.growth import fall_at_parameter, fall_at_state
 from uncertainty.hidden import count_loglik, counts
@@ -242,3 +242,11 @@ def test_ends_are_right_where_gauss_newton_alone_goes_astray():
                 held = od.fit(od.Problem(model, data, fixed={name: end}, start=dict(fit.theta) | {name: end}))
                 fall = 2.0 * (best.loglik - held.maximum().loglik)
                 assert fall == pytest.approx(wanted, rel=0.1)
+
+
+def test_a_trajectory_that_is_not_found_again_from_its_numbers_is_doubted(line):
+    best = od.fit(line, line_data(3, 12)).maximum()
+    v = best.like.unknowns.join([p.x0 for p in best.refined.paths], best.phi)
+    assert not list(_doubted(best, v))
+    (said,) = _doubted(best, v + 1.0)
+    assert f"instead of {best.loglik:.4g}" in said

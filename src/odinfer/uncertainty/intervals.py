@@ -16,6 +16,7 @@ from odinfer.trajectory.bordered import among
 from odinfer.trajectory.finding.ahead import around
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.integrate import Budget
+from odinfer.trajectory.loglik import solutions
 from odinfer.uncertainty.ends.elsewhere import Answers, Claims, asked_elsewhere, asked_further
 from odinfer.uncertainty.ends.find import Wanted, find_ends
 from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
@@ -38,6 +39,7 @@ _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
 _SMALL = 1e-3  # of its natural size, an estimate is as good as nothing
 _USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
 _TOLERANCE = 0.02  # of the fall at an end
+_AGAIN = 0.1  # nats by which a log-likelihood may change if it is computed again
 _MOST = 1600  # trajectories at the least to ask for ends from elsewhere
 
 
@@ -68,6 +70,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     F, own = len(phi), problem.theta(phi)[problem.free_index]
     sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
     said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost), *_higher(maximum))
+    said += tuple(_doubted(maximum, v)) if found.alone else ()
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said), found.higher
 
 
@@ -95,6 +98,17 @@ def _higher(maximum: Maximum) -> Iterator[str]:
     )
 
 
+def _doubted(maximum: Maximum, v: Array) -> Iterator[str]:
+    """A sentence on a trajectory that is not found again from its unknowns v (P,) and their last digits."""
+    x, phi = solutions(maximum.problem, v), maximum.phi[None]
+    again = -np.inf if x is None else float(maximum.like.judged(x, phi).loglik[0])
+    if abs(again - maximum.loglik) > _AGAIN:
+        yield (
+            f"integrated once more from its beginning, this trajectory has a log-likelihood of {again:.4g} instead of "
+            f"{maximum.loglik:.4g}: it depends on the last digits of the estimates; trust neither it nor its intervals"
+        )
+
+
 def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
     """How far to go from the estimates of unknowns at places (B,), and the bound (B,) on that side."""
     u = maximum.like.unknowns
@@ -117,6 +131,7 @@ class Found(NamedTuple):
         lost: the places of those that were given up.
         higher: unknowns (P,) at which the likelihood is higher than at the maximum, if any were met.
         ways, pool: what is known of the ways there and of the likelihood, if they were asked for from elsewhere.
+        alone: whether steps forward in time do not lead to the likelihood of the maximum.
     """
 
     values: Array
@@ -126,6 +141,7 @@ class Found(NamedTuple):
     higher: Array | None = None
     ways: tuple[Way, ...] = ()
     pool: Pool | None = None
+    alone: bool = False
 
     @staticmethod
     def of(answers: Answers) -> Found:
@@ -194,6 +210,7 @@ def reached(
         )
         if answers is not None:
             return found.with_answers(asked, answers)
+        found = found._replace(alone=True)
     return _by_integration(maximum, found, wanted, index)
 
 
@@ -215,7 +232,7 @@ def _by_integration(maximum: Maximum, found: Found, wanted: Wanted, index: Index
             left.append(i)
         else:
             values[i] = end
-    return Found(values, v, rise, np.array(left, np.int64))
+    return found._replace(values=values, v=v, rise=rise, lost=np.array(left, np.int64))
 
 
 def parameter_ends(maximum: Maximum, level: float, known: Found | None = None) -> tuple[Array, Array, Found]:

@@ -1,11 +1,14 @@
 """Ends that are found by integration are where the likelihood, maximised anew, has fallen by what was asked for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import odinfer as od
 from odinfer.trajectory.integrate import Budget
 from odinfer.trajectory.refine import shoot
+from odinfer.uncertainty.ends import shot
 from odinfer.uncertainty.ends.shot import shot_end
 from odinfer.uncertainty.intervals import parameter_ends
 from odinfer.uncertainty.maximum import Maximum
@@ -46,3 +49,9 @@ def test_a_limit_that_is_inside_is_returned_and_a_spent_budget_gives_none(lv_fit
     args = (m.problem, m.like.scale, m.refined, 0, 1.0, 4.0, 0.05)
     assert shot_end(*args, near, Budget(20_000)) == near
     assert shot_end(*args, 1e6, Budget(10)) is None
+
+
+def test_trajectories_that_are_worth_nothing_finite_lead_to_no_end(lv_fit, monkeypatch):
+    m = lv_fit.maximum()
+    monkeypatch.setattr(shot, "_held", lambda *_: replace(m.refined, objective=np.nan))
+    assert shot_end(m.problem, m.like.scale, m.refined, 0, 1.0, 4.0, 0.05, 1e6, Budget(100)) is None
