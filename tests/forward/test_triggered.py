@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
 
 import odinfer as od
 from odinfer.forward.triggered import follow
@@ -141,6 +142,7 @@ def test_stiff_systems_have_events_too():
 
 ENDLESS = {
     "a ball that comes to rest": (BALL, {"g": 9.81, "r": 0.8}, [1.0, 0.0]),
+    "a ball whose height is left as it is": (BALL.replace(", h = 0", ""), {"g": 9.81, "r": 0.1}, [1.0, 0.0]),
     "a switch at one level": ("x' = -s; s' = 0*x; when x < 0: s = -1; when x > 0: s = 1", {}, [1.0, 1.0]),
     "events that undo each other": ("x' = 1; when x > 1: x = 2 - x; when x < 1: x = 2 - x", {}, [0.0]),
     "an event that makes things infinite": ("x' = 1; when x > 1: x = 1/(x - x)", {}, [0.0]),
@@ -179,3 +181,29 @@ def test_a_model_of_very_many_states_has_events():
     equations = "; ".join(f"x{i}' = 1" for i in range(520))
     x = simulated(f"{equations}; when x0 > 1: x1 = 0", {}, np.zeros(520), [0.0, 2.0])
     np.testing.assert_allclose(x[-1, :3], [2.0, 1.0, 2.0], atol=1e-8)
+
+
+@FEW
+@given(a=st.floats(0.5, 2.0), level=st.floats(0.1, 0.5), push=st.floats(0.1, 1.0))
+def test_it_agrees_with_another_solver_restarted_at_its_events(a, level, push):
+    t = np.linspace(0.0, 20.0, 41)
+    x = simulated("x' = y; y' = -a*x - 0.1*y; when x > c: y = -p*y", {"a": a, "c": level, "p": push}, [-2.0, 0.0], t)
+
+    def rises(_, state):
+        return state[0] - level
+
+    rises.terminal, rises.direction = True, 1
+    now, state, right = 0.0, np.array([-2.0, 0.0]), [[-2.0, 0.0]]
+    while now < 20.0:
+        own = {"rtol": 1e-12, "atol": 1e-12, "dense_output": True, "events": rises}
+        found = solve_ivp(lambda _, s: [s[1], -a * s[0] - 0.1 * s[1]], (now, 20.0), state, "DOP853", **own)
+        right += [found.sol(later) for later in t[(t > now) & (t <= found.t[-1])]]
+        now, state = found.t[-1], found.y[:, -1] * [1.0, -push]
+    np.testing.assert_allclose(x, right, atol=1e-6)
+
+
+def test_many_events_at_one_time_are_no_crowd():
+    names = [f"V{i}" for i in range(30)]
+    text = "; ".join(f"{v}' = {i + 1}; when {v} > {i + 1}/3: {v} = 0" for i, v in enumerate(names))
+    x = simulated(text, {}, np.zeros(30), [0.0, 1.5])
+    np.testing.assert_allclose(x[-1], (np.arange(30) + 1) / 6, atol=1e-7)
