@@ -17,6 +17,7 @@ import warnings
 from pathlib import Path
 
 import odinfer as od
+from odinfer.problem.observe import need_times
 from odinfer.problem.unknowns import Unknowns
 from odinfer.trajectory.finding.multistart import multistart
 from petab import BEST
@@ -41,6 +42,7 @@ def main() -> None:
                 continue
             try:
                 problem = od.read_petab(path)
+                need_times(problem)
             except od.InputError as error:
                 print(f"{name}: refused: {error}")
                 continue

@@ -12,7 +12,7 @@ class OdeLexer(RegexLexer):
     tokens: ClassVar = {
         "root": [
             (r"#.*", Comment.Single),
-            (r"\b(input|step|start|log|linear|fixed|local|shared|at|before)\b(?=\s+[\w(])", Keyword),
+            (r"\b(input|step|start|log|linear|fixed|local|shared|at|before|when)\b(?=\s+[\w(])", Keyword),
             (
                 r"\b((log)?normal|student|(log)?laplace|poisson|(neg)?binomial|uniform|near)\b",
                 Name.Builtin,

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+import odinfer as od
 from command.commands import odinfer
-from exchange.small_files import AT_3, TABLES, event, petab, sbml
+from exchange.small_files import AT_3, LOW, TABLES, event, petab, sbml
 from odinfer.command.converted import to_own
 from odinfer.errors import InputError
 from odinfer.exchange.petab import nominal
@@ -65,7 +66,7 @@ def test_a_model_and_data_become_petab_that_can_be_read(tmp_path):
         (("fit", "drug.xml"), "needs a data file beside it"),
         (("convert", "drug.xml"), "where to?"),
         (("convert", "data.csv", "own"), "neither a PEtab problem"),
-        (("check", "drug.yaml"), "the event 'e' is triggered by more than time"),
+        (("check", "drug.yaml"), "the event 'e' is triggered by more than comparisons"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path, arguments, expected):
@@ -80,3 +81,18 @@ def test_what_cannot_be_done_is_said_in_one_line(tmp_path, arguments, expected):
 def test_other_files_are_not_converted(tmp_path):
     with pytest.raises(InputError, match="neither"):
         to_own(tmp_path / "x.txt", tmp_path)
+
+
+def test_events_that_states_trigger_are_converted_both_ways(tmp_path):
+    petab(tmp_path, PROBLEM, EVENTS=event(LOW, value="<cn>2</cn>"))
+    assert odinfer("convert", "drug.yaml", "own", cwd=tmp_path).code == 0
+    assert "when A < 1: A = 2" in (tmp_path / "own" / "drug.ode").read_text()
+    run = odinfer("convert", "own/drug.ode", "own/drug.csv", "--petab", "out", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert odinfer("convert", "out/problem.yaml", "again", cwd=tmp_path).code == 0
+    values = {"k": 0.5, "sd_B": 0.2}
+    problems = [od.read_petab(tmp_path / path) for path in ("drug.yaml", "out/problem.yaml")]
+    assert od.loglik(problems[0], values) == pytest.approx(od.loglik(problems[1], values), rel=1e-8)
+    run = odinfer("fit", "drug.yaml", cwd=tmp_path)
+    assert run.code == 2
+    assert "but not fitted" in run.stderr

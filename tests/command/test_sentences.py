@@ -75,3 +75,9 @@ def test_local_parameters_are_said_where_there_are_several_experiments():
     model = od.Model.from_text("x' = -k*x + z; z' = -k*z; local k")
     both = od.Problem(model, od.Data.join({"one": part, "two": part}))
     assert "One value per experiment: k." in sentences(both)
+
+
+def test_events_that_conditions_make_happen_are_said():
+    text = "x' = -k*x; when x < 1 and t > 2: x = x + d; x(0) = 5"
+    said = sentences(od.Problem(od.Model.from_text(text), od.Data([0.0, 1.0, 2.0], [5.0, 4.0, 3.0], ["x"])))
+    assert "Whenever x < 1 and t > 2 becomes true: x = x + d." in said

@@ -114,3 +114,19 @@ def test_a_state_without_a_column_is_hidden_and_said_to_be(tmp_path: Path):
     assert run.stderr == "note: 'x' has no column in the data: hidden\n"
     assert "x is hidden." in run.stdout
     assert "Given at time 0: x(0) = 10, y(0) = 0." in run.stdout
+
+
+def test_events_that_states_make_happen_are_simulated_and_checked_but_not_fitted(tmp_path: Path):
+    (tmp_path / "m.ode").write_text("V' = I - V\nV(0) = 0\nwhen V > 1: V = 0\n0 < I < 5\n")
+    run = odinfer("simulate", "m.ode", "--theta", "I=2", "--times", "0:4:9", "-o", "d.csv", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    run = odinfer("check", "m.ode", "d.csv", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert "Whenever V > 1 becomes true: V = 0." in run.stdout
+    assert "Can be simulated, but not fitted: states make events happen." in run.stdout
+    (tmp_path / "other.ode").write_text("V' = I - V\n")
+    for command in ("fit m.ode d.csv", "fit m.ode d.csv --each", "compare other.ode m.ode d.csv"):
+        run = odinfer(*command.split(), cwd=tmp_path)
+        assert run.code == 2
+        assert "line 3: the event happens when states make it happen" in run.stderr
+        assert "but not fitted; write 'at TIME:' if its time is known" in run.stderr

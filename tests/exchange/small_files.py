@@ -55,10 +55,9 @@ def event(trigger: str, state: str = "A", value: str = "<cn>1</cn>") -> str:
     )
 
 
-AT_3 = (
-    '<apply><geq/><csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol>'
-    "<cn>3</cn></apply>"
-)
+TIME = '<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol>'
+AT_3 = f"<apply><geq/>{TIME}<cn>3</cn></apply>"
+LOW = "<apply><lt/><ci>A</ci><cn>1</cn></apply>"
 
 
 def sbml(folder: Path, **parts: str) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import odinfer as od
-from exchange.small_files import TABLES, petab
+from exchange.small_files import LOW, TABLES, event, petab
 from odinfer.errors import InputError
 from odinfer.exchange.petab import nominal, read_petab
 from odinfer.observation import observation_of
@@ -139,3 +139,19 @@ def test_noise_is_that_of_the_table(tmp_path, noise, scale, log_p):
     problem = read_petab(petab(tmp_path, files))
     right = log_p(np.array([1, 0.5]), 2 * np.exp([-0.5, -1.0]), np.array([0.1, 0.3])).sum()
     assert od.loglik(problem, {"k": 0.5}) == pytest.approx(right, abs=1e-6)
+
+
+def test_events_of_states_have_a_likelihood_and_other_conditions(tmp_path):
+    path = petab(tmp_path, EVENTS=event(LOW, value="<cn>3</cn>"))
+    problem = od.read_petab(path)
+    assert "when A < 1: A = 3" in problem.model.text
+    (x, _), k = solutions(*at(problem, {"k": 0.5, "sd_B": 0.2})), 0.5
+    first = np.log(2) / k  # the condition 'low' begins at 2 and comes to 1 then
+    np.testing.assert_allclose(x[0, :, 0], [2 * np.exp(-k), 3 * np.exp(-k * (2 - first))], rtol=1e-7)
+
+
+def test_events_of_states_in_a_system_that_settles_first_are_refused(tmp_path):
+    lines = TABLES["measurements"].splitlines()
+    rows = [f"{lines[0]}\tpreequilibrationConditionId", *(f"{line}\thigh" for line in lines[1:])]
+    with pytest.raises(od.InputError, match="events that states trigger in a system that settles first"):
+        od.read_petab(petab(tmp_path, {"measurements": "\n".join(rows)}, EVENTS=event(LOW)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from exchange.small_files import AT_3, event, math, sbml
+from exchange.small_files import AT_3, LOW, TIME, event, math, sbml
 from odinfer.errors import InputError
 from odinfer.exchange.sbml import loaded, needed, read_sbml, words
 
@@ -70,8 +70,66 @@ def test_events_at_constant_times_come_before_what_is_observed_then(tmp_path):
     np.testing.assert_allclose(x[:, 0], [2, 2 * np.exp(-0.87), 1, np.exp(-0.3)], rtol=1e-7)
 
 
+def test_events_that_states_trigger_happen_each_time_their_condition_becomes_true(tmp_path):
+    model = read_sbml(sbml(tmp_path, EVENTS=event(LOW, value="<cn>2</cn>")))
+    assert "when A < 1: A = 2" in model.text
+    np.testing.assert_allclose(
+        od.simulate(model, {"k": 0.9}, {}, T)[:, 0], 2 * np.exp(-0.9 * (T % (np.log(2) / 0.9))), rtol=1e-7
+    )
+
+
+TRIGGERS = {
+    "a parameter": (f"<apply><geq/>{TIME}<ci>k</ci></apply>", "when t >= k: A = 1"),
+    "time and a state": (f"<apply><and/>{AT_3}{LOW}</apply>", "when t >= 3 and A < 1: A = 1"),
+    "a negation": (f"<apply><not/>{LOW}</apply>", "when not (A < 1): A = 1"),
+    "a rule": ("<apply><gt/><ci>twice</ci><ci>A</ci></apply>", "when twice > A: A = 1"),
+}
+
+
+@pytest.mark.parametrize("what", TRIGGERS)
+def test_triggers_name_parameters_times_and_rules(tmp_path, what):
+    trigger, expected = TRIGGERS[what]
+    rule = math("<apply><times/><cn>2</cn><ci>B</ci></apply>")
+    parts = {
+        "MORE_PARAMETERS": '<parameter id="twice" constant="false"/>',
+        "RULES": f'<assignmentRule variable="twice">{rule}</assignmentRule>',
+    }
+    assert expected in read_sbml(sbml(tmp_path, EVENTS=event(trigger), **parts)).text
+
+
+def test_a_trigger_that_is_taken_as_false_before_the_beginning_happens_there(tmp_path):
+    high = LOW.replace("lt", "gt")
+    for first, after in (("true", 2.0), ("false", 5.0)):
+        own = event(high, value="<cn>5</cn>").replace('initialValue="true"', f'initialValue="{first}"')
+        x = od.simulate(read_sbml(sbml(tmp_path, EVENTS=own)), {"k": 0.3}, {}, [0.0, 1.0])
+        np.testing.assert_allclose(x[:, 0], [2.0, after * np.exp(-0.3)], rtol=1e-7)
+
+
+def test_what_matters_only_beside_other_events_is_read_where_there_are_none(tmp_path):
+    own = event(LOW).replace('persistent="true"', 'persistent="false"')
+    assert "when A < 1: A = 1" in read_sbml(sbml(tmp_path, EVENTS=own)).text
+
+
+def delayed(own):
+    return own.replace("</trigger>", f"</trigger><delay>{math('<cn>2</cn>')}</delay>")
+
+
 BAD = {
-    "an event of states": ({"EVENTS": event("<apply><lt/><ci>A</ci><cn>1</cn></apply>")}, "event 'e' is triggered by"),
+    "an equality": ({"EVENTS": event(LOW.replace("lt", "eq"))}, "event 'e' is triggered by more than comparisons"),
+    "a trigger that is a number": ({"EVENTS": event("<ci>A</ci>")}, "event 'e' is triggered by more than comparisons"),
+    "a delay": ({"EVENTS": delayed(event(LOW))}, "event 'e' is delayed after a trigger that is no constant time"),
+    "a delay of values": ({"EVENTS": delayed(event(AT_3))}, "event 'e' is delayed with values of its trigger time"),
+    "two events of which one does not persist": (
+        {"EVENTS": event(LOW).replace('persistent="true"', 'persistent="false"') + event(AT_3).replace('"e"', '"f"')},
+        "event 'e' has a trigger that does not persist, which cannot be read beside other events",
+    ),
+    "two events with values of another time": (
+        {"EVENTS": event(LOW).replace('TriggerTime="true"', 'TriggerTime="false"') + event(AT_3).replace('"e"', '"f"')},
+        "event 'e' has values of the time at which it is executed",
+    ),
+    "two events at one time": (
+        {"EVENTS": event(AT_3) + event(AT_3).replace('"e"', '"f"')}, "f changes 'A' at 3, as another event does"
+    ),
     "an algebraic rule": ({"RULES": f"<algebraicRule>{math('<ci>A</ci>')}</algebraicRule>"}, "algebraic rules"),
     "a function": (
         {"MORE_PARAMETERS": '<parameter id="y" constant="false"/>',

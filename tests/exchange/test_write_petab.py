@@ -50,6 +50,16 @@ PROBLEMS = {
         {},
     ),
     "names of our own": ("λ' = -pi_*λ\nλ ~ normal(λ, time_)", od.Data(T, FALL, ["λ"]), {}),
+    "events of states": (DECAY + "x(0) = 5; when x < c + 1: x = x + a; x ~ normal(x, s); at 3: x /= 2", ONE, {}),
+    "events of states in experiments": (
+        DECAY + "local k; 0 < k < 9; n' = 0; n(0) = 0; when x < 1.2 and t > lag: n += 1, x += 1; x ~ normal(x + n, s)",
+        od.Data.join(two()),
+        {},
+    ),
+    "events of inputs": (
+        "x' = -k*x + u\nstep u; when not u < 1.5: x = c; when x > b*u + 1: x -= 1", with_input([0, 1, 0, 2, 2, 1]), {}
+    ),
+    "events after a later start": (DECAY + "when t >= 4 + lag: x = 3*lag", od.Data(T + 3, FALL, ["x"]), {}),
     "replicates": (DECAY + "x(0) = a", None, {}),
 }  # fmt: skip
 
@@ -97,6 +107,7 @@ def test_a_fit_writes_its_estimates(lv_fit, tmp_path):
 REFUSED = [
     ("x' = -k*x; x ~ poisson(x)", {}, {"y": np.arange(6.0)}, "'x' is poisson, which PEtab does not have"),
     (DECAY, {"limit": np.r_[-1, np.zeros(5)]}, {}, "limits of detection"),
+    (DECAY + "x(0) = 1; when t > 2: x = 1", {}, {}, "line 2: a trigger of time alone cannot be written"),
     (DECAY + "x(0) = 1; at 2: x = 1", {"doses": [(2, 1)]}, {}, "several events or doses at time 2"),
 ]
 

@@ -501,3 +501,21 @@ def test_odin_as_in_its_paper_refuses_a_hidden_state() -> None:
     problem = od.Problem(od.Model.from_text(text), od.Data(POINTS, np.exp(-POINTS), states=columns))
     with pytest.raises(od.InputError, match=r"ODIN without refinement needs every state observed .* S is hidden"):
         od.fit(problem, method=od.Odin.paper("lotka_volterra"))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_method_fits_events_that_states_make_happen(name: str):
+    model = od.Model.from_text("V' = I - V\nwhen V > 1: V = 0")
+    data = od.Data(np.arange(6.0), [0.0, 0.7, 0.3, 0.8, 0.1, 0.6], states=["V"])
+    words = "line 2: the event happens when states make it happen, .* but not fitted; write 'at TIME:'"
+    with pytest.raises(od.InputError, match=words) as caught:
+        od.fit(od.Problem(model, data), method=CLASSES[name]())
+    assert "\n" not in str(caught.value)
+    with pytest.raises(od.InputError, match=words):
+        od.fit_each(model, data, method=CLASSES[name]())
+
+
+def test_candidates_with_events_that_states_make_happen_are_not_compared():
+    data = od.Data(np.arange(6.0), [0.0, 0.7, 0.3, 0.8, 0.1, 0.6], states=["V"])
+    with pytest.raises(od.InputError, match="line 2: the event happens when states make it happen"):
+        od.compare(od.candidates("V' = I - V [- e*V^2]\nwhen V > 1: V = 0", "spikes"), data)

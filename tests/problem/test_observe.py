@@ -133,3 +133,12 @@ def test_what_an_input_chooses_has_an_influence():
     assert od.Problem(model, od.Data.join(parts)).free == ("a", "b")
     with pytest.raises(od.InputError, match="parameter 'a' has no influence"):
         od.Problem(model, parts["4.0"])
+
+
+def test_what_decides_when_something_changes_has_an_influence():
+    text = "x' = 1; y' = 0*x; x(0) = 0; when x > c: y = y + d; y ~ normal(y, 1)"
+    problem = od.Problem(od.Model.from_text(text), od.Data(T, T, ["y"]))
+    assert problem.free == ("c", "d")
+    assert not problem.plain
+    with pytest.raises(od.InputError, match="'b' has no influence"):
+        od.Problem(od.Model.from_text(text + "; z' = b; z(0) = 0"), od.Data(T, T, ["y"]))

@@ -158,3 +158,12 @@ def test_every_family_of_noise_is_offered_and_what_the_data_refuse_is_said(tmp_p
     assert "normal" not in found["scatter"]["y"]["refused"]
     assert (found["observable"], found["silent"]) == (["x", "y", "n", "m"], ["x", "y", "m"])
     json.dumps(found)
+
+
+def test_curves_with_events_that_states_make_happen_are_not_drawn_and_that_is_said(tmp_path: Path):
+    (tmp_path / "d.csv").write_text("time,V\n0,0\n1,0.7\n2,0.3\n3,0.8\n")
+    text = "V' = I - V\nwhen V > 1: V = 0"
+    for source in (None, Source(tmp_path / "d.csv", choice_of({}))):
+        found = understand(text, "m", source)
+        assert (found["error"], found["data_error"], found["experiments"]) == (None, None, [])
+        assert found["notes"] == ["events that states make happen are not drawn here; odinfer simulate follows them"]

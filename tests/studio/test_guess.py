@@ -103,3 +103,9 @@ def test_experiments_that_observe_different_columns_are_looked_at_together(tmp_p
     text = "x' = -k*u*x\ny ~ normal(x, s)\nz ~ normal(x, r)\ninput u; 0.01 < k < 10; log s, r; x(0) = 5"
     found = guess(text, "m", Source(tmp_path / "data.csv", NOTHING))
     assert found["values"]["k"] == pytest.approx(1, rel=0.1)
+
+
+def test_sliders_of_a_model_that_no_search_follows_start_at_natural_sizes(tmp_path):
+    t = np.linspace(0.0, 4.0, 9)
+    found = guess("V' = I - V\nwhen V > 1: V = 0", "m", written(tmp_path, {"time": t, "V": t % 1}))
+    assert set(found["values"]) == {"I", "V(0)"}

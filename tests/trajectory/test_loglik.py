@@ -104,3 +104,31 @@ def test_a_system_that_has_not_settled_is_said_to_be_so():
     )
     with pytest.warns(od.InputWarning, match="x has not settled"):
         loglik(od.Problem(slow, data), {"k": 2.0})
+
+
+SPIKES = "V' = I - V; V(0) = 0; when V > c: V = 0; V ~ normal(V, 0.1); local c; fixed I = 2"
+
+
+def test_events_that_states_make_happen_have_a_likelihood():
+    y = [0.0, 0.7, 0.5, 0.2]
+    data = od.Data.join({name: od.Data(T, y, ["V"]) for name in ("one", "two")})
+    right = 0.0
+    for c in (1.0, 0.6):
+        right += stats.norm.logpdf(y, 2 * (1 - np.exp(-(T % np.log(2 / (2 - c))))), 0.1).sum()
+    problem = od.Problem(od.Model.from_text(SPIKES), data)
+    assert loglik(problem, {"c[one]": 1.0, "c[two]": 0.6}) == pytest.approx(right, abs=1e-6)
+
+
+def test_events_that_come_ever_faster_are_impossible():
+    ball = od.Model.from_text("h' = v; v' = -9.81; when h < 0: h = 0, v = -r*v; h(0) = 1; v(0) = 0; h ~ normal(h, 1)")
+    problem = od.Problem(ball, od.Data(T, T, ["h"]))
+    assert np.isfinite(loglik(problem, {"r": 0.9}))
+    assert loglik(problem, {"r": 0.3}) == -np.inf
+
+
+def test_one_time_at_the_start_is_where_it_starts():
+    model = od.Model.from_text("x' = -k*x; x(0) = a; when x < 1: x = 2; x ~ normal(x, 1)")
+    data = od.Data.join({"all": od.Data(T, T, ["x"]), "first": od.Data([0.0], [3.0], ["x"])})
+    alone = od.Problem(model, od.Data(T, T, ["x"]))
+    values = {"k": 0.5, "a": 3.0}
+    assert loglik(od.Problem(model, data), values) == pytest.approx(loglik(alone, values) + stats.norm.logpdf(0))

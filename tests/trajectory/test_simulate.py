@@ -199,3 +199,17 @@ def test_a_solution_that_ends_before_the_first_time_asked_for_is_nan():
     x = od.simulate(model, theta, [-4e129, 5.8e-33, 4e129], [1431.8, 2863.6], rtol=1e-8, atol=1e-12)
     assert np.isfinite(x[0]).all()
     assert np.isnan(x[1]).all()
+
+
+def test_events_that_states_make_happen_are_followed():
+    model = od.Model.from_text("V' = I - V; when V > 1: V = 0")
+    t = np.linspace(0.0, 4.0, 9)
+    x = od.simulate(model, {"I": 2.0}, {"V": 0.0}, t)
+    np.testing.assert_allclose(x[:, 0], 2 * (1 - np.exp(-(t % np.log(2.0)))), atol=1e-6)
+    np.testing.assert_array_equal(od.simulate(model, {"I": 2.0}, {"V": 0.5}, [3.0]), [[0.5]])
+
+
+def test_a_function_has_such_events_by_further_statements():
+    model = od.Model(lambda t, x, theta: [theta[0] - x[0]], ["V"], ["I"]).saying("when V > c: V = 0")
+    x = od.simulate(model, {"I": 2.0, "c": 1.0}, {"V": 0.0}, [0.0, 1.0])
+    assert x[-1, 0] == pytest.approx(2 * (1 - np.exp(-(1 % np.log(2.0)))), abs=1e-6)

@@ -182,7 +182,10 @@ def check(
         problem = read_problem(model, data, posed, notes)
         found = checks.findings(problem)
     show(checks.describe(problem))
-    show("\n".join(["\nCan be fitted, but note:" if found else "\nLooks good.", *(f"- {f}" for f in found)]))
+    verdict = "Can be fitted, but note:" if found else "Looks good."
+    if problem.model.said.triggers:
+        verdict = "Can be simulated, but not fitted: states make events happen."
+    show("\n".join([f"\n{verdict}", *(f"- {f}" for f in found)]))
     return DONE
 
 

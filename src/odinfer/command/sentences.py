@@ -80,9 +80,11 @@ def _local(p: Problem, said: Statements) -> Iterator[str]:
 
 def _events(p: Problem, said: Statements) -> Iterator[str]:
     for event in said.events:
-        times = listed(few([f"{t:g}" for t in event.times]))
+        when = f"{'Before' if event.before else 'At'} {listed(few([f'{t:g}' for t in event.times]))}"
+        if event.when is not None:
+            when = f"Whenever {event.when.piece(0, None).strip()} becomes true"
         changes = ", ".join(f"{name} = {source.piece(0, None).strip()}" for name, source in event.changes)
-        yield f"{'Before' if event.before else 'At'} {times}: {changes}."
+        yield f"{when}: {changes}."
 
 
 def _doses(p: Problem, said: Statements) -> Iterator[str]:

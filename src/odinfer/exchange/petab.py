@@ -121,6 +121,8 @@ class _Joined:
         for target in others:
             if fixed(target) not in own:
                 self.definitions[self.names[target]] = given[target]
+        if system.triggers and self.settles:
+            raise InputError(f"{self.where}: events that states trigger in a system that settles first cannot be read")
         columns = self._observed(system)
         self._rest(system)
         self._reset(starts, system)

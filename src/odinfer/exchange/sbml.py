@@ -32,6 +32,7 @@ class System:
         initial: state → initial value.
         definitions: of everything else that is not a parameter.
         events: time → state → new value, in the order of the times.
+        triggers: conditions, and state → new value of what happens each time one becomes true.
         parameters: constant → its value in the file; None if it has none.
         names: identifier → name.
         quantities: identifiers of states; an amount in a compartment that changes → what to multiply a value with.
@@ -41,6 +42,7 @@ class System:
     initial: dict[str, str]
     definitions: dict[str, str]
     events: dict[float, dict[str, str]]
+    triggers: list[tuple[str, dict[str, str]]]
     parameters: dict[str, float | None]
     names: dict[str, str]
     quantities: dict[str, tuple[str, str]]
@@ -111,8 +113,12 @@ def sentences(system: System, definitions: Mapping[str, str], begin: str = "0") 
     lines += [f"{name} = {text}" for name, text in definitions.items()]
     lines += [f"{name}({begin}) = {text}" for name, text in system.initial.items()]
     for time, changes in system.events.items():
-        lines.append(f"before {number(time)}: {', '.join(f'{n} = {text}' for n, text in changes.items())}")
-    return lines
+        lines.append(f"before {number(time)}: {_written(changes)}")
+    return [*lines, *(f"when {condition}: {_written(changes)}" for condition, changes in system.triggers)]
+
+
+def _written(changes: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} = {text}" for name, text in changes.items())
 
 
 def translated(
@@ -312,7 +318,8 @@ class _Translation:
         for name in self.moving:
             size = self.names[self.species[name].getCompartment()] if self._amount(name) else ""
             quantities[name] = (self._state_name(name), f"*{size}" if size else "")
-        return System(states, initial, definitions, self._jumps(), parameters, self.names, quantities)
+        events, triggers = self._happening()
+        return System(states, initial, definitions, events, triggers, parameters, self.names, quantities)
 
     def _equation(self, name: str) -> str:
         if name in self.rates:
@@ -347,56 +354,109 @@ class _Translation:
             raise InputError(f"{self.where}: a stoichiometry of '{ref.getSpecies()}' has no value")
         return number(value) if value >= 0 else f"({number(value)})"
 
-    def _jumps(self) -> dict[float, dict[str, str]]:
-        found: dict[float, dict[str, str]] = {}
+    def _happening(self) -> tuple[dict[float, dict[str, str]], list[tuple[str, dict[str, str]]]]:
+        """Events at constant times, and those that conditions make happen."""
+        events: dict[float, dict[str, str]] = {}
+        triggers: list[tuple[str, dict[str, str]]] = []
         for event in self._events():
-            time, what = self._when(event), event.getId() or "an event"
-            if time is None:
-                continue
-            changes = found.setdefault(time, {})
-            for assignment in _listed(event.getListOfEventAssignments()):
-                name = assignment.getVariable()
-                text = self.write(assignment.getMath())
-                if self._amount(name):
-                    text = f"({text})*{self.names[self.species[name].getCompartment()]}"
-                if self._state_name(name) in changes:
-                    raise InputError(f"{self.where}: {what} changes '{name}' at {time:g}, as another event does")
-                changes[self._state_name(name)] = text
-        return dict(sorted(found.items()))
+            if (time := self._time(event)) is None:
+                triggers.append((self._condition(event), self._changes(event)))
+            elif self._comes(event, time):
+                own, changes = events.setdefault(time, {}), self._changes(event)
+                if twice := {*own} & {*changes}:
+                    told = f"{event.getId() or 'an event'} changes '{min(twice)}' at {time:g}"
+                    raise InputError(f"{self.where}: {told}, as another event does")
+                own |= changes
+        return dict(sorted(events.items())), triggers
 
-    def _when(self, event: Any) -> float | None:
-        """When an event happens; None if never. Only times that are constants can be said."""
-        what = f"{self.where}: the event '{event.getId() or event.getName()}'"
-        lib, tree = libsbml(), event.getTrigger().getMath()
+    def _changes(self, event: Any) -> dict[str, str]:
+        found = {}
+        for assignment in _listed(event.getListOfEventAssignments()):
+            name = assignment.getVariable()
+            text = self.write(assignment.getMath())
+            if self._amount(name):
+                text = f"({text})*{self.names[self.species[name].getCompartment()]}"
+            found[self._state_name(name)] = text
+        return found
+
+    def _named(self, event: Any) -> str:
+        return f"{self.where}: the event '{event.getId() or event.getName()}'"
+
+    def _time(self, event: Any) -> float | None:
+        """When an event happens whose trigger is that time has come to a constant; None for others."""
+        lib, tree = libsbml(), event.getTrigger() and event.getTrigger().getMath()
+        if not tree:
+            raise InputError(f"{self._named(event)} has no trigger; give it one or leave it out")
         late, early = (lib.AST_RELATIONAL_GEQ, lib.AST_RELATIONAL_GT), (lib.AST_RELATIONAL_LEQ, lib.AST_RELATIONAL_LT)
         sides = [tree.getChild(i) for i in range(tree.getNumChildren())]
         if tree.getType() in early:
             sides.reverse()
         known = tree.getType() in (*late, *early) and len(sides) == 2
-        if not known or sides[0].getType() != lib.AST_NAME_TIME:
-            raise InputError(f"{what} is triggered by more than time >= constant, which cannot be read")
-        time = self._constant(sides[1], what)
-        if event.isSetDelay():
-            time += self._constant(event.getDelay().getMath(), what)
-            if event.getUseValuesFromTriggerTime() and self._constant(event.getDelay().getMath(), what):
-                raise InputError(f"{what} is delayed with values of its trigger time, which cannot be read")
-        begins = event.getTrigger().getInitialValue() if event.getTrigger().isSetInitialValue() else True
-        if time < 0 or (time == 0 and begins):
-            return None
-        if time == 0:
-            raise InputError(f"{what} happens at time 0; give initial values instead")
-        return time
+        time = self._constant(sides[1]) if known and sides[0].getType() == lib.AST_NAME_TIME else None
+        if time is None or (delay := self._delay(event)) == 0.0:
+            return time
+        if event.getUseValuesFromTriggerTime():
+            raise InputError(f"{self._named(event)} is delayed with values of its trigger time, which cannot be read")
+        return time + delay
 
-    def _constant(self, tree: Any, what: str) -> float:
-        """The value of an expression of numbers and constants."""
+    def _delay(self, event: Any) -> float:
+        delay = self._constant(event.getDelay().getMath()) if event.isSetDelay() else 0.0
+        if delay is None:
+            raise InputError(f"{self._named(event)} has a delay that is no constant, which cannot be read")
+        return delay
+
+    def _comes(self, event: Any, time: float) -> bool:
+        """Whether an event at a time happens at all."""
+        if time < 0 or (time == 0 and _true_at_first(event)):
+            return False
+        if time == 0:
+            raise InputError(f"{self._named(event)} happens at time 0; give initial values instead")
+        return True
+
+    def _condition(self, event: Any) -> str:
+        """What makes an event happen by becoming true."""
+        what, tree = self._named(event), event.getTrigger().getMath()
+        if not _compares(tree):
+            raise InputError(f"{what} is triggered by more than comparisons with <, <=, > or >=, which cannot be read")
+        if self._delay(event) != 0.0:
+            raise InputError(f"{what} is delayed after a trigger that is no constant time, which cannot be read")
+        # These matter where several events happen at one time, of which one undoes what another is made of.
+        given = event.getTrigger()
+        told = {
+            "a priority": event.isSetPriority(),
+            "a trigger that does not persist": given.isSetPersistent() and not given.getPersistent(),
+            "values of the time at which it is executed": not event.getUseValuesFromTriggerTime(),
+        }
+        if len(self._events()) > 1 and (odd := next((words for words, there in told.items() if there), "")):
+            raise InputError(f"{what} has {odd}, which cannot be read beside other events")
+        condition = self.write(tree)
+        # Taken as false before the beginning, it becomes true just after it.
+        return condition if _true_at_first(event) else f"t > {self.begin} and ({condition})"
+
+    def _constant(self, tree: Any) -> float | None:
+        """The value of an expression of numbers and constants; None for others."""
 
         def symbol(name: str) -> str:
             text = None if name in (self.free | {*self.moving, *self.assigned}) else self._value(name)
-            if text is None or words([text]):
-                raise InputError(f"{what} happens at a time that depends on '{name}', which is no constant")
-            return f"({text})"
+            return "t" if text is None or words([text]) else f"({text})"  # anything that is no constant
 
-        return constant(Writer(symbol, self.where, self.functions)(tree), 1)
+        text = Writer(symbol, self.where, self.functions)(tree)
+        return None if words([text]) & {"t"} else constant(text, 1)
+
+
+def _true_at_first(event: Any) -> bool:
+    """Whether a trigger is taken to be true before the beginning, so that it must become false first."""
+    trigger = event.getTrigger()
+    return bool(trigger.getInitialValue()) if trigger.isSetInitialValue() else True
+
+
+def _compares(tree: Any) -> bool:
+    """Whether a trigger is made of inequalities."""
+    lib = libsbml()
+    if tree.getType() in (lib.AST_LOGICAL_AND, lib.AST_LOGICAL_OR, lib.AST_LOGICAL_NOT, lib.AST_LOGICAL_XOR):
+        return all(_compares(tree.getChild(i)) for i in range(tree.getNumChildren()))
+    order = (lib.AST_RELATIONAL_LT, lib.AST_RELATIONAL_LEQ, lib.AST_RELATIONAL_GT, lib.AST_RELATIONAL_GEQ)
+    return tree.getType() in order
 
 
 def _listed(items: Any) -> list[Any]:

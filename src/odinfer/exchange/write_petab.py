@@ -18,6 +18,7 @@ from odinfer.errors import InputError
 from odinfer.exchange.formula import number
 from odinfer.exchange.infix import Infix, identifiers
 from odinfer.exchange.write_sbml import Sheet, write_sbml
+from odinfer.problem.language.program import depending
 from odinfer.problem.problem import Problem
 from odinfer.problem.tables.series import distinct_times
 from odinfer.problem.unknowns import Unknowns
@@ -211,6 +212,12 @@ class _Writing:
                 raise InputError(f"several events or doses at time {time:g} cannot be written as PEtab; join them")
             taken.add(time)
             sheet.events.append((self._when(time if before else time + self._later(time)), changes))
+        for trigger in m.said.triggers:
+            if depending(m.code, [*m.states, *m.parameters, *m.inputs])[trigger.condition]:
+                changes = {self.ids[s]: self.formula(i, itself=False) for s, i in trigger.changes}
+                sheet.events.append((self.formula(trigger.condition), changes))
+            else:
+                raise InputError(f"line {trigger.line}: a trigger of time alone cannot be written; write 'at TIME:'")
 
     def _later(self, time: float) -> float:
         """How much later an event comes so that what is observed at its time comes first."""

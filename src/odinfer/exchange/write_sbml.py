@@ -18,7 +18,7 @@ class Sheet:
         constants: identifier → value.
         states: identifier → (right-hand side, initial value).
         rules: identifier → formula.
-        events: time, identifier → new value.
+        events: triggers, and identifier → new value.
     """
 
     name: str

@@ -18,7 +18,7 @@ from odinfer.checks import choice, whole
 from odinfer.errors import InputError, nearest
 from odinfer.problem.data import Data
 from odinfer.problem.model import Model
-from odinfer.problem.observe import need_plain
+from odinfer.problem.observe import need_plain, need_times
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress
 
@@ -75,11 +75,13 @@ def preset(system: Any, presets: Mapping[str, dict[str, Any]]) -> dict[str, Any]
 
 
 def check_method(method: Method, problem: Problem) -> None:
-    """Refuse what the paper of a method cannot do.
+    """Refuse what no method can do, and what the paper of a method cannot.
 
     Raises:
-        InputError: not every state is observed with Gaussian noise, which all but trajectory matching needs.
+        InputError: states make events happen, or not every state is observed with Gaussian noise, which all but
+            trajectory matching needs.
     """
+    need_times(problem)
     alone = method.name in _BY_TRAJECTORIES and getattr(method, "refine", True)
     if method.name in METHODS and not alone:
         name = method.name if "-" in method.name else method.name.upper()

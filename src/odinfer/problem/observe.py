@@ -176,13 +176,26 @@ def unusual(problem: Problem) -> str | None:
         if len(column.arguments) > 1:
             return f"{column.name} has noise of its own"
     kinds = {
-        "initial values are given": said.initial, "there are events": said.events,
+        "initial values are given": said.initial, "there are events": said.events or said.triggers,
         "there are local parameters": problem.split.any,
         "there are doses": any(e.doses for e in experiments),
         "standard deviations are given row by row": any(e.sd is not None for e in experiments),
         "some values are beyond a detection limit": any(e.limit is not None for e in experiments),
     }  # fmt: skip
     return next((words for words, there in kinds.items() if there), "a column has a distribution")
+
+
+def need_times(problem: Problem) -> None:
+    """Refuse to fit what only simulation can follow.
+
+    Raises:
+        InputError: states make an event happen.
+    """
+    for trigger in problem.model.said.triggers:
+        raise InputError(
+            f"line {trigger.line}: the event happens when states make it happen, which can be simulated and judged by "
+            "od.loglik, but not fitted; write 'at TIME:' if its time is known, or leave it out"
+        )
 
 
 def need_plain(problem: Problem, who: str) -> None:
@@ -226,6 +239,12 @@ def _influential(problem: Problem) -> tuple[Mask, Mask]:
             for row, (name, _) in enumerate(event.changes):
                 k = m.states.index(name)
                 fx[k], ft[k] = fx[k] | ex[row], ft[k] | et[row]
+        for trigger in m.said.triggers:  # what is changed depends on what decides when, too
+            program = m.program((*trigger.gaps, *(i for _, i in trigger.changes)))
+            ex, et = (depends(v) for v in program.linearise(t, *points)[1:])
+            for name, _ in trigger.changes:
+                k = m.states.index(name)
+                fx[k], ft[k] = fx[k] | ex.any(0), ft[k] | et.any(0)
     states: Mask = np.asarray(hx.any(0))
     for _ in range(K):
         states = np.asarray(states | fx[states].any(0))

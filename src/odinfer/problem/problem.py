@@ -65,7 +65,7 @@ class Problem:
         observe: columns with their distributions, such as Observe("cases", "poisson(rho*I)").
         initial: state → its value at time 0: a number, or an expression such as "N - I(0)".
         local: parameters with one value per experiment, called k[experiment].
-        events: such as "at 0, 12, 24: gut = gut + dose".
+        events: such as "at 0, 12, 24: gut = gut + dose"; with "when V > 1: V = 0" it can be simulated, not fitted.
 
     The last four are statements of the language of models, in which they can be written as well.
 
@@ -242,7 +242,9 @@ class Problem:
         That is what the paper treats: a smoother can be fitted to every state.
         """
         said = self.model.said
-        more = said.initial or said.events or not all(said_plainly(self.model, c) for c in said.columns)
+        more = (
+            said.initial or said.events or said.triggers or not all(said_plainly(self.model, c) for c in said.columns)
+        )
         rows = any(e.sd is not None or e.limit is not None or e.doses for e in self.data.experiments)
         return self.columns == self.model.states and not (more or rows or self.split.any)
 

@@ -148,6 +148,8 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
                 placed = _placed(text, str(error))
                 answer |= {"error": placed} if placed["line"] else {"data_error": _on_the_page(str(error))}
         answer["notes"] += _misspelled(model)
+        if model.said.triggers:
+            answer["notes"].append("events that states make happen are not drawn here; odinfer simulate follows them")
         return answer | {"candidates": len(models), **_described(model, posing)}
 
 
@@ -160,7 +162,9 @@ def _described(model: Model, problem: Problem | None) -> Plain:
         shown = {c.name: c.arguments[0] for c in said.columns}
     shown |= {name: model.instruction(name) for name in model.states if name not in shown}
     courses: list[Course] = []
-    if problem is not None:
+    if said.triggers:
+        pass  # the page cannot follow them, and a curve without them would be wrong
+    elif problem is not None:
         courses = [problem.course(i) for i in range(min(len(problem.data.experiments), _MOST_EXPERIMENTS))]
     elif not model.inputs:
         times = np.array([min([0.0, *(event.times[0] for event in said.events)]), _SPAN])

@@ -52,7 +52,7 @@ def guess(text: str, name: str, source: Source) -> Plain:
     budget = Budget(_STEPS)
     for part in map(_smaller, _parts(problem)):
         natural = _natural(part)
-        if len(part.model.states) <= _MOST_STATES:
+        if len(part.model.states) <= _MOST_STATES and not part.model.said.triggers:  # which no search follows
             found = _matched(part) if part.plain else _on(part, problem, budget, found) or _followed(part, budget)
         values = _named(problem, part, found or natural) | values
         sizes = _named(problem, part, natural) | sizes

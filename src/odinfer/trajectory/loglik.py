@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from odinfer.checks import number
 from odinfer.errors import InputError, InputWarning, nearest
 from odinfer.forward.settled import unsettled
+from odinfer.forward.triggered import follow
 from odinfer.observation import observation_of
 from odinfer.problem.course import Course
 from odinfer.problem.problem import Problem
@@ -113,6 +114,8 @@ def solution(course: Course, theta: Array, x0: Array, t: Array) -> Array | None:
         x0: states (K,) at the start of the experiment.
     """
     stops = np.unique(np.concatenate([[course.start, t[-1]], course.between(course.start, t[-1])]))
+    if course.model.said.triggers:
+        return _triggered(course, theta, x0, t, stops)
     found, x, size = np.full((len(t), len(x0)), np.nan), x0, np.abs(x0)
     found[t == course.start] = x0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -130,13 +133,29 @@ def solution(course: Course, theta: Array, x0: Array, t: Array) -> Array | None:
             if rough is None:
                 return None
             size = np.maximum(size, np.abs(rough).max(0))
-            atol = _ABSOLUTE * np.maximum(size, max(_LEAST * size.max(), 1e-290))
-            own = _solved(course, theta, x, times, _RELATIVE, atol)
+            own = _solved(course, theta, x, times, _RELATIVE, _tolerance(size))
             if own is None:
                 return None
             x = own[-1]
             found[inside] = own[1 : 1 + inside.sum()]
     return found
+
+
+def _triggered(course: Course, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
+    """The same where states make events happen."""
+    if len(stops) == 1:
+        return np.tile(x0, (len(t), 1))
+    slope = np.abs(_slope(course, theta, x0, stops[0], stops[1])).max()
+    largest = np.abs(x0).max() or _FIRST * (stops[-1] - stops[0]) * slope
+    rough = follow(course, theta, x0, t, stops, _ROUGH, _ROUGH * largest)
+    size = np.abs(np.vstack([x0, rough[np.isfinite(rough).all(1)]])).max(0)
+    found = follow(course, theta, x0, t, stops, _RELATIVE, _tolerance(size))
+    return found if np.isfinite(found).all() else None
+
+
+def _tolerance(size: Array) -> Array:
+    """In absolute terms (K,), by the sizes that states reach."""
+    return np.asarray(_ABSOLUTE * np.maximum(size, max(_LEAST * size.max(), 1e-290)))
 
 
 def _solved(course: Course, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float) -> Array | None:

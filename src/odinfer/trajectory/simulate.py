@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odinfer.errors import InputError, nearest
+from odinfer.forward.triggered import DENSE_UP_TO, follow
 from odinfer.problem.course import Course
 from odinfer.problem.data import Experiment
 from odinfer.problem.model import Model
 
 Array = NDArray[np.float64]
 
-_DENSE_UP_TO = 500  # states for which LSODA may hold and factor a full Jacobian
 _MOST_EVALUATIONS = 100_000  # of the right-hand side, between two times at which it is restarted
 
 
@@ -47,8 +47,8 @@ def simulate(
         rtol, atol: relative and absolute accuracy of the integration.
 
     Returns:
-        States (N, K), before what jumps at such a time. Rows after a blow-up are NaN: a trajectory that ends is bad
-        luck, not bad input.
+        States (N, K), before what jumps at such a time. Rows after a blow-up are NaN, as are those after events that
+        come ever faster: a trajectory that ends is bad luck, not bad input.
 
     Example:
         >>> import odinfer as od
@@ -69,6 +69,8 @@ def simulate(
     corners = np.unique(np.concatenate([course.corners, *(c for c, _ in series)]))
     # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
     stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
+    if model.said.triggers:
+        return follow(course, th, x, t, stops, rtol, atol)
     result = np.full((len(t), len(x)), np.nan)
     result[t == start] = x
     for a, b in itertools.pairwise(stops):
@@ -126,7 +128,7 @@ def _integrate(
                 raise _Stopped
             return rhs(now, state)
 
-        solver = "LSODA" if len(x) <= _DENSE_UP_TO else "DOP853"
+        solver = "LSODA" if len(x) <= DENSE_UP_TO else "DOP853"
         with warnings.catch_warnings(), contextlib.suppress(_Stopped):
             warnings.simplefilter("ignore")  # LSODA's remarks on a solution that blows up
             y = solve_ivp(limited, (a, times[-1]), x, solver, t_eval=times, rtol=rtol, atol=atol).y

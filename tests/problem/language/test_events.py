@@ -69,3 +69,39 @@ def test_what_is_observed_at_the_time_of_an_event_comes_first_unless_it_is_befor
     at, before = parse(BASE + "at 3: x = 1\nbefore 4, 5: y += x").events
     assert (at.before, before.before, before.times) == (False, True, (4.0, 5.0))
     assert parse("before' = -k*before\nbefore > 0").states == ("before",)
+
+
+def test_conditions_are_instructions_with_what_they_compare():
+    e = parse(BASE + "input u\nwhen x < c*u and not (y >= 2 or t > 9): x = x + d, y = 0")
+    (found,) = e.triggers
+    assert (e.events, found.line, [name for name, _ in found.changes]) == ((), 4, ["x", "y"])
+    assert (e.parameters, e.breaks) == (("k", "c", "d"), (9.0,))
+    point = 1.0, [2.0, 3.0], [5.0, 7.0, 11.0], [13.0]
+    assert [float(v) for v in e.at(found.gaps, *point)] == [2.0 - 91.0, 1.0, -8.0]
+    assert not bool(e.at([found.condition], *point)[0])
+    assert bool(e.at([found.condition], 1.0, [2.0, 1.0], *point[2:])[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "when X > 1: x = 0",
+            "line 3: 'X > 1' cannot become true: nothing in it changes in time; choose from: t, x, y",
+        ),
+        ("when k + speed > 1: x = 0", "'k + speed > 1' cannot become true"),
+        ("when 1 < 2: x = 0", "cannot become true: nothing in it changes in time; name a state, an input or t in it"),
+        ("when x > 1: z = 0", "line 3: the event changes 'z', which is no state"),
+        ("when where(x > 1, 1, 0): x = 0", "is no condition"),
+        ("when x > foo(1): x = 0", "line 3: 'foo(1)' calls the unknown function"),
+    ],
+)
+def test_conditions_that_say_nothing_are_refused(text, words):
+    with pytest.raises(InputError) as caught:
+        parse(BASE + text)
+    assert words in str(caught.value)
+
+
+def test_a_misspelled_state_in_a_condition_is_told():
+    with pytest.raises(InputError, match="did you mean 'voltage'"):
+        parse("voltage' = 1\nwhen Voltage > 1: voltage = 0")

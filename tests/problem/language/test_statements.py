@@ -77,7 +77,40 @@ def test_events_have_times_and_changes(text, times, changes):
     assert [(name, source.text) for name, source in event.changes] == changes
 
 
+@pytest.mark.parametrize(
+    ("text", "condition", "changes"),
+    [
+        ("when x < 1e-8: x = 0", "x < 1e-8", [("x", "0")]),
+        ("when 2*x >= y + t : x -= 1, y = max(x, y)", "2*x >= y + t", [("x", "x - (1)"), ("y", "max(x, y)")]),
+        ("when(x > 1): x = 0", "(x > 1)", [("x", "0")]),
+        ("when 0 < x < 1 or not t > 3: x = 0", "0 < x < 1 or not t > 3", [("x", "0")]),
+        ("x'' = x; when x' < 0: x' = -x'", "x_dot < 0", [("x_dot", "-x_dot")]),
+    ],
+)
+def test_events_have_conditions_and_changes(text, condition, changes):
+    (event,) = statements(text).events
+    assert (event.times, event.when.text) == ((), condition)
+    assert [(name, source.text) for name, source in event.changes] == changes
+
+
+def test_when_is_a_name_like_others_where_no_event_is_meant():
+    assert list(said("when' = -k*when")) == [("equation", "when")]
+    assert list(said("when = 3")) == [("definition", "when")]
+    assert list(said("when > 0; when(0) = 3")) == [("lower bound", "when"), ("initial", "when(0)")]
+
+
 BAD = [
+    ("when x < 1 x = 0", "'when x < 1 x = 0' lacks a colon after its condition; write when x < 1: x = 0"),
+    ("when x = 3: x = 0", "'x = 3' is no condition of <, <=, > or >=; write when x < 1: x = 0"),
+    ("when x == 3 and y < 1: x = 0", "'x == 3 and y < 1' is no condition of <"),
+    ("when t == 12: x = 0", "'t == 12' is no condition of <, <=, > or >=; write at 12: ..."),
+    ("when : x = 0", "'' is no condition"),
+    ("when x, y < 1: x = 0", "'x, y < 1' is no condition"),
+    ("when x < : x = 0", "cannot read 'x <'"),
+    ("when x < 1: x", "'x' changes no state; write when x < 1: x = 0"),
+    ("when x < 1: x = 1, x = 2", "changes 'x' twice"),
+    ("x(0) = 1\nwhen x < x(t0): x = 0", "line 2: mixes"),
+    ("at x > 3: x = 3", "'x > 3' is no time of an event: a finite constant; write when x > 3: ..."),
     ("x(5) = 3", "'x(5)' can be given at time 0, x(0), before it, x(-100)"),
     ("x(0) = 1\nx(0) = 2", "line 2: 'x(0)' already has 'initial' on line 1"),
     ("x(0) = 1; fixed x(0) = 2", "already has 'initial'"),

@@ -17,6 +17,7 @@ stands on one line, `;` separates several:
     local k                             # one value per experiment; `shared x(0)` is the opposite
     at 0, 12: gut = gut + dose          # an event, after what is observed then; several changes: by commas
     before 24: gut = 0                  # an event that an observation at 24 sees
+    when V > 1: V = 0                   # an event that happens each time the condition becomes true
 """
 
 import ast
@@ -39,11 +40,11 @@ from odinfer.problem.language.columns import (
     split,
 )
 from odinfer.problem.language.declarations import bounds
-from odinfer.problem.language.events import Event, breaks, event, into_states
+from odinfer.problem.language.events import Event, Trigger, breaks, event, into_states, trigger
 from odinfer.problem.language.expression import RESERVED, SHORT, Source, checked_name, names_met, state_of
 from odinfer.problem.language.initial import beginnings, check_mentions, initial_values
 from odinfer.problem.language.program import Program
-from odinfer.problem.language.statements import EXTENT, Distribution, Statements, statements
+from odinfer.problem.language.statements import EXTENT, Distribution, Statements, sources, statements
 from odinfer.problem.language.traced import values
 
 ABOUT_PARAMETERS = ("fixed", "start", "scale", "prior")
@@ -74,7 +75,8 @@ class Equations:
     initial: dict[str, int] = field(default_factory=dict)  # state → instruction of its initial value
     begins: str = "first"  # where initial values hold: "zero", "t0", a number; "first" where nothing is said of them
     local: tuple[str, ...] = ()  # the parameters with one value per experiment
-    events: tuple[Event, ...] = ()
+    events: tuple[Event, ...] = ()  # at constant times
+    triggers: tuple[Trigger, ...] = ()  # events that happen when a condition becomes true
     steps: tuple[str, ...] = ()  # the inputs that are constant between their values
     breaks: tuple[float, ...] = ()  # where expressions of t jump or have a kink
 
@@ -129,7 +131,7 @@ def parse(
     taken = {*RESERVED, *states, *written_out, *declared, *extra}
     in_equations = names_met(equations.values(), written_out)
     met = in_equations | names_met(given.values(), written_out) | dict.fromkeys(mentioned)
-    changed = [source for dose in doses for _, source in dose.changes]
+    changed = [source for dose in doses for source in sources(dose)]
     met |= names_met(changed, written_out)
     anywhere = met if spare else met | names_met(definitions.values(), written_out)
     tildes, priors = split(said, {*brought, *anywhere} - taken, written_out, taken, spare)
@@ -150,7 +152,9 @@ def parse(
             program.definition(name)
     outputs = tuple(program.whole(source) for source in equations.values())
     initial = beginnings(program, states, given, parameters)
-    events = tuple(event(dose, program) for dose in doses)
+    events = tuple(event(dose, program) for dose in doses if dose.when is None)
+    moving = ("t", *states, *declared, *extra)
+    triggers = tuple(trigger(dose, program, moving) for dose in doses if dose.when is not None)
     columns = tuple(column(name, tilde, arguments[name], program) for name, tilde in tildes.items())
     check_predictions(columns, said, program, states, parameters)
     found = {name: program.definition(name) for name in kept}
@@ -179,6 +183,7 @@ def parse(
         begins=said.begins if initial else "first",
         local=tuple(name for name in parameters if extent.get(name) == "local"),
         events=events,
+        triggers=triggers,
         steps=tuple(name for name in inputs if name in said.given["step"]),
         breaks=breaks(program.code),
     )

@@ -1,11 +1,12 @@
-"""When something jumps: events, and the times at which expressions change their form."""
+"""When something jumps: events at times or by conditions, and the times at which expressions change their form."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from odinfer.errors import InputError, nearest
+from odinfer.problem.language.expression import SHORT
 from odinfer.problem.language.program import LEAVES, Program
 from odinfer.problem.language.statements import Doses
 
@@ -20,6 +21,16 @@ class Event:
     changes: tuple[tuple[str, int], ...]  # a state and the instruction of its new value
     line: int
     before: bool = False  # what is observed at these times, which otherwise comes first
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """States that get new values whenever a condition becomes true, all from the values before."""
+
+    condition: int  # an instruction
+    gaps: tuple[int, ...]  # those of the differences between the sides of its comparisons, zero where one changes
+    changes: tuple[tuple[str, int], ...]
+    line: int
 
 
 def into_states(events: Sequence[Doses], states: Collection[str], spare: bool) -> list[Doses]:
@@ -40,6 +51,35 @@ def event(given: Doses, program: Program) -> Event:
     """The instructions of an event."""
     changes = tuple((name, program.whole(source)) for name, source in given.changes)
     return Event(given.times, changes, given.line, given.before)
+
+
+def trigger(given: Doses, program: Program, moving: Collection[str]) -> Trigger:
+    """The instructions of an event that a condition makes happen.
+
+    Args:
+        given: as it is written.
+        moving: the names of all that changes in time.
+
+    Raises:
+        InputError: the condition has none of them, so that it cannot become true.
+    """
+    assert given.when is not None
+    condition = program.whole(given.when, condition=True)
+    if not (names := program.leaves(condition)) & {*moving}:
+        hint = nearest(min(names), sorted(moving)) if names else "; name a state, an input or t in it"
+        shown = SHORT.repr(given.when.piece(0, None).strip())
+        raise InputError(f"line {given.line}: {shown} cannot become true: nothing in it changes in time{hint}")
+    changes = tuple((name, program.whole(source)) for name, source in given.changes)
+    return Trigger(condition, tuple(_gaps(program, condition)), changes, given.line)
+
+
+def _gaps(program: Program, i: int) -> Iterator[int]:
+    op, args = program.code[i]
+    if op in ("and", "or", "not"):
+        for part in args:
+            yield from _gaps(program, part)
+    elif op in _COMPARED:
+        yield program.emit("-", *args)
 
 
 def breaks(code: Sequence[tuple[str, tuple[Any, ...]]]) -> tuple[float, ...]:

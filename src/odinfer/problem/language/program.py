@@ -94,11 +94,11 @@ class Program(Instructions):
         self.definitions, self.source = definitions, Source(1, "", ast.Constant(0))
         self.defined: dict[str, int | None] = {}
 
-    def whole(self, source: Source) -> int:
+    def whole(self, source: Source, condition: bool = False) -> int:
         """Translate a whole expression."""
         outer, self.source = self.source, source
         try:
-            result = self.translate(source.tree)
+            result = self.translate(source.tree, condition)
         except RecursionError:
             raise source.error(source.tree, "is nested too deeply; split it with definitions") from None
         self.source = outer

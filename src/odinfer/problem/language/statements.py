@@ -1,5 +1,6 @@
 """The statements of a text, one by one: what each says about which name. `equations.py` puts them together."""
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -38,7 +39,7 @@ _ASSIGNMENT = re.compile(r"([^=<>!:~]*)=(?!=)(.*)", re.DOTALL)
 _FIRST_ORDER = re.compile(rf"(.+)[{PRIMES}]|d\s*\((\w+)\)\s*/\s*dt|d(.+)/\s*dt")
 _SECOND_ORDER = re.compile(rf"(.+)(?:[{PRIMES}]{{2}}|[\"\u2033])|d\^?[2\u00b2](.+)/\s*dt\^?[2\u00b2]")
 _NAME = re.compile(rf"([^\W\d]\w*)\s*+([{PRIMES}]?)\s*+(?:\(([^()]*)\))?")
-_EVENT = re.compile(rf"(at|before)\s++(?![=<>~{PRIMES}])([^:]*)(:?)(.*)", re.DOTALL)
+_EVENT = re.compile(rf"(at|before|when)(?:\s++(?![=<>~{PRIMES}])|(?=\([^:]*:))([^:]*)(:?)(.*)", re.DOTALL)
 _CHANGE = re.compile(r"([^=]*)=(?!=)(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
 _EARLIER = r"[-\u2212]\s*(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"  # a time before 0
@@ -61,6 +62,7 @@ class Doses(NamedTuple):
     times: tuple[float, ...]
     changes: tuple[tuple[str, Source], ...]
     before: bool = False  # what is observed at these times
+    when: Source | None = None  # the condition that makes it happen, where there are no times
 
 
 @dataclass
@@ -89,7 +91,7 @@ class Statements:
     def line_of(self, name: str) -> int:
         """The first line on which a name stands in an expression."""
         every = [*(value for values in self.given.values() for value in values.values()), *self.events]
-        return min(source.line for value in every for source in _sources(value) if name in source.names())
+        return min(source.line for value in every for source in sources(value) if name in source.names())
 
     @property
     def begins(self) -> str:
@@ -119,7 +121,7 @@ def statements(text: str) -> Statements:
     for line, piece in pieces:
         if piece:
             for kind, word, value in _statement(_ZERO.sub(r"(\1)", piece), line, second_order):
-                for source in _sources(value):
+                for source in sources(value):
                     for time in sorted(source.beginnings()):
                         found.begin(time, line)
                 if kind == "event":
@@ -135,13 +137,15 @@ def statements(text: str) -> Statements:
     return found
 
 
-def _sources(value: Any) -> list[Source]:
+def sources(value: Any) -> list[Source]:
     """The expressions in what a statement says."""
     match value:
         case Source():
             return [value]
-        case Distribution(arguments=pairs) | Doses(changes=pairs):
+        case Distribution(arguments=pairs):
             return [source for _, source in pairs]
+        case Doses(changes=pairs, when=condition):
+            return [*([condition] if condition is not None else []), *(source for _, source in pairs)]
     return []
 
 
@@ -256,22 +260,61 @@ def _assignment(left: str, right: str, line: int, second_order: Collection[str])
 
 
 def _event(text: str, match: re.Match[str], line: int, second_order: Collection[str]) -> Doses:
-    """Such as `at 0, 12: gut = gut + dose, y = 0`; also `at t = 12: gut += dose`, and `before 12: …`."""
-    example = f"write {match[1]} 0, 12: gut = gut + dose"
-    if not match[3]:
-        raise InputError(f"line {line}: {SHORT.repr(text)} lacks a colon after its times; {example}")
+    """Such as `at 0, 12: gut = gut + dose, y = 0`; also `at t = 12: gut += dose`, `before 12: …`, `when x < 1: …`."""
+    word, between, colon, rest = match.groups()
+    example = "write when x < 1: x = 0" if word == "when" else f"write {word} 0, 12: gut = gut + dose"
+    if not colon:
+        lacks = "condition" if word == "when" else "times"
+        raise InputError(f"line {line}: {SHORT.repr(text)} lacks a colon after its {lacks}; {example}")
+    condition = _condition(between, line, second_order) if word == "when" else None
+    times = () if condition is not None else _times(between, line, example)
+    return Doses(line, times, _changes(rest, line, second_order, example), word == "before", condition)
+
+
+def _times(text: str, line: int, example: str) -> tuple[float, ...]:
+    """The times of an event."""
     times: set[float] = set()
-    for piece in _split(re.sub(r"^t\s*={1,2}", "", match[2])):
+    for piece in _split(re.sub(r"^t\s*={1,2}", "", text)):
         try:
             time = constant(piece, line)
         except InputError:
             shown = SHORT.repr(piece.strip())
-            raise InputError(f"line {line}: {shown} is no time of an event: a finite constant; {example}") from None
+            instead = f"write when {piece.strip()}: ..." if re.search("[<>]", piece) else example
+            raise InputError(f"line {line}: {shown} is no time of an event: a finite constant; {instead}") from None
         if time in times:
             raise InputError(f"line {line}: the event is twice at {time:g}; keep one, with both changes in it")
         times.add(time)
+    return tuple(sorted(times))
+
+
+def _condition(text: str, line: int, second_order: Collection[str]) -> Source:
+    """What makes an event happen by becoming true, which equalities of what moves never do for long."""
+    time = re.fullmatch(r"\s*t\s*={1,2}(?!=)(.*)", text, re.DOTALL)
+    instead = f"write at {time[1].strip()}: ..." if time else "write when x < 1: x = 0"
+    refusal = f"line {line}: {SHORT.repr(text.strip())} is no condition of <, <=, > or >=; {instead}"
+    if not text.strip() or re.search(r"(?<![=<>!])=(?!=)", text):
+        raise InputError(refusal)
+    source = read(text, line, second_order)
+    if not _compares(source.tree):
+        raise InputError(refusal)
+    return source
+
+
+def _compares(node: ast.expr) -> bool:
+    match node:
+        case ast.BoolOp(values=parts):
+            return all(map(_compares, parts))
+        case ast.UnaryOp(op=ast.Not(), operand=part):
+            return _compares(part)
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in ops)
+    return False
+
+
+def _changes(text: str, line: int, second_order: Collection[str], example: str) -> tuple[tuple[str, Source], ...]:
+    """The states that an event changes, with their new values."""
     changes: dict[str, Source] = {}
-    for piece in _split(match[4]):
+    for piece in _split(text):
         if not (change := _CHANGE.fullmatch(piece.strip())):
             raise InputError(f"line {line}: {SHORT.repr(piece.strip())} changes no state; {example}")
         left, right = change.groups()
@@ -283,4 +326,4 @@ def _event(text: str, match: re.Match[str], line: int, second_order: Collection[
         if name in changes:
             raise InputError(f"line {line}: the event changes '{name}' twice; keep one of the two")
         changes[name] = read(f"{left} {sign} ({right.strip()})" if sign else right, line, second_order)
-    return Doses(line, tuple(sorted(times)), tuple(changes.items()), match[1] == "before")
+    return tuple(changes.items())

@@ -1,6 +1,6 @@
 // A plain text area over its own coloured copy, with numbers of lines and errors marked at their place.
 
-const WORDS = /^(input|step|fixed|start|log|linear|local|shared|at|before|normal|lognormal|uniform|near|student|laplace|loglaplace|poisson|negbinomial|binomial)$/;
+const WORDS = /^(input|step|fixed|start|log|linear|local|shared|at|before|when|normal|lognormal|uniform|near|student|laplace|loglaplace|poisson|negbinomial|binomial)$/;
 const FUNCTIONS = /^(exp|log|ln|log10|sqrt|abs|sign|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|min|max|pow|hill|where|piecewise|pi|t)$/;
 const TOKEN = /(#.*)|(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|([\p{L}_][\p{L}\p{N}_]*)|(\s+|[^\s])/gu;
 
