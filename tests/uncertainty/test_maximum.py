@@ -131,3 +131,28 @@ def test_where_something_higher_cannot_be_reached_the_fit_says_so(growth_fit, mo
     found, _ = maximum.settled()
     assert asked == [True, False]
     np.testing.assert_array_equal(found.unreached, v)
+
+
+@pytest.mark.slow
+def test_a_mesh_that_stepped_over_a_pole_gives_way_to_trajectories_that_exist():
+    t, s = np.reshape(
+        [0, 3.095, 0.257, 2.417, 0.266, 2.648, 0.372, 2.579, 0.714, 2.16, 1.134, 1.347, 1.239, 1.106, 1.419, 0.992,
+         1.491, 0.782, 1.839, 0.103, 2.616, 0.0533, 2.72, 0.138, 3.299, -0.0741, 3.973, -0.0268, 4.388, 0.0708,
+         4.6, -0.0983, 4.605, 0.178, 4.827, 0.192, 4.886, 0.346, 5.001, 0.113, 5.332, 0.125, 5.425, -0.125,
+         5.807, 0.0154, 5.917, -0.247], (-1, 2),
+    ).T  # fmt: skip
+    model = od.Model.from_text("s' = -v*s/(k + s)")
+    best = od.fit(model, od.Data(t, s[:, None], states=["s"])).maximum()
+    assert best.again == pytest.approx(best.loglik, abs=0.01)
+    assert best.loglik == pytest.approx(12.91, abs=0.02)
+    assert 0.0 < best.phi[1] < 0.01
+
+
+def test_the_soundest_maximum_nearby_is_one_that_integration_confirms(decay, decay_data):
+    best = od.fit(decay, decay_data).maximum()
+    doubtful = replace(best, refined=replace(best.refined, phi=best.phi + 1.0))
+    assert doubtful.again < best.loglik - 1.0
+    found = doubtful.sounder()
+    assert found.loglik == pytest.approx(best.loglik, abs=0.01)
+    assert found.again == pytest.approx(found.loglik, abs=0.01)
+    assert found.converged

@@ -16,7 +16,6 @@ from odinfer.trajectory.bordered import among
 from odinfer.trajectory.finding.ahead import around
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.integrate import Budget
-from odinfer.trajectory.loglik import solutions
 from odinfer.uncertainty.ends.elsewhere import Answers, Claims, asked_elsewhere, asked_further
 from odinfer.uncertainty.ends.find import Wanted, find_ends
 from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
@@ -70,7 +69,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     F, own = len(phi), problem.theta(phi)[problem.free_index]
     sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
     said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost), *_higher(maximum))
-    said += tuple(_doubted(maximum, v)) if found.alone else ()
+    said += tuple(_doubted(maximum)) if found.alone else ()
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said), found.higher
 
 
@@ -98,14 +97,13 @@ def _higher(maximum: Maximum) -> Iterator[str]:
     )
 
 
-def _doubted(maximum: Maximum, v: Array) -> Iterator[str]:
-    """A sentence on a trajectory that is not found again from its unknowns v (P,) and their last digits."""
-    x, phi = solutions(maximum.problem, v), maximum.phi[None]
-    again = -np.inf if x is None else float(maximum.like.judged(x, phi).loglik[0])
-    if abs(again - maximum.loglik) > _AGAIN:
+def _doubted(maximum: Maximum) -> Iterator[str]:
+    """A sentence on a trajectory that is not found again from its numbers."""
+    if abs(maximum.again - maximum.loglik) > _AGAIN:
         yield (
-            f"integrated once more from its beginning, this trajectory has a log-likelihood of {again:.4g} instead of "
-            f"{maximum.loglik:.4g}: it depends on the last digits of the estimates; trust neither it nor its intervals"
+            f"integrated once more from its beginning, this trajectory has a log-likelihood of {maximum.again:.4g} "
+            f"instead of {maximum.loglik:.4g}: it depends on the last digits of the estimates, so trust neither it nor "
+            "its intervals"
         )
 
 

@@ -16,8 +16,11 @@ from odinfer.smoothing.curves import Curve
 from odinfer.smoothing.grids import dense_times, finer_grid
 from odinfer.smoothing.units import Units
 from odinfer.trajectory.collocation import MANY
+from odinfer.trajectory.finding.follow import follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.trajectory.finding.starts import drawn
 from odinfer.trajectory.likelihood import Likelihood
+from odinfer.trajectory.loglik import solutions
 from odinfer.trajectory.refine import Refined, paths_through, refine, scale_of, shoot
 from odinfer.uncertainty.information import Information, information
 from odinfer.uncertainty.results import Uncertainty
@@ -30,6 +33,9 @@ Array = NDArray[np.float64]
 
 _PARTS = 4  # of an interval of a mesh, between which cubic polynomials follow a trajectory as closely as it is computed
 _CLIMBS, _HIGHER = 4, 0.05  # to higher maxima, the last in vain, and by how much at least
+# Of searches for a maximum whose trajectories go forward: the tolerance of steps, starts around, how far these are in
+# e-folds, and ends that are tried.
+_STEPS, _AROUND, _WIDTH, _TRIED = 1e-4, 32, 0.5, 10
 _JUMP = 1e-9  # of the time span: how much later than the state before a jump the one after it stands in a curve
 
 
@@ -183,14 +189,21 @@ class Maximum:
 
     def settled(self, level: float = CONFIDENCE) -> tuple[Maximum, Uncertainty | None]:
         """This maximum with its intervals; or a higher one that was met on the way to their ends, with its own."""
-        known, higher = self._asked(level)
+        self, known, higher = self._sound(level)
         for i in range(_CLIMBS):
             if higher is None:
                 break
             found = self.above(higher) if i < _CLIMBS - 1 else None
             self = replace(self, unreached=higher) if found is None else replace(found, known=self.known)
-            known, higher = self._asked(level)
+            self, known, higher = self._sound(level)
         return self, known
+
+    def _sound(self, level: float) -> tuple[Maximum, Uncertainty | None, Array | None]:
+        """This maximum, or a sounder one, with what was asked of it."""
+        known, higher = self._asked(level)
+        if known is None or not self.ends[2].alone or (sound := self.sounder()) is None:
+            return self, known, higher
+        return sound, *sound._asked(level)
 
     def _asked(self, level: float) -> tuple[Uncertainty | None, Array | None]:
         """The intervals, and unknowns (P,) at which the likelihood is higher, if any were met."""
@@ -199,6 +212,36 @@ class Maximum:
         from odinfer.uncertainty.intervals import likelihood_intervals
 
         return likelihood_intervals(self, level)
+
+    @cached_property
+    def again(self) -> float:
+        """The log-likelihood if trajectories are integrated once more from their beginning; −∞ if one ends early."""
+        x = solutions(self.problem, self._v)
+        return -np.inf if x is None else float(self.like.judged(x, self.phi[None]).loglik[0])
+
+    @property
+    def _v(self) -> Array:
+        return self.like.unknowns.join([p.x0 for p in self.refined.paths], self.phi)
+
+    def sounder(self) -> Maximum | None:
+        """The best maximum nearby whose trajectories go forward in time, for one whose own do not: a mesh can step over
+        a pole. None unless that is worth more than this one is without its mesh."""
+        rng, v, solver = np.random.default_rng(0), self._v, SideBySide.of(self.problem, _STEPS)
+        flipped = np.where(np.eye(len(v), dtype=bool), -v, v)
+        starts = [v[None], flipped, v * np.exp(_WIDTH * rng.normal(size=(_AROUND, len(v))))]
+        starts += [drawn(self.problem, v, _AROUND, rng)] if self.problem.plain else []
+        with np.errstate(all="ignore"):  # starts may be anywhere
+            ends = follow(solver, np.concatenate(starts))
+            for i in np.argsort(ends.value)[:_TRIED].tolist():
+                own, phi = solver.finer(), self.like.unknowns.phi(ends.v[i])
+                paths = own.paths(ends.v[i]) if np.isfinite(ends.value[i]) else None
+                # Not a step further on a mesh, which might lead back.
+                made = paths and shoot(self.problem, self.like.scale, own.initial(ends.v[i]), phi, 0, along=paths)
+                if made and made.loglik > self.again:
+                    return replace(
+                        Maximum.of(self.problem, self.like.scale, replace(made, converged=True)), known=self.known
+                    )
+        return None
 
     def above(self, v: Array) -> Maximum | None:
         """A higher maximum from unknowns (P,) on, whose trajectories may be anywhere; None if none is reached."""
