@@ -226,6 +226,8 @@ class Maximum:
     def sounder(self) -> Maximum | None:
         """The best maximum nearby whose trajectories go forward in time, for one whose own do not: a mesh can step over
         a pole. None unless that is worth more than this one is without its mesh."""
+        if abs(self.again - self.loglik) <= _HIGHER:
+            return None
         rng, v, solver = np.random.default_rng(0), self._v, SideBySide.of(self.problem, _STEPS)
         flipped = np.where(np.eye(len(v), dtype=bool), -v, v)
         starts = [v[None], flipped, v * np.exp(_WIDTH * rng.normal(size=(_AROUND, len(v))))]
@@ -237,7 +239,7 @@ class Maximum:
                 paths = own.paths(ends.v[i]) if np.isfinite(ends.value[i]) else None
                 # Not a step further on a mesh, which might lead back.
                 made = paths and shoot(self.problem, self.like.scale, own.initial(ends.v[i]), phi, 0, along=paths)
-                if made and made.loglik > self.again:
+                if made and made.loglik > self.again + _HIGHER:
                     return replace(
                         Maximum.of(self.problem, self.like.scale, replace(made, converged=True)), known=self.known
                     )
