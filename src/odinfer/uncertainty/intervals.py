@@ -51,7 +51,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     u = maximum.like.unknowns
     low, high, found = maximum.ends if level == CONFIDENCE else parameter_ends(maximum, level, maximum.ends[2])
     there, lost = u.phi(found.v), found.lost
-    v = u.join([p.x0 for p in maximum.refined.paths], phi)
+    v = maximum.v
     sd, freedom = info.spread(u.unit(u.phi_index))
     C = among(info.covariance, u.phi_index)
     C[np.isinf(sd), np.isinf(sd)] = np.inf
@@ -110,7 +110,7 @@ def _doubted(maximum: Maximum) -> Iterator[str]:
 def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
     """How far to go from the estimates of unknowns at places (B,), and the bound (B,) on that side."""
     u = maximum.like.unknowns
-    v = u.join([p.x0 for p in maximum.refined.paths], maximum.phi)[index]
+    v = maximum.v[index]
     log = np.zeros(u.size, bool)
     log[u.of_phi] = maximum.problem.is_log
     sizes = u.join([maximum.like.scale] * u.experiments, phi_sizes(maximum.problem))[index]
@@ -162,17 +162,17 @@ def reached(
 ) -> Found:
     """The ends of unknowns at places (B,), where twice the log-likelihood has fallen by so much (B,).
 
-    On the meshes of the maximum first. If that does not lead to ends about where the curvature at the maximum says, all
+    From the maximum outwards first. If that does not lead to ends about where the curvature at the maximum says, all
     are asked again from elsewhere or, where trajectories cannot go side by side, by integration.
 
     Args:
-        accuracy: on meshes, of the root of the fall.
+        accuracy: of the root of the fall on the way outwards.
         known: what was found at another level: where that was asked for from elsewhere, these are, too, so that both
             speak of one likelihood.
     """
     like, refined = maximum.like, maximum.refined
     u, problem = like.unknowns, like.problem
-    v = u.join([p.x0 for p in refined.paths], refined.phi)
+    v = maximum.v
     ways = [known.way(*pair) for pair in zip(index.tolist(), side.tolist(), strict=True)] if known else []
     if known and known.pool and (there := [way for way in ways if way is not None]) == ways:
         answers = asked_further(problem, v, refined.objective, there, known.pool, fall)
@@ -183,7 +183,7 @@ def reached(
     best = on.start(refined, len(index))
     sd, (limit, bound) = maximum.info.spread(held.gradient(best))[0], far_from(maximum, index, side)
     wanted = Wanted(side, fall, sd, limit)
-    # ODIN's problems are small: their ridges are followed on meshes first, so that there are better places to ask from.
+    # ODIN's problems are small: their ridges are followed first, so that there are better places to ask from.
     patient = problem.plain or not side_by_side
     ends = find_ends(on, best, held, wanted, accuracy=accuracy, patient=patient)
     begin, rise = held.value(best), ends.batch.value - refined.objective

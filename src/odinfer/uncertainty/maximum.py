@@ -114,6 +114,11 @@ class Maximum:
         return self.refined.phi
 
     @property
+    def v(self) -> Array:
+        """All unknowns (P,)."""
+        return self.like.unknowns.join([p.x0 for p in self.refined.paths], self.phi)
+
+    @property
     def sigma(self) -> Array:
         return self.refined.sigma
 
@@ -216,19 +221,15 @@ class Maximum:
     @cached_property
     def again(self) -> float:
         """The log-likelihood if trajectories are integrated once more from their beginning; −∞ if one ends early."""
-        x = solutions(self.problem, self._v)
+        x = solutions(self.problem, self.v)
         return -np.inf if x is None else float(self.like.judged(x, self.phi[None]).loglik[0])
-
-    @property
-    def _v(self) -> Array:
-        return self.like.unknowns.join([p.x0 for p in self.refined.paths], self.phi)
 
     def sounder(self) -> Maximum | None:
         """The best maximum nearby whose trajectories go forward in time, for one whose own do not: a mesh can step over
         a pole. None unless that is worth more than this one is without its mesh."""
         if abs(self.again - self.loglik) <= _HIGHER:
             return None
-        rng, v, solver = np.random.default_rng(0), self._v, SideBySide.of(self.problem, _STEPS)
+        rng, v, solver = np.random.default_rng(0), self.v, SideBySide.of(self.problem, _STEPS)
         flipped = np.where(np.eye(len(v), dtype=bool), -v, v)
         starts = [v[None], flipped, v * np.exp(_WIDTH * rng.normal(size=(_AROUND, len(v))))]
         starts += [drawn(self.problem, v, _AROUND, rng)] if self.problem.plain else []

@@ -27,12 +27,12 @@ def profile(maximum: Maximum, name: str) -> Profile:
     Raises:
         InputError: it was not estimated.
     """
-    problem, like, refined, info = maximum.problem, maximum.like, maximum.refined, maximum.info
+    problem, like, info = maximum.problem, maximum.like, maximum.info
     u = like.unknowns
     if name not in u.names:
         raise InputError(f"{_why_not(problem, name)}: there is no profile of it{nearest(name, u.names)}")
     place = u.names.index(name)
-    estimate = float(u.join([p.x0 for p in refined.paths], refined.phi)[place])
+    estimate = float(maximum.v[place])
     shares = np.concatenate([-_SHARES, _SHARES])
     index, a = np.full(len(shares), place), u.unit(np.array([place]))
     freedom, fall, ends = info.spread(a)[1][0], float(info.fall(a, CONFIDENCE)[0]), maximum.ends[2]
