@@ -38,7 +38,6 @@ _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
 _SMALL = 1e-3  # of its natural size, an estimate is as good as nothing
 _USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
 _TOLERANCE = 0.02  # of the fall at an end
-_AGAIN = 0.1  # nats by which a log-likelihood may change if it is computed again
 _MOST = 1600  # trajectories at the least to ask for ends from elsewhere
 
 
@@ -68,8 +67,8 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     # An end that was not reached says nothing about what fits beyond it.
     F, own = len(phi), problem.theta(phi)[problem.free_index]
     sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
-    said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost), *_higher(maximum))
-    said += tuple(_doubted(maximum)) if found.alone else ()
+    said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
+    said += (*_higher(maximum), *_doubted(maximum))
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said), found.higher
 
 
@@ -99,7 +98,7 @@ def _higher(maximum: Maximum) -> Iterator[str]:
 
 def _doubted(maximum: Maximum) -> Iterator[str]:
     """A sentence on a trajectory that is not found again from its numbers."""
-    if abs(maximum.again - maximum.loglik) > _AGAIN:
+    if not maximum.confirmed:
         yield (
             f"integrated once more from its beginning, this trajectory has a log-likelihood of {maximum.again:.4g} "
             f"instead of {maximum.loglik:.4g}: it depends on the last digits of the estimates, so trust neither it nor "

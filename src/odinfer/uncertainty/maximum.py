@@ -205,6 +205,8 @@ class Maximum:
 
     def _sound(self, level: float) -> tuple[Maximum, Uncertainty | None, Array | None]:
         """This maximum, or a sounder one, with what was asked of it."""
+        if not self.confirmed:
+            self = self.sounder() or self
         known, higher = self._asked(level)
         if known is None or not self.ends[2].alone or (sound := self.sounder()) is None:
             return self, known, higher
@@ -224,10 +226,15 @@ class Maximum:
         x = solutions(self.problem, self.v)
         return -np.inf if x is None else float(self.like.judged(x, self.phi[None]).loglik[0])
 
+    @property
+    def confirmed(self) -> bool:
+        """Whether integration leads to the same likelihood: a mesh can step over a pole."""
+        return abs(self.again - self.loglik) <= _HIGHER
+
     def sounder(self) -> Maximum | None:
-        """The best maximum nearby whose trajectories go forward in time, for one whose own do not: a mesh can step over
-        a pole. None unless that is worth more than this one is without its mesh."""
-        if abs(self.again - self.loglik) <= _HIGHER:
+        """The best maximum nearby that steps forward in time lead to and integration confirms; None unless it is worth
+        more than integration makes of this one."""
+        if not SideBySide.can(self.problem):
             return None
         rng, v, solver = np.random.default_rng(0), self.v, SideBySide.of(self.problem, _STEPS)
         flipped = np.where(np.eye(len(v), dtype=bool), -v, v)
@@ -240,10 +247,11 @@ class Maximum:
                 paths = own.paths(ends.v[i]) if np.isfinite(ends.value[i]) else None
                 # Not a step further on a mesh, which might lead back.
                 made = paths and shoot(self.problem, self.like.scale, own.initial(ends.v[i]), phi, 0, along=paths)
-                if made and made.loglik > self.again + _HIGHER:
-                    return replace(
-                        Maximum.of(self.problem, self.like.scale, replace(made, converged=True)), known=self.known
-                    )
+                if not made or made.loglik <= self.again + _HIGHER:
+                    continue
+                found = Maximum.of(self.problem, self.like.scale, replace(made, converged=True))
+                if found.confirmed:
+                    return replace(found, known=self.known)
         return None
 
     def above(self, v: Array) -> Maximum | None:
