@@ -63,14 +63,15 @@ def test_a_prior_counts_as_an_observation(decay, decay_data):
 
 
 @FEW
-@given(seed=st.integers(0, 1000), factor=st.floats(-1e3, 1e3).filter(lambda f: abs(f) > 1e-3))
-def test_a_multiple_of_a_quantity_has_the_multiple_of_its_spread(lv_fit, seed, factor):
-    info = lv_fit.maximum().info
+@given(seed=st.integers(0, 1000), magnitude=st.floats(-90, 90), sign=st.sampled_from([-1, 1]))
+def test_a_multiple_of_a_quantity_has_the_multiple_of_its_spread(lv_fit, seed, magnitude, sign):
+    info, factor = lv_fit.maximum().info, sign * 10.0**magnitude
     a = np.random.default_rng(seed).normal(size=6)
     sd, freedom = info.spread(a)
     more, same = info.spread(factor * a)
     assert more == pytest.approx(abs(factor) * sd)
     assert same == pytest.approx(freedom)
+    assert info.fall(factor * a, 0.95) == pytest.approx(info.fall(a, 0.95))
     # Between the fewest of one state and all of them together.
     assert info.freedom.min() * (1 - 1e-9) <= freedom <= info.freedom.sum() * (1 + 1e-9)
 

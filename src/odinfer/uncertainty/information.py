@@ -38,24 +38,27 @@ class Information(Corrected):
 
     def spread(self, a: Array) -> tuple[Array, Array]:
         """Standard deviation and degrees of freedom (...) of quantities with gradients a (..., P) by the unknowns."""
-        variance, plain = (quadratic(m, a) for m in (self.covariance, self.plain))
+        variance, plain, blind = self._variances(a)
         parts = np.stack([quadratic(m, a) for m in self.parts], -1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            doubt = np.where(np.isinf(self.freedom), 0.0, parts**2 / self.freedom).sum(-1)
-            freedom = np.where(doubt > 0, plain**2 / doubt, np.inf)
-        blind = self._blind(a)
+            # Of variances that may be too large to be squared.
+            doubt = np.where(np.isinf(self.freedom), 0.0, (parts / plain[..., None]) ** 2 / self.freedom).sum(-1)
+            freedom = np.where(doubt > 0, 1.0 / doubt, np.inf)
         freedom = np.where(blind, self.freedom.min(initial=np.inf), freedom)  # what is flat says nothing of its noise
         return np.where(blind, np.inf, np.sqrt(np.maximum(variance, 0.0))), np.maximum(freedom, 1.0)
 
-    def _blind(self, a: Array) -> NDArray[np.bool_]:
-        """Whether quantities with such gradients change along directions that are flat."""
-        return np.asarray(np.abs(a @ self.flat).max(-1, initial=0.0) > 1e-6 * np.abs(a).max(-1, initial=0.0))
+    def _variances(self, a: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Variances (...) of quantities with such gradients, the same as if the noise were known, and whether they
+        change along directions that are flat, or so flat that there are no numbers for it."""
+        variance, plain = (quadratic(m, a) for m in (self.covariance, self.plain))
+        flat = np.abs(a @ self.flat).max(-1, initial=0.0) > 1e-6 * np.abs(a).max(-1, initial=0.0)
+        return variance, plain, np.asarray(flat | ~np.isfinite(variance) | ~np.isfinite(plain))
 
     def fall(self, a: Array, level: float) -> Array:
         """Twice the fall of the log-likelihood (...) at the ends of intervals of such quantities."""
-        variance, plain = (quadratic(m, a) for m in (self.covariance, self.plain))
-        seen = (plain > 0) & ~self._blind(a)
-        grown = np.where(seen, variance / np.where(seen, plain, 1.0), 1.0)
+        variance, plain, blind = self._variances(a)
+        seen = (plain > 0) & ~blind
+        grown = np.where(seen, variance, 1.0) / np.where(seen, plain, 1.0)
         return threshold(self.spread(a)[1], self.count, level) * grown
 
 

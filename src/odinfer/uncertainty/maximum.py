@@ -243,16 +243,22 @@ class Maximum:
         with np.errstate(all="ignore"):  # starts may be anywhere
             ends = follow(solver, np.concatenate(starts))
             for i in np.argsort(ends.value)[:_TRIED].tolist():
-                own, phi = solver.finer(), self.like.unknowns.phi(ends.v[i])
-                paths = own.paths(ends.v[i]) if np.isfinite(ends.value[i]) else None
-                # Not a step further on a mesh, which might lead back.
-                made = paths and shoot(self.problem, self.like.scale, own.initial(ends.v[i]), phi, 0, along=paths)
-                if not made or made.loglik <= self.again + _HIGHER:
-                    continue
-                found = Maximum.of(self.problem, self.like.scale, replace(made, converged=True))
-                if found.confirmed:
-                    return replace(found, known=self.known)
+                found = self._standing(solver.finer(), ends.v[i]) if np.isfinite(ends.value[i]) else None
+                if found is not None and found.loglik > self.again + _HIGHER:
+                    return found
         return None
+
+    def _standing(self, solver: SideBySide, v: Array) -> Maximum | None:
+        """The maximum at unknowns (P,) that steps forward in time have led to; None if integration does not confirm it.
+
+        Not a step further on a mesh, which might lead away.
+        """
+        paths, phi = solver.paths(v), self.like.unknowns.phi(v)
+        made = paths and shoot(self.problem, self.like.scale, solver.initial(v), phi, 0, along=paths)
+        if not made:
+            return None
+        found = Maximum.of(self.problem, self.like.scale, replace(made, converged=True))
+        return replace(found, known=self.known) if found.confirmed else None
 
     def above(self, v: Array) -> Maximum | None:
         """A higher maximum from unknowns (P,) on, whose trajectories may be anywhere; None if none is reached."""
@@ -267,4 +273,7 @@ class Maximum:
                 found = shoot(problem, np.full(len(self.like.scale), np.nan), solver.initial(v), phi, along=paths)
             if found is not None and found.objective < self.objective - _HIGHER:
                 return Maximum.of(problem, self.like.scale, found) if problem.plain else Maximum.at(problem, found)
-        return None
+        finest = SideBySide.of(problem).finer()
+        with np.errstate(all="ignore"):
+            stands = self._standing(finest, follow(finest, v[None], patient=True).v[0])
+        return stands if stands is not None and stands.objective < self.objective - _HIGHER else None

@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import odinfer as od
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.refine import refine
-from odinfer.uncertainty.ends.elsewhere import Claims, asked_elsewhere
+from odinfer.uncertainty.ends.elsewhere import Claims, _Search, asked_elsewhere
+from odinfer.uncertainty.ends.pool import Pool
+from odinfer.uncertainty.ends.way import Point, Way
 from odinfer.uncertainty.intervals import far_from, parameter_ends
 from odinfer.uncertainty.maximum import Maximum
 
@@ -138,18 +141,31 @@ def test_intervals_and_profiles_of_all_levels_speak_of_one_likelihood():
             assert outer[0] <= inner[0] <= inner[1] <= outer[1]
 
 
+def share_of_fall(judge, family, seed, name, side, **bounds):
+    """An end of a parameter of a random problem, and what the likelihood has fallen there by, as a share."""
+    text, problem, _ = judge.random_problem(family, seed)
+    problem = replace(problem, bounds=bounds)
+    fit = od.fit(problem)
+    best, j = fit.maximum(), problem.free.index(name)
+    end, u, by_scipy = fit.interval()[name][side], best.like.unknowns, judge.Judge(text, problem)
+    fall = float(best.info.fall(u.unit(u.phi_index[j : j + 1]), 0.95)[0])
+    top, _ = by_scipy.fitted(by_scipy.unknowns([p.x0 for p in best.refined.paths], best.phi))
+    there, _ = by_scipy.fitted(best.ends[2].v[j + side * len(best.phi)], int(u.phi_index[j]), end)
+    return end, 2.0 * (there - top) / fall
+
+
 def test_an_interval_goes_on_behind_a_pole(judge):
     """x' = a − v·x/(k + x): as k goes to 0 from either side, a and v go to infinity, and v·k stays."""
-    text, problem, _ = judge.random_problem("saturating uptake", 16047)
-    fit = od.fit(problem)
-    end = fit.interval()["k"][0]
+    end, share = share_of_fall(judge, "saturating uptake", 16047, "k", 0)
     assert -0.1 < end < -0.03
-    best = fit.maximum()
-    u, by_scipy = best.like.unknowns, judge.Judge(text, problem)
-    fall = float(best.info.fall(u.unit(u.phi_index[2:]), 0.95)[0])
-    top, _ = by_scipy.fitted(by_scipy.unknowns([p.x0 for p in best.refined.paths], best.phi))
-    there, _ = by_scipy.fitted(best.ends[2].v[2], int(u.phi_index[2]), end)
-    assert 2.0 * (there - top) / fall == pytest.approx(1.0, abs=0.03)
+    assert share == pytest.approx(1.0, abs=0.03)
+
+
+def test_an_interval_goes_on_where_others_have_gone_through_infinity(judge):
+    """x' = a − v·x/(k + x), nearly linear: v and k are 7,000 and 5,000, and at a smaller a some −1 both."""
+    end, share = share_of_fall(judge, "saturating uptake", 19086, "a", 0, a=(0.0, np.inf))
+    assert 0.07 < end < 0.11
+    assert share == pytest.approx(1.0, abs=0.03)
 
 
 @pytest.mark.slow
@@ -182,3 +198,52 @@ def test_what_a_mesh_says_is_inside_counts_only_if_trajectories_agree(growth_fit
     )
     answers = asked_elsewhere(maximum.problem, v, maximum.objective, said, 0.02)
     assert answers.value == pytest.approx(high[:1], rel=0.02)
+
+
+@pytest.fixture
+def search(growth_fit):
+    """Of the upper end of the first parameter, of which nothing is known."""
+    maximum = growth_fit.maximum()
+    j = int(maximum.like.unknowns.phi_index[0])
+    half = 0.5 * float(maximum.info.fall(maximum.like.unknowns.unit(np.array([j])), 0.95)[0])
+    way = Way(j, 1.0, half, float(maximum.v[j]), 1e3, 1e-9, 0.02, [Point(0.0, 0.0, maximum.v)])
+    return _Search.of(maximum.problem, maximum.v, maximum.objective, [way], Pool(np.full(len(maximum.v), 1e-9)))
+
+
+def beside(search, distance):
+    """Unknowns at a distance from the maximum that are not at their best, and the rise of the objective."""
+    v = search.best.copy()
+    v[search.ways[0].place] += distance
+    return v, float(search.solver.solve(v[None]).worth.value[0]) - search.top
+
+
+def test_an_end_that_is_not_at_the_best_of_all_else_is_none(search):
+    (way,) = search.ways
+    distance = brentq(lambda d: beside(search, d)[1] - way.half, 0.0, 10.0 * way.start)
+    v, rise = beside(search, distance)
+    way.add(distance, rise, v)
+    assert way.end is not None
+    assert search.doubted()
+    assert way.end is None
+    assert way.points[1].root < 0.9
+    assert not search.doubted()
+
+
+def test_an_end_at_the_best_of_all_else_is_not_doubted(growth_fit, search):
+    low, high, found = parameter_ends(growth_fit.maximum(), 0.95)
+    (way,) = search.ways
+    way.add(float(high[0]) - way.start, way.half, found.v[len(low)])
+    assert way.end is not None
+    assert not search.doubted()
+
+
+def test_a_likelihood_that_can_be_followed_in_short_steps_does_not_jump(growth_fit, search):
+    _low, high, _found = parameter_ends(growth_fit.maximum(), 0.95)
+    (way,) = search.ways
+    end = float(high[0]) - way.start
+    way.add(0.4990 * end, 0.2 * way.half, search.best)
+    way.add(0.4993 * end, 9.0 * way.half, search.best)
+    assert way.jumps
+    search.follow_jump(way)
+    assert way.lost or way.bracket[0].distance > 0.4991 * end
+    assert all(p.blocked for p in way.points if p.root > 2.0)

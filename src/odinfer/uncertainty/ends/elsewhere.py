@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from odinfer.problem.problem import Problem
 from odinfer.trajectory.finding.follow import Ends, Held, follow, promised
-from odinfer.trajectory.finding.side_by_side import SideBySide
+from odinfer.trajectory.finding.side_by_side import SideBySide, Solved
 from odinfer.trajectory.finding.starts import drawn
 from odinfer.uncertainty.ends.pool import Pool
 from odinfer.uncertainty.ends.way import Point, Way, between
@@ -46,6 +46,9 @@ _DECISIVE, _OUTSIDE, _UNSETTLED, _DOUBTFUL, _PATIENT = 0.8, 4.0, 0.02, 0.1, 150
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
 _HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
 _EXPLORED = 64  # starts with nothing held
+# The curvature by e-folds below which unknowns may go to infinity together, the share of one that does, and parts of
+# the way back to natural sizes.
+_FLAT, _GOES_ALONG, _PULLED_IN = 0.01, 0.3, (0.3, 0.7)
 _LEAST_STARTS, _FEW_STARTS = 3, 8  # of a goal; so many at most where many starts have led to the maximum
 # Starts from other supposed ends and from anywhere, and from what is known nearby, in the first rounds and later.
 _GUESTS, _FRESH, _NEIGHBOURS, _FEWER = 3, 2, 5, 2
@@ -169,6 +172,7 @@ class _Search:
 
     Attributes:
         top, cost: the objective at the maximum `best`, and what its trajectories cost, in steps of few states.
+        mirrors: factors (m, P) that lead beyond infinity.
         climbing: whether it ends where the likelihood is higher than there.
         higher: unknowns (P,) at which it is, if any were met.
     """
@@ -177,6 +181,7 @@ class _Search:
     best: Array
     top: float
     cost: float
+    mirrors: Array
     ways: Sequence[Way]
     pool: Pool
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -195,7 +200,8 @@ class _Search:
                 solver, at = min(exact, key=lambda own: int(own[1].tries.sum()))
                 taken = max(int(at.tries.max()), _MOST_STEPS // _TIMES)
                 top, cost = float(at.worth.value[0]), int(at.tries.sum()) * (1.0 + solver.multiplications / _REST)
-                return _Search(replace(solver, most=_TIMES * taken), best, top, cost, ways, pool)
+                mirrors = _mirrors(solver, at)
+                return _Search(replace(solver, most=_TIMES * taken), best, top, cost, mirrors, ways, pool)
         return None
 
     def believe(self, claims: Claims) -> None:
@@ -213,7 +219,7 @@ class _Search:
         if known is not None and len(known):
             there, value = np.ones(len(known), bool), self.solver.solve(known).worth.value
             self.learn(Ends(known, value, settled=there, left=~there, blocked=~there))
-        v = self.anywhere(_EXPLORED)
+        v = np.concatenate([self.anywhere(_EXPLORED), self.mirrors * self.best])
         if len(v):
             self.learn(follow(self.solver, v, self.worst, _STEPS, group=np.arange(len(v))))
 
@@ -236,6 +242,10 @@ class _Search:
                     value, v = self.top + ways[k].half, own[k]  # what was found by other means is not doubted for that
                 ways[k].add(distance, value - self.top, v, blocked)
             goals = self.asks(i)
+            if not goals and self.doubted():
+                goals = self.asks(i)
+        if goals and self.higher is None:  # nothing more may be asked, but not everything is believed
+            self.doubted()
         for way in ways:
             if way.jumps and self.higher is None:
                 self.follow_jump(way)
@@ -249,6 +259,31 @@ class _Search:
             tuple(ways),
             self.pool,
         )
+
+    def doubted(self) -> bool:
+        """Whether an end was not at the best of all else, and may be elsewhere: it was met by chance, or is on a ridge
+        that is hard to follow."""
+        known = [(way, way.end) for way in self.ways if not way.lost]
+        ends = [(way, end) for way, end in known if end is not None and 0 < end.distance < way.room]
+        if not ends:
+            return False
+        place, value, half = np.array([(way.place, way.value(end.distance), way.half) for way, end in ends]).T
+        held, much = Held(place.astype(np.int64), value), _DOUBTFUL * half
+        v = np.stack([end.v for _, end in ends])
+        rows = np.flatnonzero(promised(self.solver, v, held) > much)
+        if not len(rows):
+            return False
+        held = Held(held.place[rows], held.value[rows])
+        found = follow(self.solver, v[rows], rounds=_PATIENT, held=held, group=rows, patient=True)
+        unsure = found.left & (promised(self.solver, found.v, held) > much[rows])
+        better = False
+        for n, k in enumerate(rows.tolist()):
+            way, end = ends[k]
+            way.add(end.distance, float(found.value[n]) - self.top, found.v[n])
+            if unsure[n] and way.end is not None:
+                way.block(way.end)
+            better |= way.end is not end
+        return better
 
     def follow_jump(self, way: Way) -> None:
         """Find out whether the likelihood jumps between two points of a way: it does if it does in ever shorter steps.
@@ -367,6 +402,26 @@ class _Search:
             first = [own[k], *([between(self.best, own[k], distance / far)] if far > distance else [])]
             first += [v for v in own[self.rng.permutation(len(own))[:_GUESTS]] if np.isfinite(v).all()]
         known = [*self.pool.near(way.place, way.value(distance), count), *self.pool.best(count)]
-        fresh = self.anywhere(_FRESH)
+        fresh = [*(self.mirrors * near[0]), *self.anywhere(_FRESH)]
         around = [v * np.exp(width * self.rng.normal(size=len(v))) for width in _WIDTHS for v in (near[0], self.best)]
         return [*first, *near, *known, self.best, *fresh, *around]
+
+
+def _mirrors(solver: SideBySide, solved: Solved) -> Array:
+    """Factors (m, P) that lead from a maximum beyond infinity: unknowns that can go there together, with a product or
+    quotient that stays what it is, often come back from there with the other sign, and from far out back only slowly.
+    """
+    u, v = solver.like.unknowns, solved.v[0]
+    unit = np.where(np.isinf(_least(solver.problem, v)), 0.0, np.abs(v))  # what is a log has no other sign
+    H, _ = solver.normal(solved, np.array([0]))
+    if not np.isfinite(H).all():
+        return np.empty((0, len(v)))
+    curvature, along = np.linalg.eigh(H[0] * np.outer(unit, unit))
+    found = []
+    for way in along[:, curvature < _FLAT].T:
+        way = np.where((np.abs(way) > _GOES_ALONG) & (unit > 0), way, 0.0)
+        if way.any():
+            far = float(way @ np.log(np.where(way != 0, unit / solver.natural, 1.0)) / (way @ way))
+            found += [np.where(way != 0, -np.exp(-share * far * way), 1.0) for share in _PULLED_IN]
+    factors = np.array(found).reshape(-1, len(v))
+    return np.asarray(factors[((factors * v >= u.low) & (factors * v <= u.high)).all(1)])
