@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
+_RIVALS = 15.0  # nats by which another minimum is worse at most, if its trajectory may be nearly as likely
 _WIDER = 8  # times as many starts, where those of the first look did not lead to a convincing trajectory
 _WRONG = "intervals tell how well the data determine the parameters if the model is right, which the data contradict"
 
@@ -182,8 +183,7 @@ class Odin:
             return None
         engine: Any = minima.engine
         best = minima.solutions[0]
-        x = engine.units.user(best.z)
-        x0 = [x[block.rows][0] for block in engine.blocks]
+        x0 = _initial(engine, best)
         return First(*lifted(problem, plain, best.phi, x0, seed), self.starts, minima.agreeing)
 
     def follow(self, minima: Minima, seed: int) -> Reached | None:
@@ -195,7 +195,18 @@ class Odin:
             return self.second_look.search.run(minima.engine.problem, [seed, 1], most=4)
 
         best = best_trajectory(minima, finer, seed)
-        return None if best is None else Maximum.of(minima.engine.problem, minima.engine.units.scale, best)
+        if best is None:
+            return None
+        maximum = Maximum.of(minima.engine.problem, minima.engine.units.scale, best)
+        others = [s for s in minima.solutions[1:] if s.risk < minima.solutions[0].risk + _RIVALS]
+        v = [maximum.like.unknowns.join(_initial(minima.engine, s), s.phi) for s in others]
+        return replace(maximum, known=np.stack(v)) if v else maximum
+
+
+def _initial(engine: Any, s: Solution) -> list[Array]:
+    """The first states (K,) of every experiment at a minimum."""
+    x = engine.units.user(s.z)
+    return [x[block.rows][0] for block in engine.blocks]
 
 
 def _assembled(

@@ -14,6 +14,7 @@ from odinfer.problem.problem import Problem
 from odinfer.trajectory.batch import OnMeshes
 from odinfer.trajectory.bordered import among
 from odinfer.trajectory.finding.ahead import around
+from odinfer.trajectory.finding.follow import follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.integrate import Budget
 from odinfer.uncertainty.ends.elsewhere import Answers, Claims, asked_elsewhere, asked_further
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_STEPS = 30_000  # of integration, for all ends that cannot be followed otherwise
+_STEPS, _ROUNDS = 30_000, 40  # of integration, for all ends that cannot be followed otherwise; of searches side by side
 _LEVEL = 0.1  # share of what is wanted, below which the likelihood has not fallen
 _FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
 _SMALL = 1e-3  # of its natural size, an estimate is as good as nothing
 _USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
 _TOLERANCE = 0.02  # of the fall at an end
+_BEYOND, _INSIDE = 0.1, 0.8  # of the distance of an end, and of the fall there: what is further out, and more likely
+_RIVALS, _SAME = 8, 0.02  # places from which other maxima are looked for; nats by which these differ
 _MOST = 1600  # trajectories at the least to ask for ends from elsewhere
 
 
@@ -49,7 +52,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
     u = maximum.like.unknowns
     low, high, found = maximum.ends if level == CONFIDENCE else parameter_ends(maximum, level, maximum.ends[2])
-    there, lost = u.phi(found.v), found.lost
+    there, lost, rivals = u.phi(found.v), found.lost, _as_likely(maximum, found, low, high)
     v = maximum.v
     sd, freedom = info.spread(u.unit(u.phi_index))
     C = among(info.covariance, u.phi_index)
@@ -68,7 +71,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, A
     F, own = len(phi), problem.theta(phi)[problem.free_index]
     sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
     said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
-    said += (*_higher(maximum), *_doubted(maximum))
+    said += (*_higher(maximum), *rivals, *_doubted(maximum))
     return Uncertainty(problem.free, log, C, freedom, level, low, high, said), found.higher
 
 
@@ -86,14 +89,52 @@ def _higher(maximum: Maximum) -> Iterator[str]:
     """A sentence on where the likelihood is higher, if no maximum could be reached there."""
     if maximum.unreached is None:
         return
-    problem, solver = maximum.problem, SideBySide.of(maximum.problem).finer()
+    solver = SideBySide.of(maximum.problem).finer()
     more = maximum.objective - float(solver.solve(maximum.unreached[None]).worth.value[0])
-    theta = problem.theta(maximum.like.unknowns.phi(maximum.unreached))[problem.free_index]
-    where = ", ".join(f"{name} = {value:.3g}" for name, value in zip(problem.free, theta, strict=True))
     yield (
-        f"the log-likelihood is higher by {more:.2g} at {where}, from where no maximum could be reached; bound the "
-        "parameters if such values make no sense"
+        f"the log-likelihood is higher by {more:.2g} at {_named(maximum, maximum.unreached)}, from where no maximum "
+        "could be reached; bound the parameters if such values make no sense"
     )
+
+
+def _as_likely(maximum: Maximum, found: Found, low: Array, high: Array) -> Iterator[str]:
+    """A sentence on another maximum that is nearly as high, but beyond an end (F,), φ: an interval has one piece.
+
+    What has the same likelihood is the same with other signs.
+    """
+    if found.pool is None:
+        return
+    u, pool = maximum.like.unknowns, found.pool
+    most = 0.5 * _INSIDE * maximum.info.fall(u.unit(u.phi_index), CONFIDENCE)
+    beyond = _beyond(maximum, pool.v, low, high) & (pool.value[:, None] - maximum.objective < most)
+    starts = pool.best(_RIVALS, beyond.any(1))
+    if not len(starts):
+        return
+    with np.errstate(all="ignore"):
+        solver = SideBySide.of(maximum.problem)
+        ends = follow(solver, starts, rounds=_ROUNDS)
+        rise = ends.value - float(solver.solve(maximum.v[None]).worth.value[0])
+    beyond = _beyond(maximum, ends.v, low, high) & (rise[:, None] < most) & (rise[:, None] > _SAME)
+    rows = np.flatnonzero(beyond.any(1))
+    if len(rows):
+        best = rows[int(np.argmin(rise[rows]))]
+        yield (
+            f"other values fit nearly as well, which the intervals do not reach: the log-likelihood is lower by only "
+            f"{rise[best]:.2g} at {_named(maximum, ends.v[best])}; bound the parameters if these make no sense"
+        )
+
+
+def _beyond(maximum: Maximum, v: Array, low: Array, high: Array) -> NDArray[np.bool_]:
+    """Which parameters (n, F) of unknowns (n, P) are clearly beyond their ends (F,)."""
+    own, phi = maximum.phi, v[:, maximum.like.unknowns.phi_index]
+    return np.asarray((phi < low - _BEYOND * (own - low)) | (phi > high + _BEYOND * (high - own)))
+
+
+def _named(maximum: Maximum, v: Array) -> str:
+    """The free parameters at unknowns (P,), for a sentence."""
+    problem = maximum.problem
+    theta = problem.theta(maximum.like.unknowns.phi(v))[problem.free_index]
+    return ", ".join(f"{name} = {value:.3g}" for name, value in zip(problem.free, theta, strict=True))
 
 
 def _doubted(maximum: Maximum) -> Iterator[str]:
@@ -191,7 +232,7 @@ def reached(
         stretched = np.abs(ends.values - begin) / (sd * np.sqrt(fall))
     usual = (stretched > 1.0 / _USUAL) & (stretched < _USUAL) | (ends.values == bound)
     usual[ends.lost] = False
-    if usual.all():
+    if usual.all() and not (side_by_side and _rivals(maximum, found, index, side, fall)):
         return found
     if side_by_side:
         given_up = np.isin(np.arange(len(index)), ends.lost)
@@ -209,6 +250,17 @@ def reached(
             return found.with_answers(asked, answers)
         found = found._replace(alone=True)
     return _by_integration(maximum, found, wanted, index)
+
+
+def _rivals(maximum: Maximum, found: Found, index: Index, side: Array, fall: Array) -> bool:
+    """Whether what ODIN's other minima lead to is inside the likelihood of the ends, but beyond one of them."""
+    if maximum.known is None or not maximum.problem.plain:
+        return False
+    with np.errstate(all="ignore"):
+        ends = follow(SideBySide.of(maximum.problem), maximum.known, rounds=_ROUNDS)
+        beyond = (side * (ends.v[:, index] - found.values) > 0) & np.isfinite(found.values)
+        inside = ends.value[:, None] - maximum.objective < 0.5 * fall
+    return bool((beyond & inside).any())
 
 
 def _by_integration(maximum: Maximum, found: Found, wanted: Wanted, index: Index) -> Found:

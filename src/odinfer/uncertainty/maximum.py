@@ -72,7 +72,7 @@ class Maximum:
     """A trajectory at a maximum of the likelihood, and what the data say around it.
 
     Attributes:
-        known: unknowns (n, P) where searches have ended that did not lead here.
+        known: unknowns (n, P) where searches have ended that did not lead here, or ODIN has other minima.
         unreached: unknowns (P,) at which the likelihood is higher, though from there no maximum could be reached.
     """
 

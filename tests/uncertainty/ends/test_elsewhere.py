@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import odinfer as od
+from odinfer.trajectory.finding.follow import Held, follow
 from odinfer.trajectory.finding.side_by_side import SideBySide
 from odinfer.trajectory.refine import refine
 from odinfer.uncertainty.ends.elsewhere import Claims, _Search, asked_elsewhere
@@ -34,6 +35,23 @@ def asked(maximum, values, side=(-1.0, -1.0, 1.0, 1.0), best=None):
         *np.zeros((2, len(place))),
     )
     return asked_elsewhere(maximum.problem, v, maximum.objective, claims, 0.02), fall, limit
+
+
+@pytest.fixture
+def search(growth_fit):
+    """Of the upper end of the first parameter, of which nothing is known."""
+    maximum = growth_fit.maximum()
+    j = int(maximum.like.unknowns.phi_index[0])
+    half = 0.5 * float(maximum.info.fall(maximum.like.unknowns.unit(np.array([j])), 0.95)[0])
+    way = Way(j, 1.0, half, float(maximum.v[j]), 1e3, 1e-9, 0.02, [Point(0.0, 0.0, maximum.v)])
+    return _Search.of(maximum.problem, maximum.v, maximum.objective, [way], Pool(np.full(len(maximum.v), 1e-9)))
+
+
+def beside(search, distance):
+    """Unknowns at a distance from the maximum that are not at their best, and the rise of the objective."""
+    v = search.best.copy()
+    v[search.ways[0].place] += distance
+    return v, float(search.solver.solve(v[None]).worth.value[0]) - search.top
 
 
 @pytest.mark.parametrize("far", [0.5, 1.6, np.nan])
@@ -168,6 +186,27 @@ def test_an_interval_goes_on_where_others_have_gone_through_infinity(judge):
     assert share == pytest.approx(1.0, abs=0.03)
 
 
+def test_an_interval_goes_on_by_another_of_odins_minima_and_a_warning_names_it(judge):
+    """x' = b + v·x²/(K² + x²) − d·x: both v = −21 and v = 2.7 fit, and the second for larger b."""
+    _text, problem, _ = judge.random_problem("hill", 22181)
+    fit = od.fit(problem, seed=22181)
+    assert fit.interval()["b"][1] == pytest.approx(0.296, abs=0.01)
+    (said,) = [note for note in fit.maximum().intervals().notes if note.startswith("other values fit nearly as well")]
+    assert "lower by only 0.86 at b = -0.111, v = 2.71, K = 0.683, d = 0.945" in said
+
+
+def test_places_at_their_best_go_along_a_ridge_as_an_unknown_moves(search):
+    (way,) = search.ways
+    value = way.start * 1.02
+    (moved,) = search.moved(search.best[None], way.place, value)
+    assert moved[way.place] == value
+    there = np.where(np.arange(len(moved)) == way.place, moved, search.best)
+    rise = search.solver.solve(np.stack([moved, there])).worth.value - search.top
+    best = follow(search.solver, moved[None], held=Held(np.array([way.place]), np.array([value]))).value[0] - search.top
+    assert rise[0] == pytest.approx(best, rel=0.1)
+    assert rise[1] > 1.5 * best
+
+
 @pytest.mark.slow
 def test_what_only_a_square_has_ends_at_the_same_size_on_both_sides(judge):
     _, problem, _ = judge.random_problem("hill", 16103)
@@ -198,23 +237,6 @@ def test_what_a_mesh_says_is_inside_counts_only_if_trajectories_agree(growth_fit
     )
     answers = asked_elsewhere(maximum.problem, v, maximum.objective, said, 0.02)
     assert answers.value == pytest.approx(high[:1], rel=0.02)
-
-
-@pytest.fixture
-def search(growth_fit):
-    """Of the upper end of the first parameter, of which nothing is known."""
-    maximum = growth_fit.maximum()
-    j = int(maximum.like.unknowns.phi_index[0])
-    half = 0.5 * float(maximum.info.fall(maximum.like.unknowns.unit(np.array([j])), 0.95)[0])
-    way = Way(j, 1.0, half, float(maximum.v[j]), 1e3, 1e-9, 0.02, [Point(0.0, 0.0, maximum.v)])
-    return _Search.of(maximum.problem, maximum.v, maximum.objective, [way], Pool(np.full(len(maximum.v), 1e-9)))
-
-
-def beside(search, distance):
-    """Unknowns at a distance from the maximum that are not at their best, and the rise of the objective."""
-    v = search.best.copy()
-    v[search.ways[0].place] += distance
-    return v, float(search.solver.solve(v[None]).worth.value[0]) - search.top
 
 
 def test_an_end_that_is_not_at_the_best_of_all_else_is_none(search):

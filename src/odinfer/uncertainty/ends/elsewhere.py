@@ -46,6 +46,7 @@ _DECISIVE, _OUTSIDE, _UNSETTLED, _DOUBTFUL, _PATIENT = 0.8, 4.0, 0.02, 0.1, 150
 _WIDTHS = (0.3, 0.8)  # in e-folds, of starts around a point
 _HIGHER, _AS_HIGH = 0.1, 0.02  # nats by which a point is above the maximum, and not by rounding; by which none is
 _EXPLORED = 64  # starts with nothing held
+_FLATTEST = 1e-12  # of the largest curvature: along what is flatter nothing moves
 # The curvature by e-folds below which unknowns may go to infinity together, the share of one that does, and parts of
 # the way back to natural sizes.
 _FLAT, _GOES_ALONG, _PULLED_IN = 0.01, 0.3, (0.3, 0.7)
@@ -216,10 +217,11 @@ class _Search:
 
     def explore(self, known: Array | None) -> None:
         """Look for other maxima with nothing held, and at those (n, P) that are known."""
-        if known is not None and len(known):
+        plain, known = self.solver.problem.plain, np.empty((0, len(self.best))) if known is None else known
+        if not plain and len(known):
             there, value = np.ones(len(known), bool), self.solver.solve(known).worth.value
             self.learn(Ends(known, value, settled=there, left=~there, blocked=~there))
-        v = np.concatenate([self.anywhere(_EXPLORED), self.mirrors * self.best])
+        v = np.concatenate([known if plain else known[:0], self.anywhere(_EXPLORED), self.mirrors * self.best])
         if len(v):
             self.learn(follow(self.solver, v, self.worst, _STEPS, group=np.arange(len(v))))
 
@@ -393,6 +395,21 @@ class _Search:
             finer = self.solver.finer().solve(np.stack([first, self.best])).worth.value
             self.higher = first if finer[0] < finer[1] - 0.5 * _HIGHER else None
 
+    def moved(self, v: Array, place: int, value: float) -> Array:
+        """Where all else goes, to first order, from places (n, P) at their best, as an unknown goes to a value."""
+        if not len(v):
+            return v
+        solved, rows = self.solver.solve(v), np.arange(len(v))
+        (H, _), unit, free = self.solver.normal(solved, rows), self.solver.unit(v), np.arange(v.shape[1]) != place
+        there = np.isfinite(H).all((1, 2))
+        H = H[there] * unit[there, :, None] * unit[there, None, :]
+        step = (value - v[there, place]) / unit[there, place]
+        to = v[there].copy()
+        inverse = np.linalg.pinv(H[:, free][:, :, free], rcond=_FLATTEST, hermitian=True)
+        to[:, free] -= (inverse @ H[:, free, place][..., None])[..., 0] * step[:, None] * unit[there][:, free]
+        to[:, place] = value
+        return np.asarray(to)
+
     def _starts(self, k: int, distance: float, own: Array | None, count: int) -> list[Array]:
         """Unknowns to start from, the most promising first, so many of what is known nearby, and of the best."""
         way = self.ways[k]
@@ -401,7 +418,8 @@ class _Search:
             far = abs(own[k, way.place] - way.start)
             first = [own[k], *([between(self.best, own[k], distance / far)] if far > distance else [])]
             first += [v for v in own[self.rng.permutation(len(own))[:_GUESTS]] if np.isfinite(v).all()]
-        known = [*self.pool.near(way.place, way.value(distance), count), *self.pool.best(count)]
+        beside = self.pool.near(way.place, way.value(distance), _NEIGHBOURS)
+        known = [*self.moved(beside, way.place, way.value(distance)), *beside[:count], *self.pool.best(count)]
         fresh = [*(self.mirrors * near[0]), *self.anywhere(_FRESH)]
         around = [v * np.exp(width * self.rng.normal(size=len(v))) for width in _WIDTHS for v in (near[0], self.best)]
         return [*first, *near, *known, self.best, *fresh, *around]

@@ -36,9 +36,10 @@ class Pool:
         kept = order[np.sort(first)[:_MOST]]
         self.v, self.value = every[kept], values[kept]
 
-    def best(self, count: int) -> Array:
-        """Places (≤ count, P) where the objective is least, that are not alike."""
-        return self._unlike(np.argsort(self.value, kind="stable"), self._scaled(self.v), count)
+    def best(self, count: int, among: NDArray[np.bool_] | None = None) -> Array:
+        """Places (≤ count, P) where the objective is least, that are not alike; among some (n,) only, if given."""
+        order = np.argsort(self.value, kind="stable")
+        return self._unlike(order if among is None else order[among[order]], self._scaled(self.v), count)
 
     def near(self, place: int, value: float, count: int) -> Array:
         """Places (≤ count, P) next to a value of an unknown, that are not alike in the others."""
