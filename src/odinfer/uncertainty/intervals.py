@@ -107,7 +107,7 @@ def _as_likely(maximum: Maximum, found: Found, low: Array, high: Array) -> Itera
     u, pool = maximum.like.unknowns, found.pool
     most = 0.5 * _INSIDE * maximum.info.fall(u.unit(u.phi_index), CONFIDENCE)
     beyond = _beyond(maximum, pool.v, low, high) & (pool.value[:, None] - maximum.objective < most)
-    starts = pool.best(_RIVALS, beyond.any(1))
+    starts = pool.best(_RIVALS, np.asarray(beyond.any(1)))
     if not len(starts):
         return
     with np.errstate(all="ignore"):
