@@ -188,7 +188,7 @@ def test_an_interval_goes_on_where_others_have_gone_through_infinity(judge):
 
 def test_an_interval_goes_on_by_another_of_odins_minima_and_a_warning_names_it(judge):
     """x' = b + v·x²/(K² + x²) − d·x: both v = −21 and v = 2.7 fit, and the second for larger b."""
-    _text, problem, _ = judge.random_problem("hill", 22181)
+    _, problem, _ = judge.random_problem("hill", 22181)
     fit = od.fit(problem, seed=22181)
     assert fit.interval()["b"][1] == pytest.approx(0.296, abs=0.01)
     (said,) = [note for note in fit.maximum().intervals().notes if note.startswith("other values fit nearly as well")]
