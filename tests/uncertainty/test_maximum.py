@@ -158,3 +158,13 @@ def test_the_soundest_maximum_nearby_is_one_that_integration_confirms(decay, dec
         assert found.loglik == pytest.approx(best.loglik, abs=0.01)
         assert found.confirmed
         assert found.converged
+
+
+def test_a_higher_maximum_is_reached_by_steps_forward_where_no_mesh_leads_there(decay, decay_data, monkeypatch):
+    best = od.fit(decay, decay_data).maximum()
+    worse = replace(best, refined=replace(best.refined, objective=best.objective + 1.0))
+    monkeypatch.setattr("odinfer.uncertainty.maximum.refine", lambda *args, **options: None)
+    found = worse.above(best.v)
+    assert found.loglik == pytest.approx(best.loglik, abs=1e-3)
+    assert found.confirmed
+    assert best.above(best.v) is None
