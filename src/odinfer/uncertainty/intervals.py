@@ -125,9 +125,15 @@ def _as_likely(maximum: Maximum, found: Found, low: Array, high: Array) -> Itera
 
 
 def _beyond(maximum: Maximum, v: Array, low: Array, high: Array) -> NDArray[np.bool_]:
-    """Which parameters (n, F) of unknowns (n, P) are clearly beyond their ends (F,)."""
+    """Which parameters (n, F) of unknowns (n, P) are clearly beyond their ends (F,).
+
+    Not those that have gone through infinity, where an interval is open.
+    """
     own, phi = maximum.phi, v[:, maximum.like.unknowns.phi_index]
-    return np.asarray((phi < low - _BEYOND * (own - low)) | (phi > high + _BEYOND * (high - own)))
+    through = (np.isinf(low) | np.isinf(high)) & ~maximum.problem.is_log & (own * phi < 0)
+    with np.errstate(invalid="ignore"):
+        out = (phi < low - _BEYOND * (own - low)) | (phi > high + _BEYOND * (high - own))
+    return np.asarray(out & ~through)
 
 
 def _named(maximum: Maximum, v: Array) -> str:
