@@ -40,7 +40,7 @@ _SMALL = 1e-3  # of its natural size, an estimate is as good as nothing
 _USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
 _TOLERANCE = 0.02  # of the fall at an end
 _BEYOND, _INSIDE = 0.1, 0.8  # of the distance of an end, and of the fall there: what is further out, and more likely
-_RIVALS, _SAME = 8, 0.02  # places from which other maxima are looked for; nats by which these differ
+_PLACES, _SAME = 8, 0.02  # places from which other maxima are looked for; nats by which these differ
 _MOST = 1600  # trajectories at the least to ask for ends from elsewhere
 
 
@@ -107,7 +107,7 @@ def _as_likely(maximum: Maximum, found: Found, low: Array, high: Array) -> Itera
     u, pool = maximum.like.unknowns, found.pool
     most = 0.5 * _INSIDE * maximum.info.fall(u.unit(u.phi_index), CONFIDENCE)
     beyond = _beyond(maximum, pool.v, low, high) & (pool.value[:, None] - maximum.objective < most)
-    starts = pool.best(_RIVALS, np.asarray(beyond.any(1)))
+    starts = pool.best(_PLACES, np.asarray(beyond.any(1)))
     if not len(starts):
         return
     with np.errstate(all="ignore"):

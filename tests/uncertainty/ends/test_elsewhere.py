@@ -260,7 +260,7 @@ def test_an_end_at_the_best_of_all_else_is_not_doubted(growth_fit, search):
 
 
 def test_a_likelihood_that_can_be_followed_in_short_steps_does_not_jump(growth_fit, search):
-    _low, high, _found = parameter_ends(growth_fit.maximum(), 0.95)
+    high = parameter_ends(growth_fit.maximum(), 0.95)[1]
     (way,) = search.ways
     end = float(high[0]) - way.start
     way.add(0.4990 * end, 0.2 * way.half, search.best)

@@ -275,9 +275,7 @@ class _Search:
         rows = np.flatnonzero(promised(self.solver, v, held) > much)
         if not len(rows):
             return False
-        held = Held(held.place[rows], held.value[rows])
-        found = follow(self.solver, v[rows], rounds=_PATIENT, held=held, group=rows, patient=True)
-        unsure = found.left & (promised(self.solver, found.v, held) > much[rows])
+        found, unsure = self._patiently(v[rows], Held(held.place[rows], held.value[rows]), much[rows])
         better = False
         for n, k in enumerate(rows.tolist()):
             way, end = ends[k]
@@ -366,12 +364,15 @@ class _Search:
         if not len(rows):
             return ends
         some = Held(held.place[rows], held.value[rows])
-        new = follow(self.solver, ends.v[rows], rounds=_PATIENT, held=some, group=rows, patient=True)
+        new, unsure = self._patiently(ends.v[rows], some, _DOUBTFUL * half[rows])
         v, value, blocked = ends.v.copy(), ends.value.copy(), ends.blocked.copy()
-        v[rows], value[rows], blocked[rows] = new.v, new.value, new.blocked
-        ends = replace(ends, v=v, value=value, blocked=blocked)
-        blocked[rows] |= new.left & (self._promise(ends, held, rows) > _DOUBTFUL * half[rows])
-        return ends
+        v[rows], value[rows], blocked[rows] = new.v, new.value, new.blocked | unsure
+        return replace(ends, v=v, value=value, blocked=blocked)
+
+    def _patiently(self, v: Array, held: Held, much: Array) -> tuple[Ends, NDArray[np.bool_]]:
+        """Where long searches from unknowns (B, P) end, and which have not arrived though they promise so much (B,)."""
+        ends = follow(self.solver, v, rounds=_PATIENT, held=held, group=np.arange(len(v)), patient=True)
+        return ends, ends.left & (promised(self.solver, ends.v, held) > much)
 
     def _promise(self, ends: Ends, held: Held, rows: Index) -> Array:
         if not len(rows):
