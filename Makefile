@@ -33,7 +33,7 @@ test: lint
 # Chromium from the system, Playwright from the registry, and axe-core, which is for this only and not in the package.
 test-browser: .venv/.browser
 	command -v chromium || (apt-get update && apt-get install -y chromium) || sudo apt-get install -y chromium
-	$(BIN)/python -m pytest -m browser -p no:xdist tests/studio tests/test_site.py tests/result/test_report.py
+	$(BIN)/python -m pytest -m browser -p no:xdist tests/apps/studio tests/test_site.py tests/result/test_report.py
 
 .venv/.browser: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright

@@ -50,7 +50,7 @@ def trmse(system, t, theta) -> float:
 
 def one(task: tuple[str, int, int, int]) -> dict[str, float]:
     import odinfer as od
-    from odinfer.trajectory.refine import refine_from
+    from odinfer.likelihood.refinement import refine_from
 
     short, level, points, seed = task
     system = getattr(od.systems, SYSTEMS[short])

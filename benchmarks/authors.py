@@ -20,9 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import odinfer as od
-from odinfer.smoothing.evidence import Hyperparameters, Series, log_evidence
-from odinfer.smoothing.smooth import smooth_states
-from odinfer.smoothing.units import Units
+from odinfer.gp.evidence import Hyperparameters, Series, log_evidence
+from odinfer.gp.smoother import smooth_states
+from odinfer.gp.standardisation import Units
 
 # setting: system, the order of the parameters in the authors' program
 SETTINGS = {

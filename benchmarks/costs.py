@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import odinfer as od
-from odinfer.problem.language.optional_terms import candidates
+from odinfer.model.optional_terms import candidates
 
 TERMS = ("x", "k", "2", "exp(x)", "sin(k*x)", "where(x > k, x, 1)", "min(x, k)", "(x - k)", "1e9", "q")
 SIGNS = (" + ", " - ", "*", "/", "^", " ")

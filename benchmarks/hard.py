@@ -160,7 +160,7 @@ def one(task: tuple[str, str, int, str]) -> dict[str, Any]:
     import warnings
 
     import odinfer as od
-    from odinfer.trajectory.refine import refine_from
+    from odinfer.likelihood.refinement import refine_from
 
     group, name, seed, folder = task
     row: dict[str, Any] = {"group": group, "name": name, "seed": seed}

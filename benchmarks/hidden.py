@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 import odinfer as od
+from odinfer.likelihood.refinement import shoot
 from odinfer.observation import observation_of
-from odinfer.trajectory.finding.multistart import multistart
-from odinfer.trajectory.integrate import integrated
-from odinfer.trajectory.refine import shoot
+from odinfer.ode.adaptive_mesh import integrated
+from odinfer.search.multistart import multistart
 
 CLOSE = 0.1
 

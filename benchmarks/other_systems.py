@@ -53,7 +53,7 @@ SYSTEMS: dict[str, tuple[str, dict[str, float], list[float], float, int]] = {
 
 def one(task: tuple[str, float, int]) -> dict[str, float]:
     import odinfer as od
-    from odinfer.trajectory.refine import refine_from
+    from odinfer.likelihood.refinement import refine_from
 
     name, noise, seed = task
     text, theta, x0, last, points = SYSTEMS[name]

@@ -29,7 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import kept
 import odinfer as od
-from odinfer.exchange.petab import nominal
+from odinfer.io.petab_reader import nominal
 
 # Log-likelihoods at the nominal values, and the best known where it is another one.
 NOMINAL = {

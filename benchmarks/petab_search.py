@@ -17,9 +17,9 @@ import warnings
 from pathlib import Path
 
 import odinfer as od
-from odinfer.problem.observe import need_times
-from odinfer.problem.unknowns import Unknowns
-from odinfer.trajectory.finding.multistart import multistart
+from odinfer.problem.observables import need_times
+from odinfer.problem.parameter_vector import Unknowns
+from odinfer.search.multistart import multistart
 from petab import BEST
 
 PEER = {"Perelson": 0.5, "Bertozzi": 0.5, "Bruno": 1.4, "Rahman": 3.3, "Boehm": 20.0, "Crauste": 207.0,

@@ -13,7 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import odinfer as od
-from odinfer.judgement.verdicts import CONTRADICTS
+from odinfer.diagnostics.verdicts import CONTRADICTS
 
 SYSTEMS = {"lotka_volterra": 0.1, "fitzhugh_nagumo": 0.2}  # and the standard deviation of the noise
 

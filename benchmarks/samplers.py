@@ -27,7 +27,7 @@ PAPER_AGM_SECONDS, PAPER_AGM_ITERATIONS = 4548.0, 300_000
 
 def numpy_sweeps_per_second(problem, gamma: float, seconds: float) -> float:
     """The yardstick: the same single-site sweep as a plain loop that evaluates the whole density for every move."""
-    from odinfer.methods.fgpgm import Fgpgm
+    from odinfer.paper.fgpgm import Fgpgm
 
     risk = Fgpgm().search(gamma).engine(problem)
     (block,), rng, units = risk.blocks, np.random.default_rng(0), risk.units
@@ -63,8 +63,8 @@ def main() -> None:
     seconds = parser.parse_args().seconds
 
     import odinfer as od
-    from odinfer.methods.agm import Agm
-    from odinfer.methods.fgpgm import Fgpgm
+    from odinfer.paper.agm import Agm
+    from odinfer.paper.fgpgm import Fgpgm
 
     system = od.systems.lotka_volterra
     problem = od.Problem(system.model, system.sample(0.1, 0), positive=True)

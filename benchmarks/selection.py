@@ -12,10 +12,10 @@ import warnings
 import numpy as np
 
 import odinfer as od
-from odinfer.judgement.equation_test import judge
-from odinfer.judgement.model_test import judge_model
-from odinfer.problem.model import Model
-from odinfer.systems import SYSTEMS, System
+from odinfer.diagnostics.equation_test import judge
+from odinfer.diagnostics.model_test import judge_model
+from odinfer.model.model import Model
+from odinfer.paper.systems import SYSTEMS, System
 
 PREY, PREDATOR = "prey' = a*prey - b*prey*predator", "predator' = -c*predator + d*prey*predator"
 WRONG_PREY, WRONG_PREDATOR = "prey' = a*prey^2 + b*predator", "predator' = -c*predator"

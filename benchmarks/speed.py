@@ -77,7 +77,7 @@ def odin_stage(draws: int) -> None:
 
 def optimisers(draws: int) -> None:
     import odinfer as od
-    from odinfer.matching.starts import draw
+    from odinfer.odin.startpoints import draw
 
     print("\n2. Gauss–Newton against L-BFGS-B: same risk, same start (medians)")
     head = f"{'':22} {'settings':9} {'GN ms':>7} {'L-BFGS-B ms':>12} {'ratio':>6} {'with its 10 hops':>18}"
@@ -229,7 +229,7 @@ def uncertainty(repeats: int) -> None:
 
 def field(repeats: int) -> None:
     import odinfer as od
-    from odinfer.problem.field import TracedField
+    from odinfer.model.vector_field import TracedField
 
     print("\n6. f and its Jacobians by the text itself / by JAX, µs; then f alone at one point")
     for name in ("lotka_volterra", "protein_transduction"):

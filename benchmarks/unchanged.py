@@ -138,7 +138,7 @@ def of_comparisons() -> Iterator[tuple[str, Any]]:
 
 def of_commands() -> Iterator[tuple[str, Any]]:
     def run(*arguments: str, cwd: str) -> str:
-        here = "odinfer.command.cli" if find_spec("odinfer.command") else "odinfer.cli"
+        here = "odinfer.apps.command.cli" if find_spec("odinfer.apps.command") else "odinfer.cli"
         code = f"from {here} import main; main()"
         done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True)
         return f"{done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from command import commands
+from apps.command import commands
 from odinfer.parallel.store import Store
 
 GRID = """
@@ -55,7 +55,7 @@ def write_grid(
     return path
 
 
-MAIN = "from odinfer.command.cli import main; main()"
+MAIN = "from odinfer.apps.command.cli import main; main()"
 
 
 def command(*arguments: Any, before: str = "") -> list[str]:

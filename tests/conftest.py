@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.systems import System
+from odinfer.paper.systems import System
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.gp.curves import Curve, Gradients
 from odinfer.result.fit import Fit
 from odinfer.result.stages import ExperimentFit, Stage
-from odinfer.smoothing.curves import Curve, Gradients
 from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
 
 EVIL = "<script>alert(1)</script>"

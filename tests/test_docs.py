@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import odinfer as od
-from studio.running import Running
+from apps.studio.running import Running
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fits import make_fit
 from odinfer.errors import InputError
 from odinfer.files import make_folder, replacing, safe_name, staged, write_whole
-from odinfer.result.store import write
-from odinfer.result.store.load import load
+from odinfer.result.formats import write
+from odinfer.result.formats.load import load
 
 
 @pytest.mark.parametrize("name", ["fit.json", "fit.nc"])

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import odinfer as od
-from odinfer.systems import SYSTEMS, lorenz96
+from odinfer.paper.systems import SYSTEMS, lorenz96
 
 LV, FHN, PT = "lotka_volterra", "fitzhugh_nagumo", "protein_transduction"
 

@@ -24,7 +24,7 @@ class Commands(SphinxDirective):
 def command() -> Any:
     import typer.main
 
-    from odinfer.command.cli import app
+    from odinfer.apps.command.cli import app
 
     return typer.main.get_command(app)
 

@@ -114,7 +114,7 @@ def odinfer(arguments: list[str]) -> None:
     Raises:
         RuntimeError: it ended with an error.
     """
-    from odinfer.command.cli import main
+    from odinfer.apps.command.cli import main
 
     said = io.StringIO()
     with _argv(["odinfer", *arguments]), contextlib.redirect_stderr(said):

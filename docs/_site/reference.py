@@ -9,7 +9,13 @@ from sphinx.util.typing import stringify_annotation
 
 import odinfer
 
-MADE_FOR_YOU = ("odinfer.result.", "odinfer.uncertainty.", "odinfer.judgement.", "odinfer.selection.", "odinfer.each.")
+MADE_FOR_YOU = (
+    "odinfer.result.",
+    "odinfer.uncertainty.",
+    "odinfer.diagnostics.",
+    "odinfer.selection.",
+    "odinfer.apps.each.",
+)
 
 
 # Several names in one entry, "chains, draws: how many", stay one entry.

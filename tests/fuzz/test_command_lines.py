@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fuzz.attacks import LENGTHS, SEEDS, TEXTS, attack, check_line
-from odinfer.command import cli
-from odinfer.command.terminal import said
+from odinfer.apps.command import cli
+from odinfer.apps.command.terminal import said
 from odinfer.errors import cut
 from odinfer.style.text import plain
 

@@ -12,9 +12,9 @@ from fits import ODD as FITS
 from fits import uncertain
 from fuzz.attacks import LENGTHS, SEEDS, attack, check_line, spoilt
 from odinfer.errors import InputError
+from odinfer.result.formats.json_format import dumps
+from odinfer.result.formats.load import load
 from odinfer.result.report import write_outputs
-from odinfer.result.store.json_format import dumps
-from odinfer.result.store.load import load
 
 WHOLE = {name: dumps(FITS[name]) for name in ("plain", "one state", "three experiments", "failed", "hidden")}
 WHOLE["every interval"] = dumps(uncertain())

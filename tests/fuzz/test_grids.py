@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.attacks import LENGTHS, SEEDS, attack, check_line, spoilt
-from odinfer.bench import grid as grids
 from odinfer.errors import InputError
+from odinfer.paper.bench import grid as grids
 
 CONTENT: dict[str, Any] = {
     "title": "Decay", "draws": 3, "first_seed": 5, "timeout": 10.0,

@@ -9,11 +9,11 @@ import pytest
 
 from fuzz.attacks import LENGTHS, SEEDS, attack, check_line, spoilt
 from fuzz.test_grids import CONTENT
-from odinfer.bench import grid as grids
-from odinfer.bench.compute import QUANTILES, drawn_times, plain, system_of
-from odinfer.bench.report.page import ITEMS, _page, write
-from odinfer.bench.report.results import Results
 from odinfer.errors import InputError
+from odinfer.paper.bench import grid as grids
+from odinfer.paper.bench.compute import QUANTILES, drawn_times, plain, system_of
+from odinfer.paper.bench.report.page import ITEMS, _page, write
+from odinfer.paper.bench.report.results import Results
 from odinfer.parallel.store import LOG, Store, _line, canonical
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 import odinfer as od
 from fuzz.attacks import LENGTHS, SEEDS, attack, check_line
+from odinfer.diagnostics.verdicts import CONTRADICTS
 from odinfer.errors import InputError, InputWarning
-from odinfer.judgement.verdicts import CONTRADICTS
-from odinfer.trajectory.refine import refine_from
+from odinfer.likelihood.refinement import refine_from
 
 EQUATIONS = (
     "x' = -k*x", "x' = a - b*x", "x' = r*x*(1 - x/K)", "x' = -v*x/(k + x)", "x' = a*x^p",

@@ -6,8 +6,8 @@ import pytest
 import odinfer as od
 from methods.linear_posterior import agrees, decay_problem, gaussian
 from odinfer.errors import InputError
-from odinfer.methods.agm import Agm, ladder
-from odinfer.sampling.population import respaced, shaped
+from odinfer.paper.agm import Agm, ladder
+from odinfer.paper.parallel_tempering import respaced, shaped
 
 OPTIONS = {"kernel": "matern52", "jitter": 1e-2, "chains": 4, "iterations": 80_000}
 

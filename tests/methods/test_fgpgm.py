@@ -10,7 +10,7 @@ import pytest
 import odinfer as od
 from methods.linear_posterior import agrees, decay_problem, gaussian
 from odinfer.errors import InputError
-from odinfer.methods.fgpgm import Fgpgm, _metropolis, _nuts
+from odinfer.paper.fgpgm import Fgpgm, _metropolis, _nuts
 from odinfer.sampling import density as ds
 
 GAMMA = 0.05

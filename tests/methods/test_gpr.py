@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from odinfer.gp.smoother import posterior_curves
+from odinfer.gp.standardisation import Units
 from odinfer.methods.gpr import Gpr
-from odinfer.smoothing.smooth import posterior_curves
-from odinfer.smoothing.units import Units
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer import systems
 from odinfer.methods import METHODS, method_class
-from odinfer.methods.two_step import TwoStep
-from odinfer.result.store import json_format as store
+from odinfer.paper import systems
+from odinfer.paper.two_step import TwoStep
+from odinfer.result.formats import json_format as store
 
 CLASSES: dict[str, Any] = {name: method_class(name) for name in METHODS}
 WITHOUT_PARAMETERS = {"gpr"}  # methods that estimate states alone
@@ -440,7 +440,7 @@ def test_the_command_runs_it(name: str, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("time,x\n" + rows)
     arguments = ["fit", "m.ode", "d.csv", "--method", name, "-o", "out"]
     done = subprocess.run(
-        [sys.executable, "-c", "from odinfer.command.cli import main; main()", *arguments],
+        [sys.executable, "-c", "from odinfer.apps.command.cli import main; main()", *arguments],
         cwd=tmp_path,
         capture_output=True,
         text=True,

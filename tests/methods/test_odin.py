@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.errors import Status
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.gp.kernels import KERNELS
 from odinfer.methods.odin import CONTRADICTS_ABOVE
-from odinfer.smoothing.kernels import KERNELS
 
 ODIN = od.Odin(refine=False)
 

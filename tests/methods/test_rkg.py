@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.methods import rkg
-from odinfer.methods.rkg import Rkg
-from odinfer.smoothing import ridge
-from odinfer.smoothing.kernels import kernel
-from odinfer.smoothing.units import Units
-from odinfer.systems import System
+from odinfer.gp import kernel_ridge
+from odinfer.gp.kernels import kernel
+from odinfer.gp.standardisation import Units
+from odinfer.paper import rkg
+from odinfer.paper.rkg import Rkg
+from odinfer.paper.systems import System
 
 
-def regression_of(problem: od.Problem, name: str = "rbf") -> ridge.Regression:
-    return ridge.Regression.of(problem, Units.of(problem), kernel(name))
+def regression_of(problem: od.Problem, name: str = "rbf") -> kernel_ridge.Regression:
+    return kernel_ridge.Regression.of(problem, Units.of(problem), kernel(name))
 
 
 def rbf(a: np.ndarray, b: np.ndarray, length: float) -> np.ndarray:
@@ -27,7 +27,7 @@ def test_leave_one_out_errors_are_those_of_leaving_one_out() -> None:
     t, y = np.sort(rng.uniform(0, 3, 9)), rng.normal(size=9)
     lengths, ridges = np.array([0.3, 1.0]), np.array([1e-2, 0.5])
     lam, U = np.linalg.eigh(kernel("rbf").gram(t, t, lengths[:, None]).C)
-    scores, alpha = ridge.leave_one_out(lam, U, y, ridges)
+    scores, alpha = kernel_ridge.leave_one_out(lam, U, y, ridges)
     for g, length in enumerate(lengths):
         for r, weight in enumerate(ridges):
             errors = []
@@ -43,7 +43,7 @@ def test_leave_one_out_errors_are_those_of_leaving_one_out() -> None:
 def test_the_regression_is_mean_plus_kernel_sum_with_its_ridge() -> None:
     t = np.linspace(0, 2, 15)
     y = 3.0 + np.sin(3 * t) + 0.1 * np.random.default_rng(1).normal(size=15)
-    found = ridge.ridge_regression(kernel("rbf"), t, y)
+    found = kernel_ridge.ridge_regression(kernel("rbf"), t, y)
     K = rbf(t, t, found.shape[0])
     np.testing.assert_allclose(found.b, np.linalg.solve(K + found.ridge * np.eye(15), y - y.mean()), rtol=1e-7)
     assert found.centre == pytest.approx(y.mean())
@@ -53,7 +53,7 @@ def test_the_regression_is_mean_plus_kernel_sum_with_its_ridge() -> None:
 def test_cross_validation_asks_for_more_ridge_when_there_is_more_noise() -> None:
     t, rng = np.linspace(0, 2, 40), np.random.default_rng(2)
     wave, noise = np.sin(4 * t), rng.normal(size=40)
-    little, much = (ridge.ridge_regression(kernel("rbf"), t, wave + s * noise) for s in (0.001, 0.5))
+    little, much = (kernel_ridge.ridge_regression(kernel("rbf"), t, wave + s * noise) for s in (0.001, 0.5))
     assert little.ridge < 1e-3 < 1e-2 < much.ridge
     assert little.freedom > much.freedom
 
@@ -62,7 +62,7 @@ def test_cross_validation_asks_for_more_ridge_when_there_is_more_noise() -> None
 @pytest.mark.parametrize("name", ["rbf", "warped-rbf"])
 def test_cross_validation_survives_few_points(n: int, name: str) -> None:
     t = np.arange(n) * 0.5
-    found = ridge.ridge_regression(kernel(name), t, np.cos(t))
+    found = kernel_ridge.ridge_regression(kernel(name), t, np.cos(t))
     assert found.b.shape == (n,)
     assert np.isfinite(found.b).all()
     assert np.isfinite(found.shape).all()
@@ -143,9 +143,9 @@ def test_warping_time_helps_where_all_is_fast_early() -> None:
     t = np.array([0.0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100])
     x = np.exp(-0.5 * t)
     y = x + 0.005 * np.random.default_rng(0).normal(size=15)
-    plain, warped = (ridge.ridge_regression(kernel(k), t / 30, y) for k in ("rbf", "warped-rbf"))
+    plain, warped = (kernel_ridge.ridge_regression(kernel(k), t / 30, y) for k in ("rbf", "warped-rbf"))
 
-    def error(k: str, found: ridge.Ridge) -> float:
+    def error(k: str, found: kernel_ridge.Ridge) -> float:
         return float(np.abs(found.centre + kernel(k).gram(t / 30, t / 30, found.shape).C @ found.b - x).max())
 
     assert error("warped-rbf", warped) < 0.5 * error("rbf", plain)

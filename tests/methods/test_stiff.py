@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
-from odinfer.trajectory.refine import shoot
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.likelihood.refinement import shoot
 
 HODGKIN_HUXLEY = """
 v' = I - gna*m^3*h*(v - 50) - gk*n^4*(v + 77) - gl*(v + 54.4)

@@ -5,9 +5,8 @@ import pytest
 from scipy.optimize import least_squares
 
 import odinfer as od
-from odinfer.matching import starts
 from odinfer.methods.gpr import Gpr
-from odinfer.methods.two_step import TwoStep, polish, spline_match
+from odinfer.paper.two_step import TwoStep, polish, spline_match
 
 
 @pytest.fixture(scope="module", params=["gp", "spline"])
@@ -90,7 +89,7 @@ def test_without_free_parameters_it_still_reports_the_states(decay, decay_data, 
 
 
 def test_when_no_start_is_finite_the_states_remain_and_the_status_says_so(lv, lv_data, smoother, monkeypatch):
-    monkeypatch.setattr(starts, "match", lambda risk, phi, gamma: (phi, np.full(len(phi), np.inf)))
+    monkeypatch.setattr(startpoints, "match", lambda risk, phi, gamma: (phi, np.full(len(phi), np.inf)))
     fit = od.fit(lv.model, lv_data, method=TwoStep(smoother=smoother))
     assert not fit.converged
     assert fit.status.startswith("failed")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.matching.dense import Dense
-from odinfer.matching.risk import Risk
-from odinfer.methods import vgm
-from odinfer.methods.vgm import Vgm
-from odinfer.smoothing.smooth import smooth_states
-from odinfer.smoothing.units import Units
-from odinfer.systems import System
+from odinfer.gp.smoother import smooth_states
+from odinfer.gp.standardisation import Units
+from odinfer.odin.dense_engine import Dense
+from odinfer.odin.risk import Risk
+from odinfer.paper import vgm
+from odinfer.paper.systems import System
+from odinfer.paper.vgm import Vgm
 
 GAMMA = 0.2
 

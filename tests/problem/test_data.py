@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from odinfer.data.data import Data, Experiment, check_counts, windows
+from odinfer.data.dose import Dose
+from odinfer.data.series import distinct_times
 from odinfer.errors import InputError, InputWarning
-from odinfer.problem.data import Data, Experiment, check_counts, windows
-from odinfer.problem.dose import Dose
-from odinfer.problem.tables.series import distinct_times
 
 T = np.arange(5.0)
 Y = np.column_stack([T**2, 1 - T])

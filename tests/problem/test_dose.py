@@ -3,8 +3,8 @@
 import pytest
 
 import odinfer as od
+from odinfer.data.dose import Dose, checked_doses
 from odinfer.errors import InputError
-from odinfer.problem.dose import Dose, checked_doses
 
 
 def test_a_dose_is_given_at_once_to_nothing_in_particular_unless_it_says_so():

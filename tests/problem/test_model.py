@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.problem.field import TracedField
-from odinfer.problem.language.differentiate import TextField
-from odinfer.problem.model import Model, read_text
+from odinfer.model.differentiation import TextField
+from odinfer.model.model import Model, read_text
+from odinfer.model.vector_field import TracedField
 
 FEW = settings(max_examples=20, derandomize=True, deadline=None)
 NOTHING = np.zeros((1, 0))

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.gp.curves import Curve
+from odinfer.gp.standardisation import Units
 from odinfer.result.assemble import assemble, named, residual_squares, stage
-from odinfer.smoothing.curves import Curve
-from odinfer.smoothing.units import Units
 
 T = np.linspace(0.0, 2.0, 5)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from fits import assert_same, make_fit, uncertain
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.result.fit import Workings
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.methods.fgpgm import Fgpgm
+from odinfer.paper.fgpgm import Fgpgm
 from odinfer.result.from_draws import Draws, thin, to_fit
 
 METHOD = Fgpgm(sampler="metropolis", kernel="matern52", gamma=0.05)

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from fits import failed, make_fit
+from odinfer.gp.curves import Curve
 from odinfer.result.stages import ExperimentFit, frame
-from odinfer.smoothing.curves import Curve
 
 
 def test_stages_answer_by_attribute_and_by_key(lv_fit):

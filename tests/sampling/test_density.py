@@ -8,10 +8,10 @@ import pytest
 import odinfer as od
 from odinfer._jax import jax
 from odinfer.errors import InputError
-from odinfer.matching.dense import Dense
+from odinfer.gp.smoother import smooth_states
+from odinfer.gp.standardisation import Units
+from odinfer.odin.dense_engine import Dense
 from odinfer.sampling import density as ds
-from odinfer.smoothing.smooth import smooth_states
-from odinfer.smoothing.units import Units
 
 
 def risk_of(problem):

@@ -8,8 +8,8 @@ import numpy as np
 
 import odinfer as od
 from fits import make_fit
-from odinfer.judgement.equation_test import Judgement
-from odinfer.judgement.model_test import ModelTest
+from odinfer.diagnostics.equation_test import Judgement
+from odinfer.diagnostics.model_test import ModelTest
 from odinfer.selection.compare import Candidate, Comparison
 from odinfer.selection.missing_terms import Hint
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.matching.search import Search
+from odinfer.odin.multistart import Search
+from odinfer.paper.systems import lotka_volterra
 from odinfer.selection.compare import Comparison
 from odinfer.selection.figures import gamma_picture
-from odinfer.systems import lotka_volterra
 from selection.rivals import RIGHT, WRONG, made
 
 

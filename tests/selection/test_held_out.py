@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import odinfer as od
+from odinfer.paper.systems import lotka_volterra
 from odinfer.selection.held_out import _kept, heldout
-from odinfer.systems import lotka_volterra
 
 
 @pytest.mark.parametrize("which", ["last", "gaps"])

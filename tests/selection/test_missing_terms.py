@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import odinfer as od
+from odinfer.paper.systems import lotka_volterra
 from odinfer.selection.missing_terms import Gap, gaps, hints
-from odinfer.systems import lotka_volterra
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import odinfer as od
 from fits import EVIL, strict_json
-from odinfer.judgement.equation_test import Judgement
+from odinfer.diagnostics.equation_test import Judgement
 from odinfer.selection.report import (
     dumps,
     evidence,

@@ -8,7 +8,7 @@ import xarray as xr
 from scipy import stats
 
 import odinfer as od
-from odinfer.trajectory.batch import OnMeshes
+from odinfer.likelihood.collocation_batch import OnMeshes
 from odinfer.uncertainty.bootstrap import refits
 from uncertainty.hidden import counts
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import odinfer as od
-from odinfer.trajectory.extension import extended
+from odinfer.likelihood.extension import extended
 from odinfer.uncertainty.forecast import forecast
 from uncertainty.growth import fall_at_state
 from uncertainty.hidden import counts, doubled

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.smoothing.curves import Curve
+from odinfer.gp.curves import Curve
 from odinfer.uncertainty import maximum as module
 from odinfer.uncertainty.intervals import likelihood_intervals
 from odinfer.uncertainty.maximum import Maximum

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from odinfer.trajectory.bordered import Bordered
+from odinfer.optimize.arrow_matrix import Bordered
 from odinfer.uncertainty.small_sample import corrected, quantile, sd_interval, threshold
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)

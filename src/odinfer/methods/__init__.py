@@ -1,38 +1,41 @@
-"""The methods, one file each and nothing else: a new one is a file here and its line in `odinfer/__init__.py`.
+"""Inference methods and `fit`, the entry point. A new method is one module and one line in `MODULES`.
 
 A method is a frozen dataclass whose fields are its options, with a `name`, `fit(problem, seed, progress) -> Fit` and
-`paper(system)`; `quick()` if it is slow. File, name and class go together: two_step.py, "two-step", TwoStep. Imports
-from everything that computes, up to `result`; `fit`, the one entry point, is here.
+`paper(system)`; `quick()` if it is slow. The class is named after the method: "two-step" is TwoStep. The methods that
+the paper compares with live in `odinfer.paper`.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odinfer.checks import choice, whole
+from odinfer.data.data import Data
 from odinfer.errors import InputError, nearest
-from odinfer.problem.data import Data
-from odinfer.problem.model import Model
-from odinfer.problem.observe import need_plain, need_times
+from odinfer.model.model import Model
+from odinfer.problem.observables import need_plain, need_times
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress
 
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
 
-_PARTS = {"plainly", "unsmoothed"}  # modules that are part of a method
-# The default first.
-METHODS = tuple(
-    sorted(
-        (m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if m.name not in _PARTS),
-        key=lambda name: (name != "odin", name),
-    )
-)
+# The module of every method by its name; the default first.
+MODULES = {
+    "odin": "methods.odin",
+    "agm": "paper.agm",
+    "fgpgm": "paper.fgpgm",
+    "gpr": "methods.gpr",
+    "rkg": "paper.rkg",
+    "trajectory": "methods.trajectory",
+    "two-step": "paper.two_step",
+    "vgm": "paper.vgm",
+}
+METHODS = tuple(MODULES)
 # Those that can go by trajectories alone, and so need not see every state.
 _BY_TRAJECTORIES = ("odin", "trajectory")
 
@@ -57,8 +60,8 @@ def method_class(name: str) -> Any:
     Raises:
         InputError: no method has this name.
     """
-    module = choice("method", name, METHODS).replace("-", "_")
-    return getattr(importlib.import_module(f"odinfer.methods.{module}"), class_name(name))
+    module = MODULES[choice("method", name, METHODS)]
+    return getattr(importlib.import_module(f"odinfer.{module}"), class_name(name))
 
 
 def preset(system: Any, presets: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -153,6 +156,6 @@ def _crew(method: Method, workers: int | None, cluster: str | None, store: str |
         return {}
     if method.name != "odin":
         raise InputError(f"workers, cluster and store are for the method odin, not {method.name}; leave them out")
-    from odinfer.trajectory.finding.crew import Crew
+    from odinfer.search.start_executor import Crew
 
     return {"crew": Crew(workers or 1, cluster, store)}

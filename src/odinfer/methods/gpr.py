@@ -10,15 +10,15 @@ import numpy as np
 
 from odinfer.checks import interval
 from odinfer.errors import InputError, Status
+from odinfer.gp.evidence import Hyperparameters
+from odinfer.gp.kernels import kernel
+from odinfer.gp.smoother import facts, noise_sd, posterior_curves, smooth_states
+from odinfer.gp.standardisation import Units
 from odinfer.methods.odin import Odin
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Fit
-from odinfer.smoothing.evidence import Hyperparameters
-from odinfer.smoothing.kernels import kernel
-from odinfer.smoothing.smooth import facts, noise_sd, posterior_curves, smooth_states
-from odinfer.smoothing.units import Units
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Gpr:
     """Gaussian process regression with its options, which mean what they mean for ODIN.
 
     Args:
-        kernel: a name of `odinfer.smoothing.kernels.KERNELS`, or "auto": per state by evidence.
+        kernel: a name of `odinfer.gp.kernels.KERNELS`, or "auto": per state by evidence.
         jitter: added to the diagonals of covariance matrices.
         shared: one set of hyperparameters for all states.
         scale_time: standardise time.

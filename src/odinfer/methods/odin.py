@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.diagnostics.equation_test import FALSE_ALARMS
+from odinfer.diagnostics.model_test import DRAWS
+from odinfer.diagnostics.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
 from odinfer.errors import InputError, Status
-from odinfer.judgement.equation_test import FALSE_ALARMS
-from odinfer.judgement.model_test import DRAWS
-from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
-from odinfer.matching.engine import Engine
-from odinfer.matching.gamma import GammaRule
-from odinfer.matching.minimise import Solution
-from odinfer.matching.search import Minima, Search
-from odinfer.matching.sparse.engine import Sparse
+from odinfer.gp.smoother import facts, noise_sd
 from odinfer.methods import preset
-from odinfer.methods.plainly import lifted, plainly
-from odinfer.methods.unsmoothed import lucky, without_smoother
+from odinfer.methods.multistart_mle import lucky, without_smoother
+from odinfer.odin.engine import Engine
+from odinfer.odin.gamma import GammaRule
+from odinfer.odin.gauss_newton import Solution
+from odinfer.odin.multistart import Minima, Search
+from odinfer.odin.sparse.engine import Sparse
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, part_of, silent
 from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit, Workings
-from odinfer.smoothing.smooth import facts, noise_sd
-from odinfer.trajectory.continuation import follow
-from odinfer.trajectory.finding.crew import Crew
-from odinfer.trajectory.finding.multistart import First
-from odinfer.trajectory.finding.search import best_trajectory, misses
+from odinfer.search.continuation import follow
+from odinfer.search.gaussian_relaxation import lifted, plainly
+from odinfer.search.multistart import First
+from odinfer.search.start_executor import Crew
+from odinfer.search.strategies import best_trajectory, misses
 from odinfer.uncertainty.maximum import Maximum, Reached
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Odin:
     """ODIN with its options.
 
     Args:
-        kernel: a name of `odinfer.smoothing.kernels.KERNELS`, or "auto": per state by evidence.
+        kernel: a name of `odinfer.gp.kernels.KERNELS`, or "auto": per state by evidence.
         optimizer: "gauss-newton" (Levenberg–Marquardt with the exact γ update) or "lbfgsb" (the paper's).
         refine: carry the solution on to the maximum likelihood by trajectory matching.
         gamma: "learn", or a value to hold it at (0 means that the equations hold exactly).
@@ -130,7 +130,7 @@ class Odin:
         """Infer θ, states, γ and noise, and judge the equations; see `odinfer.fit`.
 
         Args:
-            level, draws, whole: of the judgement; see `odinfer.judgement.verdicts.judged`.
+            level, draws, whole: of the judgement; see `odinfer.diagnostics.verdicts.judged`.
             crew: who follows starts that are independent.
         """
         say = progress or silent
@@ -170,7 +170,7 @@ class Odin:
         return self.search.engine(problem)
 
     def minimise(self, risk: Engine, z: Array, phi: Array, **more: Any) -> Solution:
-        """Step 2: minimise the risk from one start; see `odinfer.matching.search.Search.minimise`."""
+        """Step 2: minimise the risk from one start; see `odinfer.odin.multistart.Search.minimise`."""
         return self.search.minimise(risk, z, phi, **more)
 
     def _first(self, problem: Problem, seed: int) -> First | None:

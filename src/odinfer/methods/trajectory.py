@@ -18,22 +18,22 @@ from numpy.typing import NDArray
 
 from odinfer.checks import choice, whole
 from odinfer.errors import InputError, Status, nearest
-from odinfer.matching import starts
+from odinfer.gp.grids import dense_times
+from odinfer.gp.smoother import noise_sd, posterior_curves, smooth_states
+from odinfer.gp.standardisation import Units
+from odinfer.likelihood.refinement import Refined, paths_through, refine, shoot, with_slopes
+from odinfer.methods.multistart_mle import FAILED, nothing_found
 from odinfer.methods.odin import Odin
-from odinfer.methods.unsmoothed import FAILED, nothing_found
-from odinfer.problem.model import Model
+from odinfer.model.model import Model
+from odinfer.ode.adaptive_mesh import Budget, Exhausted
+from odinfer.ode.collocation import CollocationPath
+from odinfer.ode.simulate import simulate
+from odinfer.odin import startpoints
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
 from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Fit, Workings
-from odinfer.smoothing.grids import dense_times
-from odinfer.smoothing.smooth import noise_sd, posterior_curves, smooth_states
-from odinfer.smoothing.units import Units
-from odinfer.trajectory.collocation import CollocationPath
-from odinfer.trajectory.finding import starts as finding
-from odinfer.trajectory.integrate import Budget, Exhausted
-from odinfer.trajectory.refine import Refined, paths_through, refine, shoot, with_slopes
-from odinfer.trajectory.simulate import simulate
+from odinfer.search import startpoints as finding
 from odinfer.uncertainty.maximum import Maximum
 
 Array = NDArray[np.float64]
@@ -143,7 +143,7 @@ class Trajectory:
         rng = np.random.default_rng(seed)
         if self.start == "random" and problem.plain:
             x0 = self._initial(problem)
-            return [(x0, phi) for phi in starts.draw(problem, self.starts, rng)]
+            return [(x0, phi) for phi in startpoints.draw(problem, self.starts, rng)]
         if self.start == "random":
             drawn = finding.starts(problem, self.starts, rng)
             return [(self._begun(problem, np.array(x0), phi), phi) for x0, phi in drawn]

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.checks import measured, number
+from odinfer.data.data import Data, check_counts
 from odinfer.errors import InputError, nearest
-from odinfer.problem.course import Course
-from odinfer.problem.data import Data, check_counts
-from odinfer.problem.field import FieldDerivatives, check_field, within
-from odinfer.problem.model import Model
-from odinfer.problem.observe import (
+from odinfer.model.model import Model
+from odinfer.model.priors import Prior
+from odinfer.model.vector_field import FieldDerivatives, check_field, within
+from odinfer.problem.condition import Course
+from odinfer.problem.local_parameters import Split
+from odinfer.problem.observables import (
     Column,
     Observe,
     check_observed,
@@ -25,8 +27,6 @@ from odinfer.problem.observe import (
     said_plainly,
     statements,
 )
-from odinfer.problem.prior import Prior
-from odinfer.problem.split import Split
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odinfer.judgement.verdicts import CONSISTENT
+from odinfer.diagnostics.verdicts import CONSISTENT
+from odinfer.gp.curves import Curve, Gradients
+from odinfer.gp.standardisation import Units
+from odinfer.model.expression import initial_name
 from odinfer.observation import observation_of
-from odinfer.observation.plain import Plain, squares
-from odinfer.problem.language.expression import initial_name
+from odinfer.observation.gaussian_states import Plain, squares
+from odinfer.problem.parameter_vector import Unknowns
 from odinfer.problem.problem import Problem
-from odinfer.problem.unknowns import Unknowns
 from odinfer.result.fit import Fit, Workings
 from odinfer.result.stages import ExperimentFit, Stage
-from odinfer.smoothing.curves import Curve, Gradients
-from odinfer.smoothing.units import Units
 from odinfer.uncertainty.forecast import columns_at
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.version import __version__

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odinfer.checks import choice, whole
+from odinfer.diagnostics.model_test import DRAWS, ModelTest, judge_model
 from odinfer.errors import InputError, nearest
-from odinfer.judgement.model_test import DRAWS, ModelTest, judge_model
-from odinfer.problem.observe import need_plain
+from odinfer.problem.observables import need_plain
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, silent
-from odinfer.result.new_observations import new_observations
+from odinfer.result.prediction_interval import new_observations
 from odinfer.result.stages import ExperimentFit, Stage, frame, state_band
 from odinfer.uncertainty.results import (
     KINDS,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from odinfer.judgement.verdicts import Case
-    from odinfer.matching.search import Minima, Search
+    from odinfer.diagnostics.verdicts import Case
+    from odinfer.odin.multistart import Minima, Search
     from odinfer.uncertainty.maximum import Maximum
     from odinfer.uncertainty.posterior import OdinEstimate
 
@@ -387,13 +387,13 @@ class Fit:
 
     def to_xarray(self) -> xr.Dataset:
         """Everything numeric as an xarray Dataset."""
-        from odinfer.result.store.netcdf_format import to_xarray
+        from odinfer.result.formats.netcdf_format import to_xarray
 
         return to_xarray(self)
 
     def save(self, path: str | Path) -> None:
         """Write to a `.json` or a `.nc` (netCDF) file; `odinfer.load` reads the JSON back."""
-        from odinfer.result.store import write
+        from odinfer.result.formats import write
 
         write(self, Path(path))
 
@@ -409,8 +409,8 @@ class Fit:
         Raises:
             InputError: something of the problem cannot be said in PEtab, which is named.
         """
-        from odinfer.exchange.write_petab import write_petab
         from odinfer.files import staged
+        from odinfer.io.petab_writer import write_petab
 
         posed = self._problem(problem, "PEtab")
         best = None if self.uncertainty is None else self.maximum(posed).refined

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.dense import Dense
-from odinfer.matching.minimise import Solution
+from odinfer.gp.curves import Curve
+from odinfer.gp.smoother import noise_sd
+from odinfer.odin.dense_engine import Dense
+from odinfer.odin.gauss_newton import Solution
 from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit
 from odinfer.sampling.diagnostics import ess, r_hat, verdict
-from odinfer.smoothing.curves import Curve
-from odinfer.smoothing.smooth import noise_sd
 
 Array = NDArray[np.float64]
 

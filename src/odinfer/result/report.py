@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from odinfer.data.csv_file import write_csv
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.errors import listed
 from odinfer.files import make_folder, replacing, write_whole
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
-from odinfer.problem.tables.csv_file import write_csv
-from odinfer.result import store
+from odinfer.result import formats
 from odinfer.result.estimates import Truth, correlation_table, parameter_table, posterior_table, shown_intervals
 from odinfer.result.figures import inputs, phase, residuals, samples, slopes, states, uncertainty
 from odinfer.result.fit import Fit
@@ -72,8 +72,8 @@ def write_outputs(fit: Fit, folder: str | Path, truth: Truth = None) -> list[Pat
     folder = Path(folder)
     make_folder(folder)
     paths = [folder / name for name in OUTPUTS]
-    store.write(fit, paths[0])
-    store.write(fit, paths[1])
+    formats.write(fit, paths[0])
+    formats.write(fit, paths[1])
     with replacing(paths[2]) as temporary:
         write_csv(temporary, state_columns(fit))
     write_whole(paths[3], png(states.states_figure(fit)))

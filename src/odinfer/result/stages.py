@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.smoothing.curves import Curve, Gradients
+from odinfer.gp.curves import Curve, Gradients
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from odinfer.diagnostics.equation_test import FALSE_ALARMS
+from odinfer.diagnostics.information_criteria import aic, bic
+from odinfer.diagnostics.model_test import ModelTest
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.errors import Status, listed
-from odinfer.judgement.criteria import aic, bic
-from odinfer.judgement.equation_test import FALSE_ALARMS
-from odinfer.judgement.model_test import ModelTest
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED
 from odinfer.result.estimates import MOST_INITIAL, STAGES, Truth, parameter_table, shown_intervals
 from odinfer.result.figures.marks import MOST, shown
 from odinfer.style.tables import drawn

@@ -1,6 +1,6 @@
 """The log densities that the samplers share: the GP prior, the data, the gradient match and the prior on θ, in JAX.
 
-Everything is standardised as in `odinfer.matching.risk` and state-first: z (K, M) holds K states at the M grid points
+Everything is standardised as in `odinfer.odin.risk` and state-first: z (K, M) holds K states at the M grid points
 of all experiments, whose matrices stand block-diagonally. Parameters are φ (F,), each on its own scale; a parameter
 without a prior is uniform in θ within its bounds, so where φ = log θ the density of φ has the Jacobian θ.
 """
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from odinfer.errors import InputError
-from odinfer.matching.risk import Risk
-from odinfer.problem.model import Model
-from odinfer.problem.prior import FAMILIES, FLAT, GAMMA, log_density
+from odinfer.gp.standardisation import Units
+from odinfer.model.model import Model
+from odinfer.model.priors import FAMILIES, FLAT, GAMMA, log_density
+from odinfer.odin.risk import Risk
 from odinfer.problem.problem import Problem
-from odinfer.smoothing.units import Units
 
 Array = NDArray[np.float64]
 Range = tuple[float, float]
@@ -133,7 +133,7 @@ def of_risk(
     theta_range: Range | None = None,
     theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
 ) -> tuple[Form, Target]:
-    """The density that belongs to a risk; for the arguments see `odinfer.sampling.options.SamplerOptions`."""
+    """The density that belongs to a risk; for the arguments see `odinfer.paper.sampler_options.SamplerOptions`."""
     K = len(risk.hypers)
 
     def joined(name: str) -> Array:

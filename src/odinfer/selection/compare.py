@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odinfer.checks import whole
+from odinfer.data.data import Data
+from odinfer.diagnostics.equation_test import FALSE_ALARMS, Judgement
+from odinfer.diagnostics.information_criteria import aicc, bic
+from odinfer.diagnostics.model_test import DRAWS, ModelTest
+from odinfer.diagnostics.verdicts import NOT_JUDGED, Case, judged
 from odinfer.errors import InputError
-from odinfer.judgement.criteria import aicc, bic
-from odinfer.judgement.equation_test import FALSE_ALARMS, Judgement
-from odinfer.judgement.model_test import DRAWS, ModelTest
-from odinfer.judgement.verdicts import NOT_JUDGED, Case, judged
 from odinfer.methods import check_method
 from odinfer.methods.odin import Odin
+from odinfer.model.model import Model
 from odinfer.parallel.executor import spread
-from odinfer.problem.data import Data
-from odinfer.problem.model import Model
+from odinfer.problem.parameter_vector import Unknowns
 from odinfer.problem.problem import Problem
-from odinfer.problem.unknowns import Unknowns
 from odinfer.progress import Progress, part_of
 from odinfer.result.fit import Fit
 from odinfer.selection.held_out import HOLDOUTS, heldout

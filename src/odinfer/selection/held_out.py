@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from odinfer.errors import InputError
 from odinfer.methods import Method, fit
 from odinfer.observation import observation_of
+from odinfer.ode.adaptive_mesh import integrated
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.integrate import integrated
 
 Array = NDArray[np.float64]
 

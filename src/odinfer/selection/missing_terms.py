@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.observe import need_plain
+from odinfer.gp.curves import Gradients
+from odinfer.problem.observables import need_plain
 from odinfer.problem.problem import Problem
 from odinfer.result.fit import Fit
-from odinfer.smoothing.curves import Gradients
 from odinfer.uncertainty.results import BAND
 
 Array = NDArray[np.float64]

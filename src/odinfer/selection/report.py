@@ -8,10 +8,10 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from odinfer.data.csv_file import harmless
+from odinfer.diagnostics.verdicts import NOT_JUDGED
 from odinfer.errors import InputError, listed
 from odinfer.files import make_folder, write_whole
-from odinfer.judgement.verdicts import NOT_JUDGED
-from odinfer.problem.tables.csv_file import harmless
 from odinfer.selection.figures import fits_picture, gamma_picture, gaps_picture, letters
 from odinfer.selection.missing_terms import gaps
 from odinfer.style.drawing import png
@@ -24,7 +24,7 @@ from odinfer.version import __version__
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from odinfer.judgement.equation_test import Judgement
+    from odinfer.diagnostics.equation_test import Judgement
     from odinfer.selection.compare import Candidate, Comparison
 
 _WIDTH = 100  # columns of text

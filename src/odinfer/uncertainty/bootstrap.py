@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from odinfer.checks import whole
 from odinfer.errors import InputError
+from odinfer.gp.grids import thinned
+from odinfer.likelihood.collocation_batch import Batch, OnMeshes, Trajectories
+from odinfer.likelihood.extension import extended
+from odinfer.likelihood.likelihood import Likelihood
+from odinfer.likelihood.refinement import Refined
 from odinfer.parallel.executor import spread
 from odinfer.progress import Progress, silent
-from odinfer.smoothing.grids import thinned
-from odinfer.trajectory.batch import Batch, OnMeshes, Trajectories
-from odinfer.trajectory.extension import extended
-from odinfer.trajectory.likelihood import Likelihood
-from odinfer.trajectory.refine import Refined
 from odinfer.uncertainty.results import Bootstrap
 
 if TYPE_CHECKING:

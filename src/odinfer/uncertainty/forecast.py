@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.trajectory.collocation import MANY
-from odinfer.trajectory.extension import extended
-from odinfer.trajectory.refine import Refined
+from odinfer.likelihood.extension import extended
+from odinfer.likelihood.refinement import Refined
+from odinfer.ode.collocation import MANY
 from odinfer.uncertainty.intervals import state_ends
 from odinfer.uncertainty.maximum import Maximum
 from odinfer.uncertainty.small_sample import quantile

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import listed
-from odinfer.problem.unknowns import Unknowns
+from odinfer.problem.parameter_vector import Unknowns
 from odinfer.uncertainty.information import Information
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.trajectory.bordered import Bordered, among, quadratic
-from odinfer.trajectory.likelihood import Likelihood
-from odinfer.trajectory.refine import ACCURATE, Refined
+from odinfer.likelihood.likelihood import Likelihood
+from odinfer.likelihood.refinement import ACCURATE, Refined
+from odinfer.optimize.arrow_matrix import Bordered, among, quadratic
 from odinfer.uncertainty.small_sample import Corrected, corrected, threshold
 
 Array = NDArray[np.float64]

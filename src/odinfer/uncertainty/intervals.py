@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.matching.natural.sizes import phi_sizes
+from odinfer.likelihood.batch_likelihood import SideBySide
+from odinfer.likelihood.collocation_batch import OnMeshes
+from odinfer.likelihood.forward_batch import around
+from odinfer.ode.adaptive_mesh import Budget
+from odinfer.optimize.arrow_matrix import among
 from odinfer.problem.problem import Problem
-from odinfer.trajectory.batch import OnMeshes
-from odinfer.trajectory.bordered import among
-from odinfer.trajectory.finding.ahead import around
-from odinfer.trajectory.finding.follow import follow
-from odinfer.trajectory.finding.side_by_side import SideBySide
-from odinfer.trajectory.integrate import Budget
-from odinfer.uncertainty.ends.elsewhere import Answers, Claims, asked_elsewhere, asked_further
-from odinfer.uncertainty.ends.find import Wanted, find_ends
-from odinfer.uncertainty.ends.held import HeldColumn, HeldState, HeldUnknown
-from odinfer.uncertainty.ends.pool import Pool
-from odinfer.uncertainty.ends.shot import shot_end
-from odinfer.uncertainty.ends.way import Way
+from odinfer.scaling.dimensional_analysis import phi_sizes
+from odinfer.search.trust_region import follow
 from odinfer.uncertainty.identifiability import notes
+from odinfer.uncertainty.profile_limits.bracket import Way
+from odinfer.uncertainty.profile_limits.constraints import HeldColumn, HeldState, HeldUnknown
+from odinfer.uncertainty.profile_limits.limit_refit import shot_end
+from odinfer.uncertainty.profile_limits.limit_root import Wanted, find_ends
+from odinfer.uncertainty.profile_limits.profile_multistart import Answers, Claims, asked_elsewhere, asked_further
+from odinfer.uncertainty.profile_limits.start_archive import Pool
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 

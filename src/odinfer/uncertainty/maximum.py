@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.gp.curves import Curve
+from odinfer.gp.grids import dense_times, finer_grid
+from odinfer.gp.standardisation import Units
+from odinfer.likelihood.batch_likelihood import SideBySide
+from odinfer.likelihood.likelihood import Likelihood
+from odinfer.likelihood.loglik import solutions
+from odinfer.likelihood.refinement import Refined, paths_through, refine, scale_of, shoot
+from odinfer.ode.collocation import MANY
+from odinfer.problem.parameter_vector import Unknowns
 from odinfer.problem.problem import Problem
-from odinfer.problem.unknowns import Unknowns
-from odinfer.smoothing.curves import Curve
-from odinfer.smoothing.grids import dense_times, finer_grid
-from odinfer.smoothing.units import Units
-from odinfer.trajectory.collocation import MANY
-from odinfer.trajectory.finding.follow import follow
-from odinfer.trajectory.finding.side_by_side import SideBySide
-from odinfer.trajectory.finding.starts import drawn
-from odinfer.trajectory.likelihood import Likelihood
-from odinfer.trajectory.loglik import solutions
-from odinfer.trajectory.refine import Refined, paths_through, refine, scale_of, shoot
+from odinfer.search.startpoints import drawn
+from odinfer.search.trust_region import follow
 from odinfer.uncertainty.information import Information, information
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile, sd_interval

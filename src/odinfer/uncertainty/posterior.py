@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from odinfer.checks import whole
 from odinfer.errors import InputError, listed
-from odinfer.matching.dense import Dense
-from odinfer.matching.gamma import GammaRule
-from odinfer.matching.search import Search
-from odinfer.problem.observe import need_plain
+from odinfer.likelihood.extension import extended
+from odinfer.likelihood.refinement import Refined
+from odinfer.odin.dense_engine import Dense
+from odinfer.odin.gamma import GammaRule
+from odinfer.odin.multistart import Search
+from odinfer.problem.observables import need_plain
+from odinfer.problem.parameter_vector import Unknowns
 from odinfer.problem.problem import Problem
-from odinfer.problem.unknowns import Unknowns
 from odinfer.progress import Progress, silent
 from odinfer.sampling import density as ds
 from odinfer.sampling import nuts
 from odinfer.sampling.diagnostics import ess, r_hat, verdict
-from odinfer.sampling.trajectories import Facts, Told, path_of, programs
-from odinfer.trajectory.extension import extended
-from odinfer.trajectory.refine import Refined
+from odinfer.sampling.trajectory_posterior import Facts, Told, path_of, programs
 from odinfer.uncertainty.results import Posterior
 
 if TYPE_CHECKING:

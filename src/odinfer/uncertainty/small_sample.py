@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odinfer.trajectory.bordered import Bordered, Woven
+from odinfer.optimize.arrow_matrix import Bordered, Woven
 
 Array = NDArray[np.float64]
 

@@ -6,18 +6,7 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from fits import ODD, hidden, make_fit
-from odinfer.result.figures.marks import (
-    colours,
-    drawn,
-    enough,
-    groups,
-    largest,
-    over_time,
-    refuted,
-    room,
-    shown,
-    span,
-)
+from odinfer.result.figures.marks import colours, drawn, enough, groups, largest, over_time, refuted, room, shown, span
 from odinfer.style.drawing import blank
 
 

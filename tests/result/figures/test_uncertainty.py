@@ -7,13 +7,7 @@ import pytest
 from matplotlib.text import Text
 
 from fits import hidden, make_fit, uncertain
-from odinfer.result.figures.uncertainty import (
-    MOST_PAIRS,
-    MOST_ROWS,
-    intervals_picture,
-    pairs_picture,
-    starts_picture,
-)
+from odinfer.result.figures.uncertainty import MOST_PAIRS, MOST_ROWS, intervals_picture, pairs_picture, starts_picture
 from odinfer.style.drawing import png
 from odinfer.uncertainty.results import Bootstrap, Uncertainty
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.judgement.equation_test import FALSE_ALARMS
-from odinfer.judgement.model_test import ModelTest
-from odinfer.judgement.verdicts import CONTRADICTS, NOT_JUDGED
-from odinfer.problem.course import SETTLED
+from odinfer.diagnostics.equation_test import FALSE_ALARMS
+from odinfer.diagnostics.model_test import ModelTest
+from odinfer.diagnostics.verdicts import CONTRADICTS, NOT_JUDGED
+from odinfer.problem.condition import SETTLED
 from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, UNKNOWN, short, visible
 from odinfer.style.text import number
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.judgement.verdicts import CONSISTENT, CONTRADICTS
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.result.figures.marks import (
     MOST,
     colours,
@@ -29,7 +29,7 @@ from odinfer.result.figures.marks import (
     span,
     verdict_colour,
 )
-from odinfer.result.new_observations import new_observations
+from odinfer.result.prediction_interval import new_observations
 from odinfer.result.stages import state_band
 from odinfer.style.drawing import BAD, PALETTE, STYLE, css, short, visible
 from odinfer.style.picture import Key, Picture, Plot, sheet

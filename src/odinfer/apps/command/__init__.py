@@ -1,0 +1,21 @@
+"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes.
+
+`cli`, `each` and `bench` are the commands, `flags` turns files and flags into a Problem, `terminal` is all that is
+printed and all that interrupts. Imports from everywhere.
+"""
+
+
+def main() -> None:
+    """Run the command; an interrupt is one line even before anything that takes time is loaded."""
+    import os
+    import signal
+
+    def stop(*_: object) -> None:
+        os.write(2, b"interrupted; nothing was written\n")
+        os._exit(130)
+
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, stop)
+    from odinfer.apps.command.cli import main as run
+
+    run()

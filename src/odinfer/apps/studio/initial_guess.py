@@ -1,0 +1,157 @@
+"""Where the sliders start: values from the data, found quickly, so that the first curve is near what was observed.
+
+Where every state is observed, slopes are matched (ODIN's first stage); where some are hidden, a few starts are
+followed. Long series are thinned, and of many experiments some are looked at: this is a guess, and no fit. Runs in a
+process of its own (`lanes.py`), so that nobody who types waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.apps.studio.interactive import Plain, Source, problems
+from odinfer.errors import InputError
+from odinfer.likelihood.refinement import Refined, shoot
+from odinfer.methods.multistart_mle import lucky
+from odinfer.methods.odin import Odin
+from odinfer.ode.adaptive_mesh import Budget, Exhausted
+from odinfer.problem.problem import Problem
+from odinfer.scaling.dimensional_analysis import natural_scales, sizes
+from odinfer.search.growing_horizon import grown
+from odinfer.search.startpoints import rough_noise, starts
+
+Array = NDArray[np.float64]
+
+_MOST_TIMES, _MOST_TOGETHER, _MOST_ALONE, _MOST_STATES = 60, 6, 12, 20
+# Where states are hidden: how many starts are followed, steps of integration for all of them, shares of the
+# observations in the first horizon in turn, and nats that a step must gain.
+_STARTS, _STEPS, _FIRST, _ENOUGH = 4, 600, (0.0, 0.99), 1.0
+_ON = 8  # steps of the optimiser from the end of another experiment
+_DIGITS = 3
+
+
+class Values(NamedTuple):
+    """States (K,) at the start of every experiment, and the parameters (P,)."""
+
+    x0: list[Array]
+    theta: Array
+
+
+def guess(text: str, name: str, source: Source) -> Plain:
+    """Values of the sliders by their names, and what is large for each of them, which zero does not tell."""
+    problem = problems(text, name, source, [])[-1]
+    values: dict[str, float] = {}
+    sizes: dict[str, float] = {}
+    found: Values | None = None
+    budget = Budget(_STEPS)
+    for part in map(_smaller, _parts(problem)):
+        natural = _natural(part)
+        if len(part.model.states) <= _MOST_STATES and not part.model.said.triggers:  # which no search follows
+            found = _matched(part) if part.plain else _on(part, problem, budget, found) or _followed(part, budget)
+        values = _named(problem, part, found or natural) | values
+        sizes = _named(problem, part, natural) | sizes
+    return {"values": values, "sizes": sizes}
+
+
+def _parts(problem: Problem) -> list[Problem]:
+    """What is looked at in turn: experiments alone, unless they are quicker together or say too little alone."""
+    if problem.plain and not problem.split.any:
+        return [problem]
+    try:
+        return [problem.alone(e.name) for e in problem.data.experiments[:_MOST_ALONE]]
+    except InputError:
+        return [problem]
+
+
+def begin() -> None:
+    """Load what every guess needs."""
+    import scipy.integrate  # noqa: F401
+
+
+def _smaller(problem: Problem) -> Problem:
+    """The same with less to compute."""
+    rows = []
+    for i, e in enumerate(problem.data.experiments):
+        kept = np.zeros(len(e.t), bool)
+        kept[:: -(-len(e.t) // _MOST_TIMES)] = i < _MOST_TOGETHER
+        rows.append(kept)
+    if all(kept.all() for kept in rows):
+        return problem
+    try:
+        return replace(problem, data=problem.data.keeping(rows))
+    except InputError:  # a column that is seen rarely would be lost
+        return problem
+
+
+def _matched(problem: Problem) -> Values | None:
+    """By ODIN's first stage."""
+    minima = lucky(lambda: Odin().search.run(problem, seed=0))
+    if minima is None or not minima.solutions:
+        return None
+    best = minima.solutions[0]
+    return Values([curve.x[0] for curve in minima.engine.curves(best)], problem.theta(best.phi))
+
+
+def _on(part: Problem, problem: Problem, budget: Budget, near: Values | None) -> Values | None:
+    """From where another experiment has ended: what all have in common stays there."""
+    if near is None:
+        return None
+    held = part
+    for name, value in zip(part.parameters, near.theta.tolist(), strict=True):
+        if name not in problem.model.said.local and name not in part.fixed:
+            held = held.holding(name, value)
+    unknown = np.full(len(part.model.states), np.nan)
+    found: Refined | None = None
+    with contextlib.suppress(Exhausted):
+        found = lucky(lambda: shoot(held, unknown, near.x0, held.phi(near.theta), _ON, budget, _ENOUGH))
+    return near if found is None else Values([path.x0 for path in found.paths], held.theta(found.phi))
+
+
+def _followed(problem: Problem, budget: Budget) -> Values | None:
+    """The best of a few trajectories, or the first that two starts lead to."""
+    noise, unknown = rough_noise(problem), np.full(len(problem.model.states), np.nan)
+    best: Refined | None = None
+    for i, (x0, phi) in enumerate(starts(problem, _STARTS, np.random.default_rng(0))):
+        first = _FIRST[i % len(_FIRST)]
+        found = lucky(partial(grown, problem, unknown, noise, x0, phi, budget, first, _ENOUGH))
+        gain = np.inf if best is None or found is None else best.objective - found.objective
+        if found is not None and gain > 0:
+            best = found
+        if abs(gain) < _ENOUGH or budget.steps < 0:
+            break
+    return None if best is None else Values([path.x0 for path in best.paths], problem.theta(best.phi))
+
+
+def _natural(problem: Problem) -> Values:
+    """The sizes that data and equations imply, within bounds."""
+    if problem.plain:
+        y = np.concatenate([e.y for e in problem.data.experiments])
+        own, states = natural_scales(problem), np.sqrt(np.nanmean(y**2, axis=0))
+    else:
+        found = sizes(problem)
+        own, states = 10.0**found.parameters, 10.0**found.states
+    theta = np.empty(len(problem.parameters))
+    for e in range(len(problem.data.experiments)):
+        theta[problem.split.of(e)] = own
+    low, high = np.reshape([problem.limits(p) for p in problem.parameters], (-1, 2)).T
+    x0 = np.clip(states, *problem.state_bounds)
+    return Values([x0] * len(problem.data.experiments), np.clip(theta, low, high))
+
+
+def _named(problem: Problem, part: Problem, values: Values) -> dict[str, float]:
+    """By the names of sliders: with [experiment] for those that were looked at, and bare for all others."""
+    several = len(problem.data.experiments) > 1
+    found = dict(zip(part.parameters, values.theta.tolist(), strict=True))
+    for e, x0 in zip(part.data.experiments, values.x0, strict=True):
+        own = {f"{state}(0)": value for state, value in zip(part.model.states, x0.tolist(), strict=True)}
+        own |= {name: found[name] for name in problem.model.said.local if name in found}
+        found = own | found
+        if several:
+            found |= {f"{name}[{e.name}]": value for name, value in own.items()}
+    return {name: float(f"{value:.{_DIGITS}g}") for name, value in found.items() if np.isfinite(value)}

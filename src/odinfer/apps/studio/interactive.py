@@ -1,0 +1,344 @@
+"""What the page asks while somebody types or drops a file: tables and equations to plain data, errors at their places.
+
+Runs in a process of its own (`lanes.py`), which remembers the tables that it has read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import math
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from odinfer.apps.studio.javascript import module
+from odinfer.apps.studio.scripts import Choice
+from odinfer.data.column_roles import sd_columns
+from odinfer.data.data import Data, Experiment
+from odinfer.data.reader import read_table
+from odinfer.data.table import Table
+from odinfer.errors import InputError, InputWarning
+from odinfer.model.expression import state_of
+from odinfer.model.model import Model
+from odinfer.model.optional_terms import candidates
+from odinfer.noise import FAMILIES
+from odinfer.problem.condition import Course
+from odinfer.problem.from_table import DOSING, ROLES, observable, posed
+from odinfer.problem.problem import Problem
+
+Plain = dict[str, Any]
+
+_MOST_POINTS = 4_000  # of one series on the page: more cannot be told apart
+_MOST_EXPERIMENTS = 60
+_MOST_COLUMNS = 200
+_SPAN = 10.0  # of time, where there are no data
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the data of a session are, and what was chosen about them."""
+
+    path: Path
+    choice: Choice
+
+
+# --- tables
+
+
+def table(source: Source) -> Plain:
+    """The columns of a table with their roles, and everything in it that can be drawn."""
+    found: Plain = {"columns": [], "experiments": [], "notes": [], "error": None}
+    with _noted(found["notes"]):
+        whole = _raw(source.path)
+        found["columns"] = _columns(whole, source.choice)
+        try:
+            data = _chosen(source).data()
+        except InputError as error:
+            found["error"] = _on_the_page(str(error))
+        else:
+            found["experiments"] = [_observed(e, data.states) for e in data.experiments[:_MOST_EXPERIMENTS]]
+    return found
+
+
+@functools.lru_cache(maxsize=4)
+def _raw(path: Path) -> Table:
+    try:
+        return replace(read_table(path), name=path.name)
+    except InputError as error:  # where it is kept is nobody's concern
+        raise InputError(str(error).replace(str(path)[-100:], path.name)) from None
+
+
+def _chosen(source: Source) -> Table:
+    c = source.choice
+    return _raw(source.path).choosing(c.time, c.names, c.sd)
+
+
+def _columns(whole: Table, choice: Choice) -> list[Plain]:
+    """Columns, or the observables of a long table, with their roles as they are without a model."""
+    role = whole.roles(())
+    named = {role.time: "time", role.experiment: "experiment", role.observable: "observable", role.value: "value"}
+    named |= {choice.time: "time"} if choice.time else {}
+    if choice.time:
+        named = {column: what for column, what in named.items() if what != "time" or column == choice.time}
+    named |= {column: what for what, column in role.dosing.items()}
+    names = list(whole.columns)
+    if not role.observable:
+        series = [name for name in names if name not in named]
+        named |= {column: f"errors of {name}" for name, column in sd_columns(series, series).items()}
+    if role.observable:
+        names = [n for n in names if n in named] + [n for n in dict.fromkeys(whole.columns[role.observable]) if n]
+    return [
+        {"name": name, "role": named.get(name), "cells": [*filter(None, whole.columns.get(name, [])[:3])]}
+        for name in names[:_MOST_COLUMNS]
+    ]
+
+
+def _observed(e: Experiment, names: Sequence[str]) -> Plain:
+    columns = {}
+    for k, name in enumerate(names):
+        seen = np.flatnonzero(np.isfinite(e.y[:, k]))
+        seen = seen[:: max(1, math.ceil(len(seen) / _MOST_POINTS))]
+        limit = e.limit[seen, k].tolist() if e.limit is not None else None
+        columns[name] = {"t": e.t[seen].tolist(), "y": e.y[seen, k].tolist(), "limit": limit}
+    return {"name": e.name, "columns": columns}
+
+
+# --- models
+
+
+def problems(text: str, name: str, source: Source, notes: list[str]) -> list[Problem]:
+    """The problem of a text and a table, or those of all its candidates."""
+    read = _chosen(source)
+    found = []
+    for i, model in enumerate(candidates(text, name)):
+        known = {*model.parameters, *model.inputs, *observable(model), *ROLES}
+        for new in source.choice.names.values():
+            if new not in known:
+                raise InputError(f"a column is assigned to '{new}', which the model does not have; assign it anew")
+
+        def again(inputs: Sequence[str], i: int = i) -> Model:
+            return candidates(text, name, inputs)[i]
+
+        found.append(posed(model, again, read, notes))
+    return found
+
+
+def understand(text: str, name: str, source: Source | None) -> Plain:
+    """What a text says, or where it is wrong, and what it means for the data."""
+    answer: Plain = {"error": None, "data_error": None, "notes": []}
+    with _noted(answer["notes"]):
+        try:
+            models = candidates(text, name)
+        except InputError as error:
+            return answer | {"error": _placed(text, str(error))}
+        # Of several candidates the one with all terms is drawn.
+        model, posing = models[-1], None
+        if source is not None:
+            try:
+                posing = problems(text, name, source, answer["notes"])[-1]
+                model = posing.model
+            except InputError as error:
+                placed = _placed(text, str(error))
+                answer |= {"error": placed} if placed["line"] else {"data_error": _on_the_page(str(error))}
+        answer["notes"] += _misspelled(model)
+        if model.said.triggers:
+            answer["notes"].append("events that states make happen are not drawn here; odinfer simulate follows them")
+        return answer | {"candidates": len(models), **_described(model, posing)}
+
+
+def _described(model: Model, problem: Problem | None) -> Plain:
+    """All that the page draws and computes by itself."""
+    said = model.said
+    if problem is not None:
+        shown = {c.name: c.arguments[0] for c in problem.observed}
+    else:
+        shown = {c.name: c.arguments[0] for c in said.columns}
+    shown |= {name: model.instruction(name) for name in model.states if name not in shown}
+    courses: list[Course] = []
+    if said.triggers:
+        pass  # the page cannot follow them, and a curve without them would be wrong
+    elif problem is not None:
+        courses = [problem.course(i) for i in range(min(len(problem.data.experiments), _MOST_EXPERIMENTS))]
+    elif not model.inputs:
+        times = np.array([min([0.0, *(event.times[0] for event in said.events)]), _SPAN])
+        last = max([_SPAN, *(1.2 * event.times[-1] for event in said.events)])
+        courses = [Course.of(model, Experiment("1", np.array([times[0], last]), np.empty((2, 0)), {}))]
+    observed = problem.columns if problem is not None else ()
+    data = problem.data if problem is not None else None
+    return {
+        "states": [*model.states],
+        "columns": [*shown],
+        "observed": [*observed],
+        "assignable": [*dict.fromkeys([*observable(model), *model.inputs, *model.parameters])],
+        "dosing": [*DOSING],
+        "observable": [*observable(model)],
+        "silent": [*dict.fromkeys([*model.states, *said.definitions])],
+        "families": _families(),
+        "scatter": {} if data is None else {name: _scatter(data, name) for name in data.states},
+        "free": [model.states[k] for k in model.free_initial],
+        "given": [*said.initial],
+        "parameters": [_parameter(model, problem, p) for p in model.parameters],
+        "inputs": [*model.inputs],
+        "experiments": [_course(c, data, i) for i, c in enumerate(courses)],
+        "module": module(model, [*shown.values()]),
+        "plain": problem is not None and problem.plain,
+    }
+
+
+def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
+    low, high = model.bounds.get(name, (-math.inf, math.inf))
+    family, *numbers = model.prior.get(name, ("",))
+    several = problem is not None and problem.split.any
+    log = model.scale.get(name) == "log"
+    return {
+        "name": name,
+        "low": _finite(low) if low or not log else None,  # which a log scale implies
+        "high": _finite(high),
+        "log": log,
+        "fixed": model.fixed.get(name),
+        "start": model.start.get(name),
+        "prior": [family, *numbers] if family else None,
+        "local": several and name in model.said.local,
+        "initial": state_of(name) is not None,
+    }
+
+
+def _families() -> Plain:
+    """The kinds of noise that there are, and what stands in the brackets of each."""
+    return {n: {"arguments": f.arguments, "least": f.least, "defaults": f.defaults} for n, f in FAMILIES.items()}
+
+
+def _scatter(data: Data, name: str) -> Plain:
+    """Which families the values of a column refuse, and why."""
+    m = data.states.index(name)
+    y = np.concatenate([e.y[:, m] for e in data.experiments])
+    y = y[np.isfinite(y)]
+    by_row = any(e.sd is not None and np.isfinite(e.sd[:, m]).any() for e in data.experiments)
+    limited = any(e.limit is not None and (e.limit[:, m] != 0).any() for e in data.experiments)
+    refused = {}
+    for words, family in FAMILIES.items():
+        why = "has errors by row" if by_row and not family.profiled else family.refuses(y)
+        if (why := why or ("has detection limits" if limited and family.discrete else None)) is not None:
+            refused[words] = why
+    return {"refused": refused, "by_row": by_row, "largest": float(y.max()) if len(y) else None}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _course(course: Course, data: Data | None, i: int) -> Plain:
+    """What one experiment does to a trajectory, as `simulate.js` takes it."""
+    e, model = course.experiment, course.model
+    jumps: list[Plain] = [
+        {"t": time, "program": k, "states": [model.states.index(name) for name, _ in event.changes]}
+        for k, event in enumerate(model.said.events)
+        for time in event.times
+    ]
+    jumps += [{"t": j.time, "program": None, "amounts": j.amounts.tolist()} for j in course.jumps if j.program is None]
+    first = {}
+    for name in model.states:
+        column = data.states.index(name) if data is not None and name in data.states else None
+        values = e.y[:, column] if column is not None else np.empty(0)
+        first[name] = next((float(v) for v in values if np.isfinite(v)), None)
+    return {
+        "name": e.name,
+        "start": course.start,
+        "seen": float(e.t[0]),
+        "end": float(e.t[-1]),
+        "corners": course.corners.tolist(),
+        "jumps": sorted(jumps, key=lambda jump: jump["t"]),
+        "infusions": [{"k": f.k, "begin": f.begin, "end": f.end, "rate": f.rate} for f in course.infusions],
+        "inputs": [
+            {"t": e.u[n][0].tolist(), "y": e.u[n][1].tolist(), "step": n in model.said.steps} for n in model.inputs
+        ],
+        "first": first,
+        "observed": _observed(e, data.states)["columns"] if data is not None else {},
+    }
+
+
+# --- words
+
+
+def _placed(text: str, message: str) -> Plain:
+    """An error with its line and columns, counted from 1 and 0; the whole line where the piece is not found in it."""
+    found = re.match(r"line (\d+): (.*)", message, re.DOTALL)
+    if not found:
+        return {"message": message, "line": None, "start": 0, "end": 0}
+    lines = re.split(r"\r\n?|\n", text)
+    line, rest = min(int(found[1]), len(lines)), found[2]
+    content = lines[line - 1]
+    start, end = _narrowed(content, *_piece(content, rest), rest)
+    return {"message": rest, "line": line, "start": start, "end": end}
+
+
+def _piece(content: str, message: str) -> tuple[int, int]:
+    for quoted in re.findall(r"'([^']+)'|\"([^\"]+)\"", message):
+        piece = next(filter(None, quoted))
+        for spelled in (piece, piece.replace("**", "^"), *re.split(r"\.\.\.", piece)[:1]):
+            if spelled and (at := re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", content)):
+                return at.span()
+            if spelled and (i := content.find(spelled)) >= 0:
+                return i, i + len(spelled)
+    stripped = content.partition("#")[0].rstrip()
+    return len(stripped) - len(stripped.lstrip()), max(len(stripped), 1)
+
+
+def _narrowed(content: str, start: int, end: int, message: str) -> tuple[int, int]:
+    """The bracket or operator itself, where one is to blame."""
+    opened: list[int] = []
+    for i in range(start, min(end, len(content))):
+        if content[i] == "(":
+            opened.append(i)
+        elif content[i] == ")" and opened:
+            opened.pop()
+        elif content[i] == ")" and "unmatched" in message:
+            return i, i + 1
+    if "was never closed" in message and opened:
+        return opened[0], opened[0] + 1
+    if "something is missing after" in message:
+        return max(start, end - 1), end
+    return start, end
+
+
+def _misspelled(model: Model) -> list[str]:
+    """Parameters that look like misspelled states or definitions."""
+    known = {*model.states, *model.said.definitions}
+    notes = []
+    for name in model.parameters:
+        close = difflib.get_close_matches(name, known, 1, 0.85) if len(name) > 3 else []
+        if close and name.rstrip("0123456789") != close[0].rstrip("0123456789"):
+            notes.append(f"'{name}' is taken as a parameter; did you mean '{close[0]}'?")
+    return notes
+
+
+def _on_the_page(message: str) -> str:
+    """What to do about a column, where there are no flags but a list to choose from."""
+    message = re.sub(r"to take another: --map '[^']*' \(in Python columns=\)", "choose one under Columns", message)
+    return re.sub(r"by --\w+ \S+( \(in Python [^)]*\))?", "under Columns", message)
+
+
+@contextmanager
+def _noted(notes: list[str]) -> Iterator[None]:
+    """Warnings for users become notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+        notes += [str(w.message) for w in caught if issubclass(w.category, InputWarning)]
+        notes[:] = [*dict.fromkeys(notes)]
+
+
+def choice_of(given: Mapping[str, Any]) -> Choice:
+    """What was chosen on the page, checked: names and texts of a sensible length."""
+    time, names, sd = given.get("time"), given.get("names") or {}, given.get("sd") or {}
+    texts = [time or "", *(t for pairs in (names, sd) for pair in pairs.items() for t in pair)]
+    if not all(isinstance(text, str) and len(text) <= 1000 for text in texts) or len(texts) > 5000:
+        raise InputError("columns are assigned by name")
+    return Choice(time or None, dict(names), dict(sd))

@@ -1,0 +1,142 @@
+"""Which column is the time, which marks experiments, which are those of a long table, of errors and of doses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from odinfer.data.series import Names, short
+from odinfer.errors import InputError, nearest
+
+# Names in lower case; earlier ones win.
+TIME = ("time", "times", "t")
+EXPERIMENT = (
+    "experiment",
+    "condition",
+    "simulationconditionid",
+    "subject",
+    "subject_id",
+    "subjectid",
+    "patient",
+    "id",
+    "group",
+)
+OBSERVABLE = ("observable", "state", "variable", "observableid")
+VALUE = ("value", "measurement")
+SD = ("sd",)  # of the value
+DOSE = ("dose", "Dose", "DOSE")  # an observable that is none
+DOSING = ("amt", "cmt", "rate", "ii", "addl", "evid", "mdv")  # the first, or rows as above, tell that these are they
+# Times by their unit, if there is none of the names above; several of them are not told apart.
+UNITS = (
+    "year", "years", "yr", "yrs", "month", "months", "week", "weeks", "day", "days", "hour", "hours", "hr", "hrs",
+    "minute", "minutes", "min", "mins", "second", "seconds", "sec", "secs", "date", "dates", "datetime", "timestamp",
+)  # fmt: skip
+_UNIT = re.compile(rf"\s*(\[[^\]]*\]|\([^)]*\))$|(?<=time)[ _./-]+([smhdwy]|{'|'.join(UNITS)})$", re.IGNORECASE)
+_SD = re.compile(r"(.+)_sd|sd_(.+)", re.IGNORECASE)
+
+
+class Roles(NamedTuple):
+    """The columns with a role; `observable` and `value` are both there or both None.
+
+    Attributes:
+        sd: the column with the standard deviations of the values of a long table.
+        dose: the observable of a long table whose values are doses.
+        dosing: names of `DOSING` → column; none if there are no doses.
+    """
+
+    time: str | None
+    experiment: str | None
+    observable: str | None
+    value: str | None
+    sd: str | None
+    dose: str | None
+    dosing: Mapping[str, str]
+
+    @property
+    def columns(self) -> set[str]:
+        """All columns with a role."""
+        named = (self.time, self.experiment, self.observable, self.value, self.sd)
+        return {*(name for name in named if name), *self.dosing.values()}
+
+    def remarks(self) -> list[str]:
+        """What was understood though it was not said in so many words, in a sentence each."""
+        time = self.time and _bare(self.time) not in TIME and f"the column {short(self.time)} is taken as the time"
+        mark = self.experiment and _bare(self.experiment) not in EXPERIMENT[:3]
+        where = f"observable {short(self.dose)}" if self.dose else f"column {short(self.dosing.get('amt'))}"
+        doses = (self.dose or self.dosing) and f"the {where} holds doses"
+        return [text for text in (time, mark and f"each {short(self.experiment)} is an experiment", doses) if text]
+
+
+def roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = (), time: str | None = None) -> Roles:
+    """The roles of columns (name → cells) but for those that are `taken` as series; `time` if it was chosen.
+
+    Raises:
+        InputError: if several columns may be the time.
+    """
+    free = [name for name in columns if name not in taken and name != time]
+    time = time or _role(free, TIME) or _by_unit(free)
+    marks = [name for name in free if name != time and not _counts_rows(name, columns[name])]
+    observable, value = long_columns(free)
+    kinds = set(columns[observable]) if observable else set()
+    dose = next((name for name in DOSE if name in kinds and name not in taken), None)
+    dosing = {name: column for name in DOSING if (column := _role(free, (name,)))}
+    sd = _role(free, SD) if observable else None
+    return Roles(time, _role(marks, EXPERIMENT), observable, value, sd, dose, dosing if dose or "amt" in dosing else {})
+
+
+def long_columns(columns: Iterable[str]) -> tuple[str, str] | tuple[None, None]:
+    """The columns with the names and with the values of observables, if there are both."""
+    columns = list(columns)
+    observable, value = _role(columns, OBSERVABLE), _role(columns, VALUE)
+    return (observable, value) if observable and value else (None, None)
+
+
+def sd_columns(series: Collection[str], free: Iterable[str]) -> dict[str, str]:
+    """Series x → the column of its standard deviations, of those that are `free`: x_sd or sd_x, with a unit or not.
+
+    Raises:
+        InputError: if there are several.
+    """
+    targets = {_UNIT.sub("", name[:100]): name for name in series} | {name: name for name in series}
+    found: dict[str, str] = {}
+    for name in free:
+        match = _SD.fullmatch(_UNIT.sub("", name[:100]))
+        target = targets.get(match[1] or match[2]) if match else None
+        if target in found:
+            choice = f"choose by --sd {target[:40]}=COLUMN (in Python sd=)"
+            raise InputError(f"{short(found[target], name)} may each hold the errors of {short(target)}; {choice}")
+        if target is not None:
+            found[target] = name
+    return found
+
+
+def column(name: str, columns: Iterable[str], what: str) -> str:
+    """The column of that name, or an InputError that starts with `what`."""
+    columns = list(columns)
+    if name not in columns:
+        raise InputError(f"{what}: there is no column {short(name)}{nearest(name, columns[:1000])[:300]}")
+    return name
+
+
+def _bare(name: str) -> str:
+    """A name without its unit, in lower case."""
+    return _UNIT.sub("", name[:100]).lower()  # no name with a role is longer
+
+
+def _role(columns: Iterable[str], choices: Names) -> str | None:
+    """The column of the earliest choice, in any unit; lower case first, since T beside t is a state."""
+    found = [column for column in columns if _bare(column) in choices]
+    return min(found, key=lambda c: (choices.index(_bare(c)), not _UNIT.sub("", c).islower()), default=None)
+
+
+def _by_unit(columns: Iterable[str]) -> str | None:
+    found = [column for column in columns if _bare(column) in UNITS]
+    if len(found) > 1:
+        raise InputError(f"{short(*found)} may each be the time; choose by --time COLUMN (in Python time=COLUMN)")
+    return found[0] if found else None
+
+
+def _counts_rows(name: str, cells: Sequence[str]) -> bool:
+    """An ID that never repeats numbers the rows and marks nothing."""
+    return _bare(name) == "id" and len(set(cells)) == len(cells)

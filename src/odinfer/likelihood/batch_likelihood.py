@@ -1,0 +1,206 @@
+"""The likelihood of many sets of unknowns at once, by trajectories that go forward side by side (forward/)."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.likelihood.likelihood import Judged, Likelihood
+from odinfer.likelihood.variable_projection import Gauges, moving
+from odinfer.model.differentiation import TextField
+from odinfer.ode.adaptive_mesh import along_steps
+from odinfer.ode.breakpoints import Timetable
+from odinfer.ode.collocation import MANY, CollocationPath
+from odinfer.ode.right_hand_side import Field
+from odinfer.problem.problem import Problem
+from odinfer.scaling.dimensional_analysis import phi_sizes, sizes
+
+if TYPE_CHECKING:
+    from odinfer.ode.integrate_batch import Marched
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
+_FINER = 1e-3
+_SMALL = 1e-3  # of their natural size: unknowns that are smaller still change in steps of this
+_ROOM = 20_000_000  # derivatives that are kept at once
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Trajectories at unknowns v (B, P), one after the other for every experiment of each.
+
+    Attributes:
+        experiments, theta, x0: (B·E,), (B·E, P) and (B·E, K).
+        worth: what they are worth (B,).
+    """
+
+    v: Array
+    experiments: Index
+    theta: Array
+    x0: Array
+    marched: Marched
+    worth: Judged
+
+    @property
+    def tries(self) -> Index:
+        """Steps that were tried for each trajectory (B, E)."""
+        return self.marched.tries.reshape(len(self.v), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """A problem whose model is text.
+
+    Attributes:
+        tolerance: of the steps.
+        most: steps of one trajectory.
+        halting: steps end at every observation, which makes them shorter and more accurate where there are many.
+    """
+
+    like: Likelihood
+    field: Field
+    tolerance: float
+    most: int
+    halting: bool = True
+
+    @staticmethod
+    def of(problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS, halting: bool = True) -> SideBySide:
+        courses = [problem.course(e) for e in range(len(problem.data.experiments))]
+        wanted = np.unique(np.concatenate([problem.own_index(e) for e in range(len(courses))]))
+        moved = moving(problem.model)
+        wanted = wanted[[problem.model.parameters[i] in moved for i in wanted]]
+        field = Field(Timetable.of(courses), wanted)
+        return SideBySide(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most, halting)
+
+    @staticmethod
+    def can(problem: Problem) -> bool:
+        """Whether a problem can be solved so: its model is text, and it has no more observations than steps."""
+        few = all(len(e.t) <= MANY for e in problem.data.experiments)
+        return few and isinstance(problem.model.derivatives, TextField)
+
+    def finer(self) -> SideBySide:
+        """The same with steps that are much more accurate."""
+        return replace(self, tolerance=_FINER * self.tolerance, most=4 * self.most)
+
+    @property
+    def problem(self) -> Problem:
+        return self.like.problem
+
+    @property
+    def multiplications(self) -> float:
+        """In a step of a trajectory with its sensitivities, about: linear equations of two stages for all states."""
+        K = len(self.problem.model.states)
+        return (2.0 * K) ** 2 * (2.0 * K / 3.0 + len(self.problem.model.free_initial) + len(self.field.wanted))
+
+    def initial(self, v: Array) -> list[Array]:
+        """Initial values (K,) of every experiment at unknowns v (P,)."""
+        p, u = self.problem, self.like.unknowns
+        theta = [p.theta_of(e, u.phi(v))[None] for e in range(u.experiments)]
+        return [p.course(e).initial(own, u.x0(v, e)[None])[0] for e, own in enumerate(theta)]
+
+    @functools.cached_property
+    def gauges(self) -> Gauges:
+        return Gauges(self.like)
+
+    def solve(self, v: Array, gauged: bool = False, most: Index | None = None) -> Solved:
+        """The trajectories at unknowns v (B, P) and what they are worth; infinite where one ends early.
+
+        Args:
+            gauged: whether what only the measurement has is moved to its best.
+            most: steps of each trajectory (B, E), where they are not as many as may be.
+        """
+        from odinfer.ode.integrate_batch import march
+
+        p, u, B, E = self.problem, self.like.unknowns, len(v), len(self.problem.data.experiments)
+        phi = u.phi(v)
+        theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
+        with np.errstate(all="ignore"):
+            x0 = np.stack([p.course(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
+        experiments, theta, x0 = np.tile(np.arange(E), B), theta.reshape(B * E, -1), x0.reshape(B * E, -1)
+        limit = self.most if most is None else np.minimum(most, self.most).ravel()
+        marched = march(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
+        with np.errstate(all="ignore"):
+            if gauged:
+                v, worth = self.gauges.set(self.states(marched), v, self.unit(v))
+            else:
+                worth = self.like.judged(self.states(marched), phi)
+        return Solved(v, experiments, theta, x0, marched, worth)
+
+    def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
+        """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
+        solved = replace(self, halting=True).solve(v[None])
+        if not np.isfinite(solved.worth.value[0]):
+            return None
+        every = enumerate(self.initial(v))
+        return tuple(along_steps(self.problem, e, x0, solved.marched, e) for e, x0 in every)
+
+    def states(self, marched: Marched) -> list[Array]:
+        """States (B, N, K) at the observations of every experiment."""
+        x = marched.x.reshape(-1, self.like.unknowns.experiments, *marched.x.shape[1:])
+        return [x[:, e][:, rows] for e, rows in enumerate(self.field.table.rows)]
+
+    def normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
+        """Gauss–Newton Hessians (b, P, P) and gradients (b, P) of the sets of unknowns `which` (b,)."""
+        _, n, K = solved.marched.x.shape
+        wide = len(self.problem.model.free_initial) + len(self.field.wanted)
+        size = max(1, _ROOM // (len(self.problem.data.experiments) * n * K * wide))
+        parts = [self._normal(solved, which[i : i + size]) for i in range(0, len(which), size)]
+        return np.concatenate([H for H, _ in parts]), np.concatenate([g for _, g in parts])
+
+    def _normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
+        states, maps = self.linearised(solved, which)
+        with np.errstate(all="ignore"):
+            phi = self.like.unknowns.phi(solved.v[which])
+            H, g = self.like.normal(states, maps, solved.worth.noise[which], phi)
+            return H.dense(), g
+
+    def linearised(self, solved: Solved, which: Index) -> tuple[list[Array], list[Array]]:
+        """States (b, N, K) of the sets of unknowns `which` (b,) at the observations of every experiment, and how they
+        depend (b, N, K, W) on its own numbers."""
+        from odinfer.ode.sensitivities import sensitivities
+
+        p, u, E = self.problem, self.like.unknowns, len(self.problem.data.experiments)
+        phi, initial, wanted = u.phi(solved.v[which]), p.model.free_initial, self.field.wanted
+        first, K = len(initial), len(p.model.states)
+        own = (which[:, None] * E + np.arange(E)).ravel()
+        S0 = np.zeros((len(own), K, first + len(wanted)))
+        S0[:, initial, np.arange(first)] = 1.0
+        theta = solved.theta[own].reshape(len(which), E, -1)
+        for e in range(E):
+            S0[e::E, :, first:] = p.course(e).initial_slopes(theta[:, e])[..., wanted]
+        S = sensitivities(self.field, solved.marched, solved.experiments, solved.theta, S0, own)
+        S, states, maps = S.reshape(len(which), E, *S.shape[1:]), [], []
+        for e, rows in enumerate(self.field.table.rows):
+            index = p.own_index(e)
+            by_own = np.zeros((len(which), len(rows), K, first + len(index)))
+            into = np.append(np.ones(first, bool), np.isin(index, wanted))
+            columns = np.append(np.arange(first), first + np.searchsorted(wanted, index[into[first:]]))
+            by_own[..., into] = S[:, e][:, rows][..., columns]
+            by_own[..., first:] *= np.broadcast_to(p.slope(phi)[:, p.own_phi(e)], (len(which), len(index)))[
+                :, None, None
+            ]
+            states.append(solved.marched.x.reshape(-1, E, *solved.marched.x.shape[1:])[which, e][:, rows])
+            maps.append(by_own)
+        return states, maps
+
+    def unit(self, v: Array) -> Array:
+        """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,
+        or their own size."""
+        p, u = self.problem, self.like.unknowns
+        is_log = np.zeros(u.size, bool)
+        is_log[u.of_phi] = p.is_log
+        width = 0.1 * (u.high - u.low)
+        size = np.maximum(np.abs(v), _SMALL * self.natural)
+        return np.where(is_log, 1.0, np.where(np.isfinite(width), width, size))
+
+    @functools.cached_property
+    def natural(self) -> Array:
+        """Sizes of the unknowns (P,) that data and equations imply."""
+        states = 10.0 ** sizes(self.problem).states
+        return self.like.unknowns.join([states] * self.like.unknowns.experiments, phi_sizes(self.problem))

@@ -1,0 +1,52 @@
+"""Trajectories carried on beyond the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.likelihood.likelihood import Likelihood
+from odinfer.likelihood.refinement import Refined
+from odinfer.ode.adaptive_mesh import integrated
+
+Array = NDArray[np.float64]
+
+_TOLERANCE = 1e-7  # of the integration: nothing refines it any more
+
+
+def extended(like: Likelihood, refined: Refined, times: Sequence[Array]) -> Refined | None:
+    """The same trajectories, each on to the last of its times, which become points of its mesh; None after a blow-up.
+
+    Inputs keep their last value beyond the data.
+    """
+    problem, scale = like.problem, like.scale
+    paths, lins = [], []
+    for e, (path, t) in enumerate(zip(refined.paths, times, strict=True)):
+        last = path.mesh[-1]
+        beyond = np.unique(t[t > last])
+        longer = path
+        if len(beyond):
+            count = int(np.clip(np.ceil((beyond[-1] - last) / np.median(np.diff(path.mesh))), 1, 5000))
+            passed = np.union1d(np.linspace(last, beyond[-1], count + 1), beyond)
+            theta = problem.theta_of(e, refined.phi)
+            rest = integrated(problem, e, theta, path.nodes[-1], scale, tolerance=_TOLERANCE, times=passed)
+            if rest is None:
+                return None
+            mesh, Z = np.append(path.mesh, rest.mesh[1:]), np.concatenate([path.Z, rest.Z])
+            both = path.starts is not None and rest.starts is not None
+            starts = np.concatenate([path.starts, rest.starts]) if both else None
+            longer = replace(path, mesh=mesh, Z=Z, starts=starts)
+        still = np.zeros(len(like.unknowns.own(e)))
+        for _ in range(8):
+            lin = longer.condense(refined.phi, scale)
+            if not np.isfinite(lin.violation):
+                return None
+            if lin.violation < 1e-7:
+                break
+            longer = longer.moved(lin, still, refined.phi)
+        paths.append(longer)
+        lins.append(lin)
+    return replace(refined, paths=tuple(paths), condensed=tuple(lins))

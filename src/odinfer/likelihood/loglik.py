@@ -1,0 +1,194 @@
+"""The log-likelihood at given parameters, by integration as accurate as floats allow: what others can be checked by."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.checks import number
+from odinfer.errors import InputError, InputWarning, nearest
+from odinfer.observation import observation_of
+from odinfer.ode.state_events import follow
+from odinfer.ode.steady_state import unsettled
+from odinfer.problem.condition import Course
+from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+_RELATIVE, _ABSOLUTE = 1e-10, 1e-12  # accuracy, the second of the largest value that a state has had
+_ROUGH = 1e-6  # of a first look, which tells how large states become
+_MOST_STEPS = 100_000  # between two times
+_FIRST = 1e-3  # of the time: what states that start at zero reach in it at their first pace is their size at first
+_LEAST = 1e-9  # of the largest state: what counts as the size of smaller ones
+
+
+def loglik(problem: Problem, values: Mapping[str, float]) -> float:
+    """The log-likelihood of the data, without priors, at given parameters.
+
+    Args:
+        problem: a model and data.
+        values: parameters by name, such as "k" or "k[experiment]", free initial values such as "x(0)" or
+            "x(0)[experiment]". Those that are fixed may be left out. "sigma x" is the standard deviation of the noise
+            of x where it is estimated; left out, it is the most likely one.
+
+    Returns:
+        −∞ where the trajectory ends before the data do, or what is observed is impossible.
+
+    Warns:
+        InputWarning: a system that should settle, before the data or for a measurement at steady state, has not.
+
+    Raises:
+        InputError: a value is missing, or of nothing that the problem has.
+
+    Example:
+        >>> import odinfer as od
+        >>> data = od.Data([0, 1, 2, 3, 4], [3.0, 1.9, 1.1, 0.7, 0.45], states=["x"])
+        >>> problem = od.Problem(od.Model.from_text("x' = -k*x"), data, sigma={"x": 0.05})
+        >>> [round(od.loglik(problem, {"k": k, "x(0)": 3.0}), 2) for k in (0.45, 0.48)]
+        [5.86, 9.49]
+    """
+    problem, v = at(problem, values)
+    x = solutions(problem, v)
+    if x is None:
+        return -np.inf
+    for said in unsettled(problem, lambda e, t: _states(problem, v, e, t)):
+        warnings.warn(said, InputWarning, stacklevel=2)
+    y = [e.y[None] for e in problem.data.experiments]
+    return float(observation_of(problem).best(x, y, Unknowns(problem).phi(v)[None])[1][0])
+
+
+def solutions(problem: Problem, v: Array) -> list[Array] | None:
+    """States (1, N, K) at the observation times of every experiment at unknowns v (P,); None if one ends earlier."""
+    x = []
+    for e, experiment in enumerate(problem.data.experiments):
+        t, row = np.unique(experiment.moments, return_inverse=True)
+        found = _states(problem, v, e, t)
+        if found is None:
+            return None
+        x.append(found[None, row])
+    return x
+
+
+def _states(problem: Problem, v: Array, e: int, t: Array) -> Array | None:
+    """States (n, K) of an experiment at times (n,), at unknowns v (P,); None if the trajectory ends earlier."""
+    unknowns, course = Unknowns(problem), problem.course(e)
+    theta = problem.theta_of(e, unknowns.phi(v))
+    return solution(course, theta, course.initial(theta[None], unknowns.x0(v, e)[None])[0], t)
+
+
+def at(problem: Problem, values: Mapping[str, float]) -> tuple[Problem, Array]:
+    """The problem with what is said of its fixed values and noise, and the vector of its unknowns (P,)."""
+    unknowns = Unknowns(problem, noise=True)
+    noise = {f"sigma {c}": c for c, own in zip(problem.columns, problem.estimated_noise, strict=True) if own}
+    known = (*unknowns.names, *problem.fixed)
+    for name, value in values.items():
+        if name not in known:
+            raise InputError(f"loglik: the problem has no '{name}'{nearest(str(name), known)}")
+        number(f"loglik: the value of '{name}'", value)
+    sigma = {**problem.sigma, **{c: float(values[name]) for name, c in noise.items() if name in values}}
+    fixed = {name: float(values.get(name, value)) for name, value in problem.fixed.items()}
+    problem = replace(problem, sigma=sigma, fixed=fixed)
+    v = []
+    is_log = dict(zip(problem.free, problem.is_log, strict=True))
+    for name in Unknowns(problem).names:
+        if name not in values:
+            raise InputError(f"loglik: '{name}' has no value; give all of {', '.join(Unknowns(problem).names)}")
+        value = float(values[name])
+        if is_log.get(name) and value <= 0:
+            raise InputError(f"loglik: '{name}' must be positive, not {value:g}: it is on a log scale")
+        v.append(np.log(value) if is_log.get(name) else value)
+    return problem, np.array(v, float)
+
+
+def solution(course: Course, theta: Array, x0: Array, t: Array) -> Array | None:
+    """States (N, K) at times t (N,) of an experiment, before what jumps then; None if the trajectory ends earlier.
+
+    Args:
+        theta: the model's parameters (P,).
+        x0: states (K,) at the start of the experiment.
+    """
+    stops = np.unique(np.concatenate([[course.start, t[-1]], course.between(course.start, t[-1])]))
+    if course.model.said.triggers:
+        return _triggered(course, theta, x0, t, stops)
+    found, x, size = np.full((len(t), len(x0)), np.nan), x0, np.abs(x0)
+    found[t == course.start] = x0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of what is tried and given up
+        for a, b in itertools.pairwise(stops):
+            for jump in (j for j in course.jumps if j.time == a):
+                x = course.jumped(jump, x[None], theta[None])[0][0]
+            inside = (t > a) & (t <= b)
+            times = np.unique(np.concatenate([[a], t[inside], [b]]))
+            # Tolerances of single states go by the sizes that they reach, which only a solution tells.
+            largest = (
+                np.maximum(size, np.abs(x)).max() or _FIRST * (b - a) * np.abs(_slope(course, theta, x, a, b)).max()
+            )
+            rough = _solved(course, theta, x, times, _ROUGH, _ROUGH * largest)
+            if rough is None:
+                return None
+            size = np.maximum(size, np.abs(rough).max(0))
+            own = _solved(course, theta, x, times, _RELATIVE, _tolerance(size))
+            if own is None:
+                return None
+            x = own[-1]
+            found[inside] = own[1 : 1 + inside.sum()]
+    return found
+
+
+def _triggered(course: Course, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
+    """The same where states make events happen."""
+    if len(stops) == 1:
+        return np.tile(x0, (len(t), 1))
+    slope = np.abs(_slope(course, theta, x0, stops[0], stops[1])).max()
+    largest = np.abs(x0).max() or _FIRST * (stops[-1] - stops[0]) * slope
+    rough = follow(course, theta, x0, t, stops, _ROUGH, _ROUGH * largest)
+    size = np.abs(np.vstack([x0, rough[np.isfinite(rough).all(1)]])).max(0)
+    found = follow(course, theta, x0, t, stops, _RELATIVE, _tolerance(size))
+    return found if np.isfinite(found).all() else None
+
+
+def _tolerance(size: Array) -> Array:
+    """In absolute terms (K,), by the sizes that states reach."""
+    return np.asarray(_ABSOLUTE * np.maximum(size, max(_LEAST * size.max(), 1e-290)))
+
+
+def _solved(course: Course, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float) -> Array | None:
+    """States (n, K) at times (n,) between two corners, from x at the first: by LSODA or, where it fails, by Radau."""
+    from scipy.integrate import odeint, solve_ivp
+
+    a, b = times[0], times[-1]
+    try:
+        field = course.quick(theta, a, b)
+        field(x, a)
+        found, info = odeint(
+            field, x, times, Dfun=_jacobian(course, theta, a, b), rtol=rtol, atol=np.maximum(atol, 1e-290),
+            full_output=True, mxstep=_MOST_STEPS,
+        )  # fmt: skip
+        if info["message"].endswith("successful.") and np.isfinite(found).all():
+            return np.asarray(found)
+        jacobian = _jacobian(course, theta, a, b)
+        other = solve_ivp(
+            lambda now, own: np.asarray(field(own, now)), (a, b), x, "Radau", times,
+            jac=lambda now, own: jacobian(own, now), rtol=max(rtol, 1e-9), atol=np.maximum(atol, 1e-290),
+        )  # fmt: skip
+        return other.y.T if other.success and np.isfinite(other.y).all() else None
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def _slope(course: Course, theta: Array, x: Array, a: float, b: float) -> Array:
+    """The derivatives (K,) of states x at the beginning of an interval."""
+    return np.asarray(course.evaluate(course.inside(a, b, np.array([a])), x[None], theta[None])[0])
+
+
+def _jacobian(course: Course, theta: Array, a: float, b: float) -> Callable[[Array, float], Array]:
+    def at(x: Array, now: float) -> Array:
+        return np.asarray(course.linearise(course.inside(a, b, np.array([now])), x[None], theta[None])[1][0])
+
+    return at

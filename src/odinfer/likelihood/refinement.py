@@ -1,0 +1,441 @@
+"""From an ODIN solution to the maximum likelihood: trajectory matching by constrained Gauss–Newton.
+
+Unknowns are θ and the initial values of every experiment; the trajectory between them is a collocation path
+(collocation.py). A first phase moves path and unknowns together, so that the estimate of the states is used and
+no simulation from a poor θ is needed; the second stays on solutions of the equations and accepts a step only if
+the likelihood improves. Noise levels that are not given are profiled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.gp.curves import Hermite
+from odinfer.gp.standardisation import Units
+from odinfer.likelihood.likelihood import Judged, Likelihood
+from odinfer.ode.adaptive_mesh import CAREFUL, Budget, Exhausted, every_integrated
+from odinfer.ode.collocation import MANY, CollocationPath, Condensed, condense_paths, mesh_for, split
+from odinfer.optimize.arrow_matrix import Bordered
+from odinfer.optimize.levenberg_marquardt import Rule, levenberg_marquardt
+from odinfer.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+_FEASIBLE = 1e-9  # violation of the collocation equations, in units of the states' scales
+ACCURATE = 1e-6  # defect between stages, same units
+# Steps after which a search that has not ended crawls along a curved valley; how far ahead it looks, as a share of a
+# step; and how large a correction may be, as a share of it.
+_CRAWLING, _AHEAD, _BEND = 15, 0.1, 0.75
+_FINER = 3  # times at most that a mesh is made finer
+_STEPS = 3000  # of integration, where a mesh was too coarse
+_WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A trajectory at a maximum of the likelihood.
+
+    Attributes:
+        phi: free parameters (F,).
+        paths: the trajectory of each experiment.
+        condensed: its sensitivities.
+        sigma: noise standard deviations (M,).
+        loglik: log-likelihood at the maximum over the noise.
+        objective: −loglik − log p(θ).
+        information: Gauss–Newton information of the unknowns.
+        iterations, converged: of the second phase.
+    """
+
+    phi: Array
+    paths: tuple[CollocationPath, ...]
+    condensed: tuple[Condensed, ...]
+    sigma: Array
+    loglik: float
+    objective: float
+    information: Bordered
+    iterations: int
+    converged: bool
+
+    def states(self, t: Sequence[Array]) -> list[Array]:
+        """States (1, N, K) of every experiment at times (N,) inside its mesh."""
+        return [p.states(times)[None] for p, times in zip(self.paths, t, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A feasible trajectory with everything the next step needs; `value` is its objective."""
+
+    phi: Array
+    paths: tuple[CollocationPath, ...]
+    condensed: tuple[Condensed, ...]
+    noise: Array  # (1, K)
+    loglik: float
+    value: float
+    defects: tuple[Array, ...] = ()  # of the intervals of a mesh that was made for this trajectory
+
+
+def paths_through(
+    problem: Problem, curves: Sequence[tuple[Array, Array, Array]], parts: int = 1
+) -> tuple[CollocationPath, ...]:
+    """First guesses from states and slopes: per experiment times (N,), x (N, K), dx/dt (N, K)."""
+    paths = []
+    for e, (t, x, slope) in enumerate(curves):
+        seen = problem.course(e).times
+        if len(seen) == 1:  # an experiment of one time has an initial value and no path
+            seen = t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
+            x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
+        spline = Hermite(t, x, slope)
+        corners = problem.course(e).between(seen[0], seen[-1])
+        if len(seen) > MANY:
+            mesh = mesh_for(spline, seen, corners)
+            mesh = split(mesh, np.full(len(mesh) - 1, parts))
+        else:
+            mesh = np.append(np.linspace(seen[:-1], seen[1:], parts, endpoint=False, axis=1).ravel(), seen[-1])
+            mesh = np.union1d(mesh, corners)
+        paths.append(CollocationPath.through(problem, e, mesh, spline))
+    return tuple(paths)
+
+
+def with_slopes(
+    problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]
+) -> list[tuple[Array, Array, Array]]:
+    """Times (N,) and states (N, K) of every experiment together with the slopes of the model at θ (P,)."""
+    return [(t, x, problem.course(e).linearise(t, x, theta)[0]) for e, (t, x) in enumerate(states)]
+
+
+def refine(
+    problem: Problem,
+    scale: Array,
+    paths: Sequence[CollocationPath],
+    phi: Array,
+    max_iterations: int = 100,
+    accuracy: float = ACCURATE,
+    budget: Budget | None = None,
+) -> Refined | None:
+    """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached.
+
+    The mesh is made finer until the trajectory is accurate, in units of the states' scales.
+
+    Args:
+        budget: of the search that this is part of; None is returned where it is spent, too.
+    """
+    try:
+        return _refined(Likelihood(problem, scale), paths, phi, max_iterations, accuracy, budget)
+    except Exhausted:
+        return None
+
+
+def _refined(
+    like: Likelihood, paths: Sequence[CollocationPath], phi: Array, max_iterations: int, accuracy: float,
+    budget: Budget | None,
+) -> Refined | None:  # fmt: skip
+    point = _approach(like, tuple(paths), phi)
+    if point is None:
+        return None
+    for _ in range(4):  # the mesh is judged where the optimisation ends
+        point, iterations, converged = _maximise(like, point, max_iterations, budget)
+        if _hopeless(like, point.noise[0]) or point.defects:
+            break
+        finer = [path.refined(point.phi, like.scale, accuracy) for path in point.paths]
+        if all(f is None for f in finer):
+            break
+        better = _restored(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+        if better is None:  # no trajectory after all, on a mesh that was too coarse to tell; there may be one nearby
+            better = _integrated(like, [p.x0 for p in point.paths], point.phi, budget or Budget(_STEPS))
+        if better is None:
+            return None
+        point = better
+    return _ended(like, point, iterations, converged)
+
+
+def shoot(
+    problem: Problem,
+    scale: Array,
+    x0: Sequence[Array],
+    phi: Array,
+    max_iterations: int = 100,
+    budget: Budget | None = None,
+    enough: float = 0.0,
+    along: Sequence[CollocationPath] = (),
+) -> Refined | None:
+    """The same from initial values (K,) of every experiment, by integration; None if a trajectory ends too early.
+
+    Steps are tried on the mesh at hand, and integrated anew where it does not suit them any more, as when a fast change
+    comes sooner or later than before.
+
+    Args:
+        enough: nats that a step must gain for the search to go on.
+        along: the trajectories, if they have been integrated already.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
+        found = _along(problem, along, phi, scale) if along else _from_initial(problem, x0, phi, scale, budget)
+        if found is None:
+            return None
+        like, start = found
+        point, iterations, converged = _maximise(like, start, max_iterations, budget, enough)
+        for _ in range(_FINER if enough == 0 and not problem.plain else 0):  # on the way no mesh need be fine
+            finer = [path.refined(point.phi, like.scale, ACCURATE) for path in point.paths]
+            if all(f is None for f in finer):
+                break
+            better = _settled(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+            if better is None:
+                break
+            point, more, converged = _maximise(like, better, max_iterations, budget)
+            iterations += more
+        return _ended(like, point, iterations, converged)
+
+
+def scale_of(paths: Sequence[CollocationPath], known: Array) -> Array:
+    """Scales (K,) of the states: those that are known, or what they come to on paths."""
+    if not np.isnan(known).any():
+        return known
+    sizes = np.max([np.abs(p.Z).max((0, 1)) for p in paths], 0)
+    sizes = np.maximum(sizes, np.max([np.abs(p.x0) for p in paths], 0))
+    return np.where(np.isnan(known), np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-280)), known)
+
+
+def _ended(like: Likelihood, point: _Point, iterations: int, converged: bool) -> Refined:
+    H, _ = _normal(like, point.paths, point.condensed, point.phi, point.noise)
+    sigma = np.sqrt(point.noise[0])
+    return Refined(point.phi, point.paths, point.condensed, sigma, point.loglik, point.value, H, iterations, converged)
+
+
+def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]) -> Refined | None:
+    """Maximise the likelihood from parameters (P,) and states: per experiment times (N,) and x (N, K)."""
+    paths = paths_through(problem, with_slopes(problem, theta, states), 2)
+    return refine(problem, Units.of(problem).scale, paths, problem.phi(theta))
+
+
+def explore(
+    problem: Problem,
+    scale: Array,
+    best: Refined,
+    directions: int = 2,
+    reach: float = 2.5,
+    budget: Budget | None = None,
+) -> Refined:
+    """Look on both sides along the least determined directions, where a neighbouring optimum may lie."""
+    like = Likelihood(problem, scale)
+    if _hopeless(like, best.sigma**2):
+        return best
+    d = np.sqrt(np.maximum(best.information.diagonal, 1e-300))
+    w, V = best.information.times(1.0 / d).weakest(directions)
+    at, found, unknowns = _packed(like, best.paths, best.phi), best, like.unknowns
+    for i in range(min(directions, len(w))):
+        for side in (reach, -reach):
+            there = np.clip(at + side * V[:, i] / d[0] / np.sqrt(max(w[i], 1e-4)), unknowns.low, unknowns.high)
+            paths = _moved(like, best.paths, best.condensed, there - at, best.phi)
+            other = refine(problem, scale, paths, best.phi + unknowns.phi(there - at), budget=budget)
+            if other is not None and other.objective < found.objective - 1e-6:
+                found = other
+    return found
+
+
+def _condense(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> tuple[tuple[Condensed, ...], float]:
+    lins = condense_paths(like.problem, paths, phi, like.scale)
+    return lins, max(lin.violation for lin in lins)
+
+
+def _packed(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Array:
+    return like.unknowns.join([p.x0 for p in paths], phi)
+
+
+def _moved(
+    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], move: Array, phi: Array
+) -> tuple[CollocationPath, ...]:
+    """The paths after a first-order step (P,) of the unknowns from φ (F,), Newton correction included."""
+    u = like.unknowns
+    pairs = enumerate(zip(paths, lins, strict=True))
+    return tuple(p.moved(lin, move[u.own(e)], phi + u.phi(move)) for e, (p, lin) in pairs)
+
+
+def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Judged:
+    seen = like.on([p.mesh for p in paths])
+    return seen.like.judged(seen.states(paths), phi[None])
+
+
+def _normal(
+    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array, noise: Array
+) -> tuple[Bordered, Array]:
+    """Gauss–Newton Hessian, alone in its batch, and gradient (P,), about the paths with their Newton correction."""
+    seen = like.on([p.mesh for p in paths])
+    maps = seen.maps(lins)
+    x = [own + m[..., -1] for own, m in zip(seen.states(paths), maps, strict=True)]
+    H, g = seen.like.normal(x, [m[..., :-1] for m in maps], noise, phi[None])
+    return H, g[0]
+
+
+def _step(like: Likelihood, at: Array, H: Bordered, g: Array, damping: float) -> Array:
+    return np.asarray(like.step(at[None], H, g[None], np.array([damping]))[0][0])
+
+
+def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
+    """Newton on the collocation equations at fixed x0 and φ: from a nearby path to a trajectory."""
+    previous, still = np.inf, np.zeros(like.unknowns.size)
+    for _ in range(most):
+        lins, violation = _condense(like, paths, phi)
+        if violation <= _FEASIBLE:
+            worth = _judged(like, paths, phi)
+            point = _Point(phi, paths, lins, worth.noise, float(worth.loglik[0]), float(worth.value[0]))
+            return point if np.isfinite(point.value) else None
+        if not np.isfinite(violation) or violation > 1e6 or violation > 100.0 * previous:
+            return None
+        previous = violation
+        paths = _moved(like, paths, lins, still, phi)
+    return None
+
+
+def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budget | None) -> _Point | None:
+    """The trajectory from initial values, on a mesh of its own."""
+    found = _from_initial(like.problem, x0, phi, like.scale, budget, like)
+    return None if found is None else found[1]
+
+
+def _along(
+    problem: Problem, paths: Sequence[CollocationPath], phi: Array, scale: Array
+) -> tuple[Likelihood, _Point] | None:
+    """The trajectory near paths that were integrated elsewhere, with its likelihood."""
+    like = Likelihood(problem, scale_of(paths, scale))
+    point = _settled(like, tuple(paths), phi)
+    return None if point is None else (like, point)
+
+
+def _from_initial(
+    problem: Problem,
+    x0: Sequence[Array],
+    phi: Array,
+    scale: Array,
+    budget: Budget | None,
+    like: Likelihood | None = None,
+) -> tuple[Likelihood, _Point] | None:
+    """The same with its likelihood, which is made here if scales were not known (NaN) before.
+
+    Where something fast begins suddenly, a path that was integrated roughly can be too far from the trajectory on its
+    own mesh: it is late by more than the change takes. A more accurate one is not.
+    """
+    for tolerance in (None, CAREFUL) if problem.plain else (None,):
+        paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
+        if paths is None:
+            return None
+        own = like or Likelihood(problem, scale_of(paths, scale))
+        point = _settled(own, paths, phi)
+        if point is not None:
+            return own, point
+    return None
+
+
+def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
+    """The trajectory on the meshes of integrated paths, which were made for it."""
+    point = _restored(like, paths, phi)
+    return None if point is None else replace(point, defects=_defects(like, point))
+
+
+def _defects(like: Likelihood, point: _Point) -> tuple[Array, ...]:
+    return tuple(p.defects(point.phi, like.scale) for p in point.paths)
+
+
+def _suits(like: Likelihood, trial: _Point, made: Sequence[Array]) -> bool:
+    """Whether a mesh that left defects `made` when it was made still suits a trajectory."""
+    return all((d <= _WORSE * m + _NO_MATTER).all() for d, m in zip(_defects(like, trial), made, strict=True))
+
+
+def _hopeless(like: Likelihood, variance: Array) -> bool:
+    """Whether a trajectory leaves as much (K,) of some state as its mean would: nothing to be more accurate about."""
+    if not like.problem.plain:
+        return False
+    return bool((variance > np.nanvar(np.concatenate([y[0] for y in like.y]), 0)).any())
+
+
+def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 15) -> _Point | None:
+    """Move path, initial values and parameters together until the path is a trajectory."""
+    start = (paths, phi)
+    lins, violation = _condense(like, paths, phi)
+    for _ in range(most):
+        if not np.isfinite(violation):
+            break
+        if violation <= 1e-4:
+            point = _restored(like, paths, phi)
+            if point is not None:
+                return point
+            break
+        equations = _normal(like, paths, lins, phi, _judged(like, paths, phi).noise)
+        move = _step(like, _packed(like, paths, phi), *equations, 1e-4)
+        full = _moved(like, paths, lins, move, phi)
+        for share in (1.0, 0.5, 0.25, 0.1):  # of the whole step, Newton correction included
+            trial = tuple(p.towards(q, share) for p, q in zip(paths, full, strict=True))
+            phi_new = phi + share * like.unknowns.phi(move)
+            lins_new, violation_new = _condense(like, trial, phi_new)
+            if violation_new <= (1.0 - 0.3 * share) * violation:
+                break
+        if not np.isfinite(violation_new):
+            break
+        paths, phi, lins, violation = trial, phi_new, lins_new, violation_new
+    return _restored(like, *start)
+
+
+def _bent(like: Likelihood, point: _Point, at: Array, H: Bordered, move: Array, damping: float) -> Array:
+    """A step (P,) that follows a curved valley: with the second-order change of the states along the first-order one.
+
+    Trajectories a share h of the way on tell the second derivative of the states along the step; the correction undoes
+    what it would do to the residuals (geodesic acceleration).
+    """
+    h = _AHEAD
+    paths = _moved(like, point.paths, point.condensed, h * move, point.phi)
+    ahead = _restored(like, paths, point.phi + h * like.unknowns.phi(move))
+    if ahead is None:
+        return move
+    seen, phi = like.on([p.mesh for p in point.paths]), point.phi[None]
+    x, S = seen.states(point.paths), [m[..., :-1] for m in seen.maps(point.condensed)]
+    bend = []
+    for e, (here, there, maps) in enumerate(zip(x, seen.states(ahead.paths), S, strict=True)):
+        bend.append((2.0 / h) * ((there - here) / h - maps @ move[like.unknowns.own(e)]))
+    curved, plain = (
+        seen.like.normal([own + shift * b for own, b in zip(x, bend, strict=True)], S, point.noise, phi)[1][0]
+        for shift in (1.0, 0.0)
+    )
+    second = 0.5 * _step(like, at, H, curved - plain, damping)
+    size = np.sqrt(np.maximum(H.diagonal[0], 1e-300))
+    small = np.abs(second * size).max() <= _BEND * np.abs(move * size).max()
+    bent = move + second
+    return np.clip(at + bent, like.unknowns.low, like.unknowns.high) - at if small else move
+
+
+def _maximise(
+    like: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None, enough: float = 0.0
+) -> tuple[_Point, int, bool]:
+    """Levenberg–Marquardt over trajectories, accepted on the objective."""
+    at, equations, quiet, tries = None, None, 0, 0
+
+    def propose(point: _Point, damping: float) -> tuple[_Point, bool]:
+        nonlocal at, equations, tries
+        tries += 1
+        if budget is not None:  # a try on the mesh at hand costs about as much as integrating over a tenth of it
+            budget.spend(sum(len(p.mesh) for p in point.paths) // 10)
+        if at is not point:
+            at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
+        unknowns = _packed(like, point.paths, point.phi)
+        move = _step(like, unknowns, *equations, damping)
+        if tries > _CRAWLING:
+            move = _bent(like, point, unknowns, equations[0], move, damping)
+        moved = _moved(like, point.paths, point.condensed, move, point.phi)
+        phi = point.phi + like.unknowns.phi(move)
+        trial = _restored(like, moved, phi)
+        if point.defects:
+            if trial is not None and _suits(like, trial, point.defects):
+                trial = replace(trial, defects=point.defects)
+            else:
+                trial = _integrated(like, [p.x0 for p in moved], phi, budget)
+        return (point, False) if trial is None else (trial, trial.value <= point.value)
+
+    def settles(better: bool, gain: float, point: _Point, damping: float) -> bool:
+        nonlocal quiet
+        if better:
+            quiet = quiet + 1 if gain < max(1e-8 * (1.0 + abs(point.value)), enough) else 0
+        return bool(better) and quiet >= 2
+
+    ended = levenberg_marquardt(start, propose, settles, Rule(up=6.0, most=1e9, steps=max_iterations))
+    return ended.point, ended.steps + int(ended.stuck), bool(ended.settled)

@@ -1,0 +1,89 @@
+"""Parameters that only the measurement has, such as scales, offsets and noise, at their best for given trajectories.
+
+No trajectory depends on them, so that they are found without integrating anything: a start is judged by what its
+trajectory can explain, not by a scale that was drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.likelihood.likelihood import Judged, Likelihood
+from odinfer.model.model import Model
+from odinfer.model.program import LEAVES
+from odinfer.optimize.trust_region_step import trusted
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_ROUNDS, _RADIUS, _ENOUGH = 30, 3.0, 1e-3  # at most; e-folds of a first step; nats that another round must promise
+
+
+def moving(model: Model) -> set[str]:
+    """The names that trajectories of a model from text depend on."""
+    said = model.said
+    left = [*said.outputs, *said.initial.values(), *(i for event in said.events for _, i in event.changes)]
+    seen: set[int] = set()
+    while left:
+        i = left.pop()
+        if i in seen:
+            continue
+        seen.add(i)
+        op, args = model.code[i]
+        left += [] if op in LEAVES else list(args)
+    return {str(model.code[i][1][0]) for i in seen if model.code[i][0] == "name"}
+
+
+@dataclass(frozen=True, eq=False)
+class Gauges:
+    """The parameters of a problem that only its observations have."""
+
+    like: Likelihood
+
+    @functools.cached_property
+    def places(self) -> Index:
+        """Where they stand among the unknowns."""
+        p, moved = self.like.problem, moving(self.like.problem.model)
+        own = np.zeros(len(p.free), bool)
+        for e in range(len(p.data.experiments)):
+            own[p.own_phi(e)] = [p.model.parameters[i] not in moved for i in p.own_index(e)]
+        return self.like.unknowns.phi_index[own]
+
+    def set(self, x: Sequence[Array], v: Array, unit: Array) -> tuple[Array, Judged]:
+        """Unknowns (B, P) with these at their best for states x (B, N, K) per experiment, and what that is worth.
+
+        Args:
+            unit: by which unknowns (B, P) change in a step of length one.
+        """
+        like, u, places = self.like, self.like.unknowns, self.places
+        v, worth = v.copy(), like.judged(x, u.phi(v))
+        left = np.flatnonzero(np.isfinite(worth.value)) if len(places) else np.empty(0, np.int64)
+        radius = np.full(len(v), _RADIUS)
+        for _ in range(_ROUNDS):
+            if not len(left):
+                break
+            own = [states[left] for states in x]
+            still = [np.zeros((*s.shape, len(u.own(e)))) for e, s in enumerate(own)]
+            full, g = like.normal(own, still, worth.noise[left], u.phi(v[left]))
+            H, g = full.dense()[:, places[:, None], places], g[:, places]
+            sound = np.isfinite(g).all(1) & np.isfinite(H).all((1, 2))
+            left, own, H, g = left[sound], [s[sound] for s in own], H[sound], g[sound]
+            low, high = u.low[places], u.high[places]
+            move, fall = trusted(v[left][:, places], H, g, low, high, unit[left][:, places], radius[left])
+            tried = v[left]
+            tried[:, places] = np.clip(tried[:, places] + move, low, high)
+            found = like.judged(own, u.phi(tried))
+            gain = worth.value[left] - found.value
+            better = gain > 0
+            radius[left] *= np.where(better, 2.0, 0.2)
+            taken = left[better]
+            v[taken] = tried[better]
+            for every, new in zip(worth, found, strict=True):
+                every[taken] = new[better]
+            left = left[(fall > _ENOUGH) & (radius[left] > 1e-3)]
+        return v, worth

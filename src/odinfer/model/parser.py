@@ -1,0 +1,234 @@
+"""A system of equations as text: statements and declarations to a vector field and what is known about it.
+
+The statements are read by `statements.py`, the expressions in them by `expression.py`; nothing is run. A statement
+stands on one line, `;` separates several:
+
+    prey' = a*prey - b*prey*predator    # an equation, also: dprey/dt = ...
+    x'' = -k*x - c*x'                   # of second order: states x and x_dot, its slope
+    uptake = k*x/(K + x)                # a definition, usable anywhere, in any order
+    input u, v                          # known functions of time; `step u` if constant between their values
+    fixed d = 1                         # a value that is not estimated
+    start a = 1.5                       # where the search starts
+    log a, b                            # estimated on a log scale, hence positive; `linear c` is the opposite
+    0 < b < 100                         # bounds of a parameter or a state; > and >= mean the same
+    a ~ normal(2, 0.5)                  # a prior; or lognormal(median, sd of the log), uniform(low, high)
+    cases ~ poisson(rho*uptake)         # what is no parameter: a column of the data and its distribution
+    x(0) = N - y(0)                     # an initial value, at time 0; x(t0): at the first time
+    local k                             # one value per experiment; `shared x(0)` is the opposite
+    at 0, 12: gut = gut + dose          # an event, after what is observed then; several changes: by commas
+    before 24: gut = 0                  # an event that an observation at 24 sees
+    when V > 1: V = 0                   # an event that happens each time the condition becomes true
+"""
+
+import ast
+import warnings
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from odinfer.errors import InputError, InputWarning, nearest
+from odinfer.model.declarations import bounds
+from odinfer.model.distributions import (
+    Arguments,
+    Column,
+    arguments_of,
+    check_predictions,
+    column,
+    left_out,
+    prior,
+    scattering,
+    split,
+)
+from odinfer.model.events import Event, Trigger, breaks, event, into_states, trigger
+from odinfer.model.expression import RESERVED, SHORT, Source, checked_name, names_met, state_of
+from odinfer.model.initial_values import beginnings, check_mentions, initial_values
+from odinfer.model.jax_program import values
+from odinfer.model.program import Program
+from odinfer.model.statements import EXTENT, Distribution, Statements, sources, statements
+
+ABOUT_PARAMETERS = ("fixed", "start", "scale", "prior")
+OF_THE_RANGE = ("lower bound", "fixed")  # whoever says one of them knows the sign
+Code = tuple[tuple[str, tuple[Any, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Equations:
+    """A system of ODEs read from text, with what the text declares about its parameters, its beginning and its data.
+
+    Numbers of instructions are places in `code`.
+    """
+
+    states: tuple[str, ...]  # in the order of their equations
+    parameters: tuple[str, ...]  # as first met: in equations, initial values, events, columns, other definitions
+    inputs: tuple[str, ...]  # those declared in the text, then the others given to `parse`
+    bounds: dict[str, tuple[float, float]]  # with what log scales, lognormal and uniform priors imply
+    fixed: dict[str, float]
+    start: dict[str, float]
+    scale: dict[str, str]  # "log" or "linear", where declared
+    prior: dict[str, tuple[str, float, float]]  # such as ("normal", 2.0, 0.5)
+    text: str
+    code: Code = field(repr=False, compare=False)
+    outputs: tuple[int, ...] = field(repr=False, compare=False)  # the instructions that give the derivatives
+    columns: tuple[Column, ...] = ()  # of the data, where their distributions are given
+    definitions: dict[str, int] = field(default_factory=dict)  # name → instruction
+    initial: dict[str, int] = field(default_factory=dict)  # state → instruction of its initial value
+    begins: str = "first"  # where initial values hold: "zero", "t0", a number; "first" where nothing is said of them
+    local: tuple[str, ...] = ()  # the parameters with one value per experiment
+    events: tuple[Event, ...] = ()  # at constant times
+    triggers: tuple[Trigger, ...] = ()  # events that happen when a condition becomes true
+    steps: tuple[str, ...] = ()  # the inputs that are constant between their values
+    breaks: tuple[float, ...] = ()  # where expressions of t jump or have a kink
+
+    def field(self, t: Any, x: Any, theta: Any, u: Any) -> list[Any]:
+        """The K time derivatives at time t, by JAX; x is (K,), theta (P,) with fixed values, u (len(inputs),)."""
+        return self.at(self.outputs, t, x, theta, u)
+
+    def at(self, instructions: Sequence[int], t: Any, x: Any, theta: Any, u: Any) -> list[Any]:
+        """The values of any instructions, as `field` gives those of the equations."""
+        import jax.numpy as jnp  # here, so that reading equations does not need JAX
+
+        known = {"t": jnp.asarray(t)}
+        for names, given in ((self.states, x), (self.parameters, theta), (self.inputs, u)):
+            known |= zip(names, jnp.asarray(given), strict=True)
+        return values(self.code, tuple(instructions), known)
+
+
+def parse(
+    text: str,
+    inputs: Sequence[str] = (),
+    spare: bool = False,
+    of: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> Equations:
+    """Read a system of equations; the format is shown at the top of this module.
+
+    Args:
+        text: The statements.
+        inputs: Names to treat as inputs besides those that the text declares.
+        spare: What is declared or defined but not used is left out instead of being an error.
+        of: States and parameters of a model whose equations are elsewhere: the text says more about it.
+
+    Raises:
+        InputError: The text cannot be used; the message names the line and the piece.
+    """
+    said = statements(text)
+    equations, definitions = said.given["equation"], said.given["definition"]
+    if of is None and not equations:
+        raise InputError("line 1: there is no equation; write at least one, such as x' = -k*x")
+    for name, source in equations.items() if of is not None else ():
+        raise InputError(f"line {source.line}: '{name}' has an equation, but equations are given elsewhere; remove it")
+    states, brought = (tuple(equations), ()) if of is None else (tuple(of[0]), tuple(of[1]))
+    declared = [name for kind, name in said.lines if kind in ("input", "step")]
+    extra = _names_of_inputs(inputs, said)
+    elsewhere = {*states, *brought} if of is not None else {*brought}
+    for (kind, name), line in said.lines.items():
+        if kind in ("definition", "input", "step") and name in elsewhere:
+            raise InputError(f"line {line}: '{name}' is a state or a parameter of the model already; rename one")
+
+    given, mentioned = initial_values(said, states, spare)
+    doses = into_states(said.events, states, spare)
+    written_out = {**definitions, **given}
+    taken = {*RESERVED, *states, *written_out, *declared, *extra}
+    in_equations = names_met(equations.values(), written_out)
+    met = in_equations | names_met(given.values(), written_out) | dict.fromkeys(mentioned)
+    changed = [source for dose in doses for source in sources(dose)]
+    met |= names_met(changed, written_out)
+    anywhere = met if spare else met | names_met(definitions.values(), written_out)
+    tildes, priors = split(said, {*brought, *anywhere} - taken, written_out, taken, spare)
+    arguments = {name: _arguments(name, tilde, taken, {*declared, *extra}) for name, tilde in tildes.items()}
+    expressions = [value for own in arguments.values() for value in own.values() if isinstance(value, Source)]
+    met |= names_met(expressions, written_out)
+    met |= dict.fromkeys(word for name, own in arguments.items() for word in left_out(name, own))
+    kept = _known(definitions, {*met, *RESERVED, *states}) if spare else definitions
+    met |= names_met(kept.values(), written_out)
+    parameters = dict.fromkeys([*brought, *(name for name in met if name not in taken)])
+    check_mentions(met, states, brought, said)
+    if "e" in parameters and not any("e" in names for names in said.given.values()):
+        _warn_of_e([*equations.values(), *given.values(), *changed, *expressions, *kept.values()])
+
+    program = Program(written_out)
+    for name in definitions:
+        if name in in_equations:
+            program.definition(name)
+    outputs = tuple(program.whole(source) for source in equations.values())
+    initial = beginnings(program, states, given, parameters)
+    events = tuple(event(dose, program) for dose in doses if dose.when is None)
+    moving = ("t", *states, *declared, *extra)
+    triggers = tuple(trigger(dose, program, moving) for dose in doses if dose.when is not None)
+    columns = tuple(column(name, tilde, arguments[name], program) for name, tilde in tildes.items())
+    check_predictions(columns, said, program, states, parameters)
+    found = {name: program.definition(name) for name in kept}
+    rest = Program(written_out)
+    for name in definitions:
+        if name not in kept:
+            rest.definition(name)  # what cannot be read is refused nevertheless
+
+    for name, tilde in priors.items():
+        said.add("prior", name, prior(name, tilde), tilde.line)
+    for name, own in arguments.items():
+        free = [word for word in scattering(own) if not any(word in said.given[kind] for kind in OF_THE_RANGE)]
+        for word in dict.fromkeys([*left_out(name, own), *free]):
+            if word in parameters and word not in said.given["scale"]:
+                said.add("scale", word, "log", tildes[name].line)
+    limits = bounds(said, states, parameters, met, spare)
+    inputs = tuple(dict.fromkeys(name for name in (*declared, *extra) if name in met or not spare))
+    extent = {name: "local" for name in parameters if state_of(name) is not None} | said.given[EXTENT]
+    about = {kind: {n: v for n, v in said.given[kind].items() if n in parameters} for kind in ABOUT_PARAMETERS}
+    return Equations(
+        *(states, tuple(parameters), inputs, limits, about["fixed"], about["start"], about["scale"], about["prior"]),
+        *(text, tuple(program.code), outputs),
+        columns=columns,
+        definitions=found,
+        initial=initial,
+        begins=said.begins if initial else "first",
+        local=tuple(name for name in parameters if extent.get(name) == "local"),
+        events=events,
+        triggers=triggers,
+        steps=tuple(name for name in inputs if name in said.given["step"]),
+        breaks=breaks(program.code),
+    )
+
+
+def _known(definitions: Mapping[str, Source], known: set[str]) -> dict[str, Source]:
+    """Definitions of known names alone: those that nobody uses make no parameters."""
+    users = defaultdict(list)
+    unknown = []
+    for name, source in definitions.items():
+        for word in source.names():
+            users[word].append(name)
+            unknown += [name] if word not in known and word not in definitions else []
+    lost = set()
+    while unknown:
+        if (name := unknown.pop()) not in lost:
+            lost.add(name)
+            unknown += users[name]
+    return {name: source for name, source in definitions.items() if name not in lost}
+
+
+def _names_of_inputs(inputs: Sequence[str], said: Statements) -> list[str]:
+    names = [checked_name(str(name), "inputs") for name in ([inputs] if isinstance(inputs, str) else inputs)]
+    if clash := {*names} & {*said.given["equation"], *said.given["definition"]}:
+        raise InputError(f"inputs: '{min(clash)}' has an equation or a definition in the text; rename one")
+    return names
+
+
+def _arguments(name: str, tilde: Distribution, taken: set[str], inputs: set[str]) -> Arguments:
+    """What the family of a column is given, if there can be such a column."""
+    if name == "time" or name in inputs:
+        raise InputError(f"line {tilde.line}: '{name}' is known, as an input or the time; give the column another name")
+    own = {word for _, source in tilde.arguments for word in source.names()}
+    if name in own and name not in taken:
+        problem = f"predicts '{name}' by itself, which is no state, definition or input"
+        close = nearest(name, sorted(taken - RESERVED))
+        raise InputError(f"line {tilde.line}: {SHORT.repr(tilde.text)} {problem}{close}")
+    return arguments_of(name, tilde)
+
+
+def _warn_of_e(sources: Sequence[Source]) -> None:
+    """Say that e is a parameter, if it is raised to a power as if it were the base of the exponential."""
+    for source in sources:
+        for node in ast.walk(source.tree):
+            match node:
+                case ast.BinOp(left=ast.Name(id="e"), op=ast.Pow()):
+                    message = f"line {source.line}: 'e' is taken as a parameter; for the exponential write exp(...)"
+                    return warnings.warn(message, InputWarning, stacklevel=3)

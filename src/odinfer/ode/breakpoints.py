@@ -1,0 +1,76 @@
+"""Where trajectories stop: at observations and wherever something jumps or bends, experiment by experiment.
+
+Rows of the tables are experiments; shorter ones are filled up with their last time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.problem.condition import Course, Jump
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Timetable:
+    """The stops of E experiments, n of them at most; the first is where a trajectory starts.
+
+    Attributes:
+        courses: of the experiments.
+        stops: times (E, n).
+        last: the number of the last stop (E,).
+        corner: whether the solution has a kink at a stop (E, n).
+        halt: the number of the next stop at which steps must end, from each on (E, n); at others the states are read.
+        low, high: between which times the field is asked from a stop to the next (E, n), since it may jump there.
+        rows: per experiment, the stops (N,) of its observations.
+    """
+
+    courses: tuple[Course, ...]
+    stops: Array
+    last: Index
+    corner: NDArray[np.bool_]
+    halt: Index
+    low: Array
+    high: Array
+    rows: tuple[Index, ...]
+
+    @staticmethod
+    def of(courses: Sequence[Course]) -> Timetable:
+        every = [np.union1d(c.times, c.between(c.times[0], c.times[-1])) for c in courses]
+        shape = len(every), max(len(own) for own in every)
+        stops, low, high = np.empty(shape), np.full(shape, -np.inf), np.full(shape, np.inf)
+        corner, halt = np.zeros(shape, bool), np.zeros(shape, np.int64)
+        for e, (course, own) in enumerate(zip(courses, every, strict=True)):
+            n = len(own)
+            stops[e] = np.append(own, np.full(shape[1] - n, own[-1]))
+            kinks = np.append(True, np.isin(own[1:], course.corners))
+            corner[e, :n] = kinks
+            ends = np.flatnonzero(kinks | np.isin(own, course.between(own[0], own[-1])) | (own == own[-1]))
+            halt[e, : n - 1] = ends[np.searchsorted(ends, np.arange(n - 1), side="right")]
+            if course.abrupt:
+                ends = np.append(own[kinks], own[-1])
+                piece = np.cumsum(kinks) - 1
+                a, b = ends[piece], ends[piece + 1]
+                low[e, :n] = course.inside(a, b, np.full(n, -np.inf))
+                high[e, :n] = course.inside(a, b, np.full(n, np.inf))
+        last = np.array([len(own) - 1 for own in every])
+        rows = tuple(np.searchsorted(own, c.experiment.moments) for c, own in zip(courses, every, strict=True))
+        return Timetable(tuple(courses), stops, last, corner, halt, low, high, rows)
+
+    @functools.cached_property
+    def jumps(self) -> dict[tuple[int, int], list[Jump]]:
+        """What jumps at which stop of which experiment; not at the last one, after which nothing comes."""
+        found: dict[tuple[int, int], list[Jump]] = {}
+        for e, course in enumerate(self.courses):
+            for jump in course.jumps:
+                i = int(np.searchsorted(self.stops[e, : self.last[e] + 1], jump.time))
+                if i < self.last[e] and self.stops[e, i] == jump.time:
+                    found.setdefault((e, i), []).append(jump)
+        return found

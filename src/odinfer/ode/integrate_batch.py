@@ -1,0 +1,323 @@
+"""From start to end: many trajectories, each with steps of its own length, as far as it gets.
+
+The steps that were taken are kept for sensitivities. States at observations are read off within steps where nothing but
+the states changes the field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.ode.breakpoints import Timetable
+from odinfer.ode.bytecode import Tape
+from odinfer.ode.compilation import compiled
+from odinfer.ode.forcing import Drive
+from odinfer.ode.interpreter import ask, slopes
+from odinfer.ode.right_hand_side import Field
+from odinfer.ode.rodas import ORDER, Step, inside, step
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Errors are measured relative to a state, but to no less than a share of the largest value that it has had. States that
+# start from zero have no size of their own yet: to no less than a share of the largest value that any has had. Those
+# that start from very little have: an epidemic may grow from 1e-20.
+_LEAST, _NOTHING = 1e-3, 1e-13
+_SAFE, _SHORTER, _LONGER, _BAD = 0.9, 0.2, 6.0, 0.1  # changes of the length of a step
+_SHORTEST, _FIRST = 1e-12, 1e-3  # of the way to the next stop: the first step after a corner
+_CHANGE = 0.03  # of a state, at most, in it
+_STRETCH = 1.1  # a stop that is so much further than a step is reached by it
+_AHEAD = 1e-4  # of a step: how far ahead of a time the field's own change is looked at
+_STUCK = 1e-14  # of the time: a step that is shorter
+_ROOM = 40  # steps of a trajectory for which there is room at first
+
+
+class Read(NamedTuple):
+    """Stops that lie within steps, or at their ends: numbers of steps, one after the other, and of stops, and the share
+    of the step that is over, each (r,)."""
+
+    step: Index
+    stop: Index
+    share: Array
+
+
+class Steps(NamedTuple):
+    """Steps that were taken between two jumps, those of each trajectory in their order: of which (b,), from when until
+    when (b,), from where, to where (b, K), and how they bend in between (b, 2, K)."""
+
+    who: Index
+    t: Array
+    until: Array
+    x: Array
+    end: Array
+    bend: Array
+
+    @staticmethod
+    def room(size: int, K: int) -> Steps:
+        """For so many steps of K states."""
+        who, (t, until), (x, end) = np.empty(size, np.int64), np.empty((2, size)), np.empty((2, size, K))
+        return Steps(who, t, until, x, end, np.empty((size, 2, K)))
+
+    def until_step(self, i: int) -> Steps:
+        """The first i steps."""
+        return Steps(self.who[:i], self.t[:i], self.until[:i], self.x[:i], self.end[:i], self.bend[:i])
+
+
+class Jumped(NamedTuple):
+    """Jumps at one stop: of which trajectories (b,), and derivatives of the states after by those before (b, K, K) and
+    by θ (b, K, P)."""
+
+    who: Index
+    by_x: Array
+    by_theta: Array
+
+
+@dataclass
+class Marched:
+    """Where trajectories went.
+
+    Attributes:
+        x: states (B, n, K) at the stops, before what jumps there; NaN where a trajectory did not get to.
+        tries: steps that were tried (B,).
+        events: what happened, in order, for sensitivities.
+    """
+
+    x: Array
+    tries: Index
+    events: list[Steps | Jumped] = field(default_factory=list)
+
+    @property
+    def steps(self) -> list[Steps]:
+        return [event for event in self.events if isinstance(event, Steps)]
+
+
+class _Walkers(NamedTuple):
+    """Where B trajectories are: experiments, inputs and parameters (B, N), steps that they may try and have tried,
+    time, states (B, K), the last stop, the largest that states have been (B, K), whether they have started from zero
+    (B, K), the length of the next step, whether that is the first after a corner, whether it can be taken, and whether
+    something jumps before that."""
+
+    e: Index
+    numbers: Array
+    most: Index
+    tries: Index
+    t: Array
+    x: Array
+    stop: Index
+    size: Array
+    blank: Mask
+    h: Array
+    fresh: Mask
+    going: Mask
+    waits: Mask
+
+
+class _Stops(NamedTuple):
+    """What the way goes by; see `Timetable`. `jumps` (E, n): whether something does at a stop."""
+
+    stops: Array
+    last: Index
+    corner: Mask
+    halt: Index
+    low: Array
+    high: Array
+    jumps: Mask
+
+
+def march(
+    f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index, halting: bool = False
+) -> Marched:
+    """Trajectories of experiments e (B,) with θ (B, P) from x0 (B, K) at their starts; those that fail end in NaN.
+
+    Args:
+        tolerance: of the error of a step, relative to the states.
+        most: steps of a trajectory, or of each (B,), those that are tried in vain among them.
+        halting: steps end at every observation. They do in any case if the field changes with time by itself: what is
+            short, and far from where the last step ended, is not passed over so.
+    """
+    table, (B, K) = f.table, x0.shape
+    n = table.stops.shape[1]
+    halt = np.tile(np.arange(1, n + 1), (len(table.stops), 1)) if halting or f.varies else table.halt
+    jumps = np.zeros(table.stops.shape, bool)
+    for own in table.jumps:
+        jumps[own] = True
+    stops = _Stops(table.stops, table.last, table.corner, halt, table.low, table.high, jumps)
+    found = Marched(np.full((B, n, K), np.nan), np.zeros(B, np.int64))
+    found.x[:, 0] = x0
+    w = _Walkers(
+        e, f.numbers(e, theta), np.broadcast_to(most, B).astype(np.int64), found.tries, table.stops[e, 0].copy(),
+        x0.copy(), np.zeros(B, np.int64), np.abs(x0), x0 == 0.0, np.zeros(B), np.ones(B, bool), np.ones(B, bool),
+        np.zeros(B, bool),
+    )  # fmt: skip
+    arrived = np.arange(B)
+    with np.errstate(all="ignore"):
+        while len(arrived):
+            _jump(f, found, w, theta, arrived)
+            w.waits[arrived] = False
+            w.going[arrived] = (table.last[e[arrived]] > w.stop[arrived]) & np.isfinite(w.x[arrived]).all(1)
+            here = arrived[w.going[arrived]]
+            if len(here):
+                steps = _taken(f, stops, w, here, tolerance)
+                found.events.append(steps)
+                at = read(table, e, steps)
+                states = inside(at.share[:, None], steps.x[at.step], steps.end[at.step], steps.bend[at.step])
+                found.x[steps.who[at.step], at.stop] = states
+            arrived = here[w.waits[here]]
+    return found
+
+
+def _jump(f: Field, found: Marched, w: _Walkers, theta: Array, who: Index) -> None:
+    """Change the states of those that have arrived where something jumps."""
+    for (own, i), jumps in f.table.jumps.items():
+        here = who[(w.e[who] == own) & (w.stop[who] == i)]
+        if not len(here):
+            continue
+        for jump in jumps:
+            w.x[here], by_x, by_theta = f.table.courses[own].jumped(jump, w.x[here], theta[here])
+            found.events.append(Jumped(here, by_x, by_theta))
+
+
+def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
+    """The steps of some trajectories until something jumps or they end."""
+    K = w.x.shape[1]
+    steps, count, what = Steps.room(_ROOM * len(rows), K), 0, (f.values, f.by_states, f.drive, f.varies)
+    while (count := _walk(*what, stops, w, rows, tolerance, steps, count, Step.of(K))) < 0:
+        old, count = steps, -count - 1
+        steps = Steps.room(2 * count, K)
+        for new, own in zip(steps.until_step(count), old, strict=True):
+            new[:] = own
+    return steps.until_step(count)
+
+
+@compiled
+def _walk(
+    tape: Tape, by_states: Tape, drive: Drive, varies: bool, stops: _Stops, w: _Walkers, rows: Index, tolerance: float,
+    steps: Steps, count: int, to: Step,
+) -> int:  # fmt: skip
+    """Go on with some trajectories until something jumps or they end, and write down the steps that are taken.
+
+    Args:
+        steps, count: where they are written, and how many already are.
+        to: where the step in work is.
+
+    Returns:
+        How many steps have been taken; that number negative, less one, if there was no room for more.
+    """
+    K, N = w.x.shape[1], w.numbers.shape[1]
+    r, r_all = tape.registers.copy(), by_states.registers.copy()
+    f0, ahead, ft = np.empty(K), np.empty(K), np.zeros(K)
+    fx, nothing = np.empty((K, K)), np.empty((K, 0))
+    for row in rows:
+        if not w.going[row]:
+            continue
+        e, x, size, blank = w.e[row], w.x[row], w.size[row], w.blank[row]
+        r[1 + K : 1 + K + N] = w.numbers[row]
+        r_all[1 + K : 1 + K + N] = w.numbers[row]
+        last = stops.last[e]
+        while w.stop[row] < last:
+            if count == len(steps.who):
+                return -count - 1
+            if w.tries[row] >= w.most[row]:
+                w.going[row] = False
+                break
+            w.tries[row] += 1
+            now, stop = w.t[row], w.stop[row]
+            low, high = stops.low[e, stop], stops.high[e, stop]
+            goal = stops.halt[e, stop]
+            way = stops.stops[e, goal] - now
+            ask(by_states, drive, e, min(max(now, low), high), x, r_all, f0)
+            rate = 0.0
+            for k in range(K):
+                rate += abs(f0[k])
+            if not np.isfinite(rate):
+                w.going[row] = False
+                break
+            slopes(by_states, r_all, fx, nothing)
+            pace = w.h[row]
+            if w.fresh[row]:
+                first = _first(x, f0, size, way)
+                pace = min(pace, first) if pace > 0.0 else first
+            cut = pace * _STRETCH >= way
+            length = way if cut else pace
+            if varies:
+                ask(tape, drive, e, min(max(now + _AHEAD * length, low), high), x, r, ahead)
+                for k in range(K):
+                    ft[k] = (ahead[k] - f0[k]) / (_AHEAD * length)
+            step(tape, drive, e, now, length, low, high, x, r, f0, fx, ft, to)
+            error = _error(x, to, size, blank) / tolerance
+            good = error <= 1.0
+            change = _BAD
+            if error < np.inf:
+                change = min(max(_SAFE * max(error, 1e-10) ** (-1.0 / (ORDER + 1)), _SHORTER), _LONGER)
+            follow = length * change
+            # A step that a stop has cut says little of how long one could be.
+            if good:
+                w.h[row] = max(follow, pace) if cut else follow
+            else:
+                w.h[row] = min(follow, 0.9 * pace)
+            w.fresh[row] = w.fresh[row] and not good and w.h[row] == 0.0
+            if good:
+                w.t[row] = stops.stops[e, goal] if cut else now + length
+                steps.who[count], steps.t[count], steps.until[count] = row, now, w.t[row]
+                for k in range(K):
+                    steps.x[count, k], steps.end[count, k] = x[k], to.end[k]
+                    steps.bend[count, 0, k], steps.bend[count, 1, k] = to.bend[0, k], to.bend[1, k]
+                    size[k] = max(size[k], abs(x[k]), abs(to.end[k]))
+                    x[k] = to.end[k]
+                count += 1
+                if cut:
+                    w.stop[row] = goal
+                    w.fresh[row] = stops.corner[e, goal]
+            if w.h[row] <= _STUCK * max(abs(w.t[row]), 1e-280):
+                w.going[row] = False
+                break
+            if good and cut and stops.jumps[e, goal]:
+                w.waits[row], w.going[row] = True, False
+                break
+    return count
+
+
+@compiled
+def _error(x: Array, to: Step, size: Array, blank: Mask) -> float:
+    """The error of a step by what matters of the states; infinite where it leads nowhere."""
+    largest, found = 0.0, 0.0
+    for k in range(len(x)):
+        largest = max(largest, size[k], abs(x[k]), abs(to.end[k]))
+    for k in range(len(x)):
+        if not np.isfinite(to.end[k]) or not np.isfinite(to.error[k]):
+            return np.inf
+        both = max(abs(x[k]), abs(to.end[k]))
+        least = _NOTHING * largest if blank[k] else 0.0
+        matter = max(_LEAST * max(size[k], both), both, least + 1e-290)
+        found = max(found, abs(to.error[k]) / matter)
+    return found
+
+
+@compiled
+def _first(x: Array, f: Array, size: Array, way: float) -> float:
+    """The length of a first step, in which no state changes by much."""
+    largest, rate = 0.0, 0.0
+    for k in range(len(x)):
+        largest = max(largest, size[k])
+    for k in range(len(x)):
+        rate = max(rate, abs(f[k]) / max(size[k], 1e-3 * largest, 1e-290))
+    return min(max(_CHANGE / max(rate, 1e-290), _SHORTEST * way), _FIRST * way)
+
+
+def read(table: Timetable, e: Index, steps: Steps) -> Read:
+    """Which stops lie within which steps of trajectories of experiments e (B,)."""
+    who, t, until = steps.who, steps.t, steps.until
+    first, count = np.zeros((2, len(who)), np.int64)
+    for own, (stops, last) in enumerate(zip(table.stops, table.last, strict=True)):
+        here = e[who] == own
+        first[here], after = (np.searchsorted(stops[: last + 1], when[here], side="right") for when in (t, until))
+        count[here] = after - first[here]
+    step = np.repeat(np.arange(len(who)), count)
+    stop = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count) + first[step]
+    when = table.stops[e[who[step]], stop]
+    return Read(step, stop, np.where(when == until[step], 1.0, (when - t[step]) / (until - t)[step]))

@@ -1,0 +1,164 @@
+"""Generations of starts, each followed side by side: fresh ones, and changed copies of the best ends so far.
+
+The search ends when several fresh starts have led to the best maximum, or none has become better for some generations,
+and changed copies of the best have not led away from it. Steps are coarse as long as the best end is worth the same
+with fine ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.likelihood.batch_likelihood import SideBySide
+from odinfer.search.trust_region import Ends, follow
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_FRESH, _MOST_FRESH = 16, 128  # fresh starts of the first generation, of which each has twice as many, up to that
+_CHANGED = 32  # changed copies in a generation, at most, and twice as many after each that made nothing better
+_TRAJECTORIES = 1024  # of fresh starts in all experiments, at most: each keeps its steps in memory
+_FEW = 8  # searches that are carried on with the next generation
+_MOST, _STALE = 30, 6  # generations at all, and in a row without a better end
+_AGREE, SAME = 3, 0.05  # fresh starts that must agree with the best, and to how much
+_PARENTS, _APART = 5, 0.1  # ends that are changed, and by how much they differ, in nats
+_WIDTHS = (0.3, 1.0, 2.0)  # in e-folds, or steps of length one
+_REDRAWN = 0.3  # the share of unknowns that are drawn anew
+_FINER = 0.1  # of the tolerance, until the best end is worth what it seems to be
+
+
+@dataclass
+class Generations:
+    """What became of all starts.
+
+    Attributes:
+        v, value: unknowns (B, P) and objectives (B,), infinite where a start led nowhere.
+        fresh: which of them were not made from others (B,).
+        left: which of them are still on their way (B,).
+    """
+
+    v: Array
+    value: Array = field(default_factory=lambda: np.empty(0))
+    fresh: Mask = field(default_factory=lambda: np.empty(0, bool))
+    left: Mask = field(default_factory=lambda: np.empty(0, bool))
+
+    @property
+    def agreeing(self) -> int:
+        """Fresh starts that led to the best end."""
+        return int((self.value[self.fresh] < self.value.min() + SAME).sum())
+
+    @property
+    def best(self) -> float:
+        return float(self.value.min(initial=np.inf))
+
+    def go_on(self, v: Array, fresh: Mask, followed: Callable[[Array, float], Ends]) -> None:
+        """Follow starts (b, P), and those that are still on their way."""
+        v, fresh = np.concatenate([v, self.v[self.left]]), np.concatenate([fresh, self.fresh[self.left]])
+        ends, done = followed(v, self.best), ~self.left
+        self.v = np.concatenate([self.v[done], ends.v])
+        self.value = np.concatenate([self.value[done], ends.value])
+        self.fresh = np.concatenate([self.fresh[done], fresh])
+        self.left = np.concatenate([self.left[done], ends.left])
+
+
+def most_of(solver: SideBySide, v: Array, best: float) -> Ends:
+    """Follow starts (B, P), but leave the last few on their way: they go on beside those of the next generation."""
+    return follow(solver, v, best, few=_FEW)
+
+
+def generations(
+    solver: SideBySide, fresh: Iterator[Array], rng: np.random.Generator, done: Callable[[Generations], bool],
+    followed: Callable[[SideBySide, Array, float], Ends] = most_of, width: int = 1,
+) -> Iterator[Generations]:  # fmt: skip
+    """All starts so far, generation by generation.
+
+    Args:
+        fresh: unknowns (P,) to start from, without end.
+        done: asked where starts agree and no copy led further: whether that is good enough.
+        followed: what follows the starts of a generation, and may leave some on their way.
+        width: how many times as many starts as usual a generation has.
+    """
+    found = Generations(np.empty((0, solver.like.unknowns.size)))
+    finest = solver.finer()
+    widest = max(_FRESH, min(_MOST_FRESH, _TRAJECTORIES // solver.like.unknowns.experiments))
+    stale = 0
+    for i in range(_MOST):
+        count = min(_FRESH * 2**i, widest)
+        new = np.stack([next(fresh) for _ in range(width * count)])
+        copies = (
+            changed(solver, found, rng, width * min(count, _CHANGED * 2**stale))
+            if i and np.isfinite(found.value).any()
+            else new[:0]
+        )
+        starts, are_fresh = np.concatenate([new, copies]), np.arange(len(new) + len(copies)) < len(new)
+        best = found.best
+        found.go_on(starts, are_fresh, functools.partial(followed, solver))
+        if (exact := _accurate(solver, finest, found)) is not solver:  # what was found is due to errors of the steps
+            solver = exact
+            found.value, best = _values(solver, found.v), np.inf
+        stale = 0 if found.best < best - SAME else stale + 1
+        last = i == _MOST - 1 or stale >= _STALE
+        if last or (stale and len(copies) and found.agreeing >= _AGREE and done(found)):
+            if found.left.any():
+                found.go_on(new[:0], are_fresh[:0], functools.partial(follow, solver))
+            if last or found.best >= best - SAME:
+                yield found
+                break
+            stale = 0
+        yield found
+
+
+def _accurate(solver: SideBySide, finest: SideBySide, found: Generations) -> SideBySide:
+    """The same solver, or one with steps so much finer that the best end is worth what the finest say it is."""
+    best = int(found.value.argmin())
+    if not np.isfinite(found.value[best]) or solver.tolerance <= finest.tolerance:
+        return solver
+    v, value = found.v[best : best + 1], found.value[best]
+    true = _values(finest, v)[0]
+    while solver.tolerance > finest.tolerance and not abs(value - true) <= SAME:
+        finer = max(_FINER * solver.tolerance, finest.tolerance)
+        solver = replace(solver, tolerance=finer, most=finest.most)
+        value = _values(solver, v)[0]
+    return solver
+
+
+def _values(solver: SideBySide, v: Array) -> Array:
+    """Objectives (B,) at unknowns (B, P)."""
+    parts = range(0, len(v), _MOST_FRESH)
+    return np.concatenate([solver.solve(v[i : i + _MOST_FRESH]).worth.value for i in parts])
+
+
+def changed(solver: SideBySide, found: Generations, rng: np.random.Generator, count: int) -> Array:
+    """Unknowns (count, P): the best ends that differ, moved, crossed, or with one unknown or some drawn anew."""
+    u = solver.like.unknowns
+    parents: list[int] = []
+    for i in np.argsort(found.value):
+        if np.isfinite(found.value[i]) and all(found.value[i] > found.value[j] + _APART for j in parents):
+            parents.append(int(i))
+        if len(parents) == _PARENTS:
+            break
+    copies = []
+    for n in range(count):
+        # Every other copy is of the best.
+        own = found.v[parents[0 if n % 2 == 0 else int(rng.integers(len(parents)))]].copy()
+        size = solver.unit(own[None])[0]
+        if n % 4 == 0:
+            own += _WIDTHS[n // 4 % len(_WIDTHS)] * size * rng.normal(size=len(own))
+        elif n % 4 == 1 and len(parents) > 1:
+            other = found.v[parents[int(rng.integers(len(parents)))]]
+            own = np.where(rng.uniform(size=len(own)) < 0.5, own, other) + _WIDTHS[0] * size * rng.normal(size=len(own))
+        else:
+            pick = rng.uniform(size=len(own)) < (_REDRAWN if n % 4 == 2 else 0.0)
+            pick[rng.integers(len(own))] = True
+            anew = np.where(np.isfinite(u.low) & np.isfinite(u.high), rng.uniform(size=len(own)), np.nan)
+            with np.errstate(invalid="ignore"):
+                anew = u.low + anew * (u.high - u.low)
+            away = own + 3.0 * size * rng.normal(size=len(own))
+            own = np.where(pick, np.where(np.isfinite(anew), anew, away), own)
+        copies.append(np.clip(own, u.low, u.high))
+    return np.stack(copies)

@@ -1,0 +1,77 @@
+"""ODIN's way for problems that say more than it needs: where every state is a column, whatever else is given.
+
+Initial values that are parameters, noise that is one, and other names for columns, as other programs' files have them,
+keep nobody from smoothing the states. The problem without all this gives the first start of the whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.data.data import Data
+from odinfer.errors import InputError
+from odinfer.likelihood.variable_projection import moving
+from odinfer.problem.problem import Problem
+from odinfer.search.startpoints import starts
+
+Array = NDArray[np.float64]
+
+
+def plainly(problem: Problem) -> Problem | None:
+    """The same equations with nothing but Gaussian noise about every state; None where a state is no column."""
+    m, p = problem.model, problem
+    if m.text is None or callable(p.prior) or p.split.any or m.said.events:
+        return None
+    if any(e.limit is not None or e.doses for e in p.data.experiments):
+        return None
+    names = {c.arguments[0]: c.name for c in p.observed if c.words == "normal"}
+    columns = [names[i] for i in map(m.instruction, m.states) if i in names]
+    if len(columns) < len(m.states):
+        return None
+    bare = replace(m, statements=replace(m.said, columns=(), initial={}, definitions={}),
+                   bounds={}, fixed={}, start={}, scale={}, prior={})  # fmt: skip
+    needed = moving(bare) | set(m.states)
+    fixed = dict.fromkeys((name for name in m.parameters if name not in needed), 1.0)
+    fixed |= {name: value for name, value in p.fixed.items() if name in needed}
+    options: dict[str, Any] = {
+        option: {name: value for name, value in getattr(p, option).items() if name in needed}
+        for option in ("bounds", "prior", "start", "scale")
+    }
+    # Under the names of the states, and without what is known of their noise.
+    experiments = [replace(e, sd=None) for e in p.data.select(columns).experiments]
+    try:
+        return Problem(bare, Data.of_experiments(m.states, experiments), fixed=fixed, positive=p.positive, **options)
+    except InputError:  # a state is seen too rarely
+        return None
+
+
+def lifted(
+    problem: Problem, plain: Problem, own_phi: Array, first: Sequence[Array], seed: int
+) -> tuple[list[Array], Array]:
+    """Initial values (K,) of every experiment and φ (F,) of a problem, from those of the plain one within it.
+
+    What this does not have is at its natural size.
+    """
+    m = problem.model
+    _, phi = next(starts(problem, 1, np.random.default_rng([seed, 3])))
+    theta, known = problem.theta(phi), dict(zip(plain.parameters, plain.theta(own_phi), strict=True))
+    known = {name: known[name] for name in plain.free}
+    for state, i in m.said.initial.items():
+        op, args = m.code[i]
+        if op == "name" and args[0] not in plain.free:
+            known[str(args[0])] = first[0][m.states.index(state)]
+    for j, name in zip(problem.free_index, problem.free, strict=True):
+        theta[j] = known.get(name, theta[j])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        moved = problem.phi(theta)
+    phi = np.clip(np.where(np.isfinite(moved), moved, phi), *problem.phi_bounds)
+    x0 = []
+    for e in range(len(problem.data.experiments)):
+        own = first[min(e, len(first) - 1)]
+        x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], own[None, m.free_initial])[0])
+    return x0, phi

@@ -1,0 +1,91 @@
+"""Roles: which column is the time and which marks experiments, by the names that people use."""
+
+import pytest
+
+from odinfer.data.column_roles import UNITS, Roles, roles, sd_columns
+from odinfer.errors import InputError
+
+CELLS = ["1", "1", "2"]
+
+
+def found(*names: str, taken=(), time=None) -> Roles:
+    return roles(dict.fromkeys(names, CELLS), taken, time)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "t", "T", "time", "Time", "TIMES", "Year", "Days", "hour", "Weeks", "minutes", "Date", "time [h]",
+        "Time (days)", "t[s]", "time_h", "time (min)", "Time.days", "time/s", "hours (h)", *UNITS,
+    ],
+)  # fmt: skip
+def test_a_time_is_known_by_its_name_in_any_case_and_unit(name):
+    assert found("x", name, "y").time == name
+
+
+@pytest.mark.parametrize("name", ["times two", "timer", "lifetime", "time of day", "daylight", "ms", "x", "[h]"])
+def test_other_names_are_no_times(name):
+    assert found("x", name).time is None
+
+
+def test_the_plain_name_wins_over_units_and_a_small_t_over_a_large_one():
+    assert found("Year", "time", "Days").time == "time"
+    assert found("T", "t").time == "t"
+    assert found("Year", "T", taken=["T"]).time == "Year"
+
+
+def test_two_units_are_not_told_apart_until_one_is_chosen_or_taken_as_a_state():
+    with pytest.raises(InputError, match="'Year', 'week' may each be the time; choose by --time COLUMN"):
+        found("Year", "x", "week")
+    assert found("Year", "x", "week", time="week").time == "week"
+    assert found("Year", "x", "week", taken=["week"]).time == "Year"
+
+
+@pytest.mark.parametrize("name", ["experiment", "Condition", "subject", "Subject_ID", "ID", "id", "group"])
+def test_experiments_are_marked_by_many_names(name):
+    assert found("time", name, "x").experiment == name
+
+
+def test_an_experiment_comes_before_a_subject_and_a_subject_before_a_group():
+    assert found("t", "group", "subject", "experiment").experiment == "experiment"
+    assert found("t", "group", "ID").experiment == "ID"
+    assert found("t", "group", taken=["group"]).experiment is None
+
+
+def test_an_id_that_never_repeats_counts_rows():
+    columns = {"time": CELLS, "ID": ["1", "2", "3"], "group": ["a", "a", "b"]}
+    assert roles(columns).experiment == "group"
+
+
+def test_observable_and_value_go_together():
+    assert found("time", "observable", "value")[2:4] == ("observable", "value")
+    assert found("time", "observable", "x")[2:4] == (None, None)
+
+
+def test_remarks_say_what_was_not_plain():
+    assert found("time [h]", "experiment").remarks() == []
+    assert found("Days", "ID").remarks() == ["the column 'Days' is taken as the time", "each 'ID' is an experiment"]
+
+
+def test_errors_stand_beside_their_series_under_its_name():
+    names = ["x", "y [mg]", "x_sd", "SD_y [mg]", "z_sd", "sd"]
+    assert sd_columns(names, names) == {"x": "x_sd", "y [mg]": "SD_y [mg]"}
+    assert sd_columns(["x"], ["y_sd"]) == {}
+    with pytest.raises(InputError, match="'x_sd', 'sd_x' may each hold the errors of 'x'; choose by --sd x=COLUMN"):
+        sd_columns(["x"], ["x_sd", "sd_x"])
+
+
+def test_doses_are_told_by_amounts_in_any_case_and_unit():
+    assert found("time", "x", "AMT (mg)", "Rate", "CMT").dosing == {"amt": "AMT (mg)", "rate": "Rate", "cmt": "CMT"}
+    assert found("time", "x", "rate", "cmt").dosing == {}
+    assert found("time", "x", "amt", "rate", taken=["amt"]).dosing == {}
+    assert found("time", "x", "amt", "rate", taken=["rate"]).dosing == {"amt": "amt"}
+
+
+def test_a_long_table_has_a_column_of_errors_and_an_observable_of_doses():
+    columns = {"time": CELLS, "observable": ["x", "Dose", "x"], "value": CELLS, "sd": CELLS, "rate": CELLS}
+    role = roles(columns)
+    assert (role.sd, role.dose, role.dosing) == ("sd", "Dose", {"rate": "rate"})
+    assert role.columns == set(columns)
+    assert roles(columns, taken=["Dose", "sd"])[4:] == (None, None, {})
+    assert found("time", "x", "sd").sd is None
