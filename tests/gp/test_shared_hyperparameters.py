@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from odinfer.gp import shared_hyperparameters
 from odinfer.gp.evidence import Hyperparameters, Series, empirical_bayes, log_evidence
 from odinfer.gp.operators import smooth
 from odinfer.gp.shared_hyperparameters import Group, bayes_on_grid, shared_operators

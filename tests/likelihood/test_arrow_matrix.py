@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from odinfer.likelihood.likelihood import Likelihood
+from odinfer.optimize import arrow_matrix
 from odinfer.optimize.arrow_matrix import Bordered, among, quadratic
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)

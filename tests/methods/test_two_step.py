@@ -6,6 +6,7 @@ from scipy.optimize import least_squares
 
 import odinfer as od
 from odinfer.methods.gpr import Gpr
+from odinfer.odin import startpoints
 from odinfer.paper.two_step import TwoStep, polish, spline_match
 
 

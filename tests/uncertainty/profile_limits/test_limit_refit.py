@@ -10,6 +10,7 @@ from odinfer.likelihood.refinement import shoot
 from odinfer.ode.adaptive_mesh import Budget
 from odinfer.uncertainty.intervals import parameter_ends
 from odinfer.uncertainty.maximum import Maximum
+from odinfer.uncertainty.profile_limits import limit_refit
 from odinfer.uncertainty.profile_limits.limit_refit import shot_end
 
 
