@@ -19,7 +19,7 @@ myst_heading_anchors = 3
 myst_links_external_new_tab = False
 # Every reference must lead somewhere, but for types of other libraries.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!odinfer\b).*|odinfer\.(progress|smoothing|problem\.(language|field))\..*")]
+nitpick_ignore_regex = [("py:.*", r"(?!odinfer\b).*|odinfer\.(progress|gp|model\.(?!model\b)\w+)\..*")]
 
 # The reference: classes under the names that people import, members in the order of the source.
 add_module_names = False

@@ -332,7 +332,7 @@ def test_what_is_said_besides_leaves_the_program_of_the_equations_as_it_is():
 
 
 def test_the_example_of_the_documentation_is_a_model():
-    page = (Path(__file__).parents[3] / "docs" / "equations.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "equations.md").read_text("utf-8")
     e = parse(page.split("```ode\n")[1].split("```")[0])
     assert [c.name for c in e.columns] == ["cases", "immune"]
     assert (e.begins, e.breaks, e.local) == ("zero", (10.0,), ("I(0)", "rho"))

@@ -23,7 +23,7 @@ _FORKING = """
 import atexit, contextlib, gc, io, json, os, sys, time
 import matplotlib.backends.backend_agg, matplotlib.figure, scipy.interpolate, scipy.optimize, scipy.special
 import odinfer.apps.command.flags, odinfer.methods.odin, odinfer.result.report, odinfer.selection.report
-from odinfer.command.cli import main
+from odinfer.apps.command.cli import main
 
 sys.argv = ["odinfer", "check", "what is not there.ode", "nor.csv"]  # loads what reads arguments
 with contextlib.suppress(SystemExit), contextlib.redirect_stderr(io.StringIO()):

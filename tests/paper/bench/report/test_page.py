@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_is_drawn(results, 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_the_paper_in_small_is_produced_by_one_command_also_after_a_kill(tmp_path):
-    makefile = (Path(__file__).parents[3] / "Makefile").read_text()
+    makefile = (Path(__file__).parents[4] / "Makefile").read_text()
     recipe = makefile.split("\npaper:")[1].split("\n\n")[0].replace("\\\n", " ").split("\n")[1:]
     settings = makefile.split("SETTINGS := ")[1].split("\n")[0]
     store, page = str(tmp_path / "runs"), str(tmp_path / "report")
@@ -172,8 +172,8 @@ def test_names_that_are_paths_write_nothing_outside_the_folder_and_labels_are_no
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from odinfer.bench.report.page import write
-from odinfer.bench.report.results import Results
+from odinfer.paper.bench.report.page import write
+from odinfer.paper.bench.report.results import Results
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 write(Results.of([Path(sys.argv[1])]), Path(sys.argv[2]))
