@@ -76,7 +76,8 @@ class Equation:
     def alone(self, problem: Problem, estimate: Estimate) -> tuple[Problem, Array]:
         """The equation's own problem, its parameters free and all others held at their estimates; and its start."""
         p, s = problem, estimate.solution
-        theta = dict(zip(p.model.parameters, p.theta(s.phi).tolist(), strict=True))
+        # On a log scale an estimate can overflow: the largest float has the same effect in any equation.
+        theta = dict(zip(p.model.parameters, np.nan_to_num(p.theta(s.phi)).tolist(), strict=True))
         sensitivity = np.abs(estimate.risk.linearise(s.z, s.phi).fphi[:, self.k]).max(0)
         free = [name for name, size in zip(p.free, sensitivity, strict=True) if size > 0]
         experiments = zip(p.data.experiments, estimate.dense(), strict=True)

@@ -22,6 +22,7 @@ from odinfer.progress import Progress, part_of, silent
 from odinfer.uncertainty.maximum import Maximum
 
 CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
+TESTS = ("equation_tests", "model_test")  # the entries of a fit's details that hold results of tests
 
 # States times observation times up to which equations are judged unasked: every simulation costs an ODIN stage.
 _UNASKED = 150

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from odinfer.checks import number
 from odinfer.errors import InputError, InputWarning, nearest
 from odinfer.observation import observation_of
+from odinfer.ode.simulate import absolute_tolerance
 from odinfer.ode.state_events import follow
 from odinfer.ode.steady_state import unsettled
 from odinfer.problem.condition import Course
@@ -133,7 +134,8 @@ def solution(course: Course, theta: Array, x0: Array, t: Array) -> Array | None:
             if rough is None:
                 return None
             size = np.maximum(size, np.abs(rough).max(0))
-            own = _solved(course, theta, x, times, _RELATIVE, _tolerance(size))
+            tolerance = np.minimum(_tolerance(size), absolute_tolerance(course, theta, x, a, b, _RELATIVE))
+            own = _solved(course, theta, x, times, _RELATIVE, tolerance)
             if own is None:
                 return None
             x = own[-1]
@@ -149,7 +151,8 @@ def _triggered(course: Course, theta: Array, x0: Array, t: Array, stops: Array) 
     largest = np.abs(x0).max() or _FIRST * (stops[-1] - stops[0]) * slope
     rough = follow(course, theta, x0, t, stops, _ROUGH, _ROUGH * largest)
     size = np.abs(np.vstack([x0, rough[np.isfinite(rough).all(1)]])).max(0)
-    found = follow(course, theta, x0, t, stops, _RELATIVE, _tolerance(size))
+    start = absolute_tolerance(course, theta, x0, stops[0], stops[1], _RELATIVE)
+    found = follow(course, theta, x0, t, stops, _RELATIVE, np.minimum(_tolerance(size), start))
     return found if np.isfinite(found).all() else None
 
 

@@ -94,7 +94,7 @@ def check_method(method: Method, problem: Problem) -> None:
 def fit(
     problem: Problem | Model,
     data: Data | None = None,
-    method: Method | None = None,
+    method: Method | str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     *,
@@ -107,7 +107,8 @@ def fit(
     Args:
         problem: a Problem, or a Model together with `data`.
         data: the observations, if `problem` is a Model.
-        method: how; ODIN with its default settings if not given.
+        method: a method such as `od.Odin(refine=False)`, or the name of one, such as "odin" or "trajectory"; ODIN with
+            its default settings if not given.
         seed: of everything random; the same seed gives the same answer.
         progress: called with (what, share done), for example `print`.
         workers: where states are hidden or observed otherwise, and everything has bounds, so many processes follow the
@@ -142,12 +143,13 @@ def fit(
         raise InputError(f"fit takes a Problem or a Model, not {type(problem).__name__}")
     elif data is not None:
         raise InputError("fit(problem) takes no data of its own: they are in the Problem")
-    seed, method = whole("seed", seed), method or method_class("odin")()
-    check_method(method, problem)
+    seed = whole("seed", seed)
+    chosen: Method = method_class(method or "odin")() if method is None or isinstance(method, str) else method
+    check_method(chosen, problem)
     # The matrices are small: threads inside BLAS cost more than they give. What leaves the floating-point numbers on
     # the way of a search shows in what it finds.
     with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return replace(method.fit(problem, seed, progress, **_crew(method, workers, cluster, store)), problem=problem)
+        return replace(chosen.fit(problem, seed, progress, **_crew(chosen, workers, cluster, store)), problem=problem)
 
 
 def _crew(method: Method, workers: int | None, cluster: str | None, store: str | Path | None) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from odinfer.problem.condition import Course
 
 Array = NDArray[np.float64]
 
+# Share of the time span: a state that starts at zero has the size that its first slope reaches within it.
+_FIRST = 1e-3
+_ABSOLUTE = 1e-2  # absolute tolerance of a state, in units of the relative tolerance times its size at the start
 _MOST_EVALUATIONS = 100_000  # of the right-hand side, between two times at which it is restarted
 
 
@@ -32,8 +35,8 @@ def simulate(
     x0: Mapping[str, float] | ArrayLike,
     t: ArrayLike,
     inputs: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
-    rtol: float = 1e-9,
-    atol: float = 1e-11,
+    rtol: float = 1e-10,
+    atol: float | None = None,
 ) -> Array:
     """The solution of the equations at times t.
 
@@ -44,7 +47,8 @@ def simulate(
             it starts where it says then, for example at time 0.
         t: increasing times (N,).
         inputs: known inputs: name → (times, values), linear in between.
-        rtol, atol: relative and absolute accuracy of the integration.
+        rtol: relative tolerance of the integration.
+        atol: absolute tolerance. If not given, it follows the size from which each state starts.
 
     Returns:
         States (N, K), before what jumps at such a time. Rows after a blow-up are NaN, as are those after events that
@@ -70,7 +74,8 @@ def simulate(
     # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
     stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
     if model.said.triggers:
-        return follow(course, th, x, t, stops, rtol, atol)
+        tolerance = atol if atol is not None else absolute_tolerance(course, th, x, start, float(t[-1]), rtol)
+        return follow(course, th, x, t, stops, rtol, tolerance)
     result = np.full((len(t), len(x)), np.nan)
     result[t == start] = x
     for a, b in itertools.pairwise(stops):
@@ -78,12 +83,34 @@ def simulate(
             x = course.jumped(jump, x[None], th[None])[0][0]
         inside = (t > a) & (t <= b)
         where = np.unique(np.append(t[inside], b))
-        found = _integrate(_between(course, th, a, b), a, x, where, rtol, atol)
+        tolerance = atol if atol is not None else absolute_tolerance(course, th, x, a, b, rtol)
+        found = _integrate(_between(course, th, a, b), a, x, where, rtol, tolerance)
         result[np.flatnonzero(inside)] = found[: inside.sum()]
         x = found[-1]
         if not np.isfinite(x).all():
             break
     return result
+
+
+def absolute_tolerance(course: Course, theta: Array, x: Array, a: float, b: float, rtol: float) -> Array:
+    """Compute an absolute tolerance (K,) for every state from its size at the start of an interval.
+
+    Growth multiplies an early error as it multiplies the state, so the tolerance of a state that starts from 1e-20 is
+    relative to 1e-20. A state that starts at zero has the size that its first slope reaches within a small share of
+    the interval; without a slope, the size of the smallest other state.
+
+    Args:
+        theta: parameters of the model (P,).
+        x: states (K,) at time a.
+        a, b: the interval of time.
+        rtol: relative tolerance.
+    """
+    with np.errstate(all="ignore"):
+        slope = course.evaluate(course.inside(a, b, np.array([a])), x[None], theta[None])[0]
+    size = np.where(x != 0.0, np.abs(x), _FIRST * (b - a) * np.abs(np.nan_to_num(slope)))
+    smallest = size[size > 0.0].min(initial=np.inf)
+    size = np.where(size > 0.0, size, smallest if np.isfinite(smallest) else 1.0)
+    return np.asarray(np.maximum(_ABSOLUTE * rtol * size, 1e-290))
 
 
 def _beginning(course: Course, x0: Any, theta: Array) -> tuple[float, Array]:
@@ -114,7 +141,7 @@ def _between(course: Course, theta: Array, a: float, b: float) -> Callable[[floa
 
 
 def _integrate(
-    rhs: Callable[[float, Array], Array], start: float, x: Array, where: Array, rtol: float, atol: float
+    rhs: Callable[[float, Array], Array], start: float, x: Array, where: Array, rtol: float, atol: float | Array
 ) -> Array:
     """States (n, K) at times `where` from x at `start`; after a blow-up, NaN."""
     from scipy.integrate import solve_ivp

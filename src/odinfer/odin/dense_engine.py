@@ -110,6 +110,11 @@ class Dense(Risk):
         return found
 
 
+def _pseudo_inverse(H: Array) -> Array:
+    """Compute the pseudo-inverse of a symmetric matrix; entries beyond the floating-point numbers count as zero."""
+    return np.asarray(np.linalg.pinv(np.nan_to_num(H, nan=0.0, posinf=0.0, neginf=0.0), hermitian=True))
+
+
 def _posterior_sd(risk: Risk, s: Solution) -> Array:
     """Standard deviations (M, K) of z from the Gauss–Newton Hessian, θ marginalised."""
     lin = risk.linearise(s.z, s.phi)
@@ -117,11 +122,11 @@ def _posterior_sd(risk: Risk, s: Solution) -> Array:
     S = normal.H_phi.copy()
     inverses, couplings = [], []
     for H, border in zip(normal.H, normal.border, strict=True):
-        inverse = np.linalg.pinv(H, hermitian=True)
+        inverse = _pseudo_inverse(H)
         inverses.append(inverse)
         couplings.append(inverse @ border)
         S -= border.T @ couplings[-1]
-    cov = np.linalg.pinv(S, hermitian=True)
+    cov = _pseudo_inverse(S)
     sd = np.empty_like(s.z)
     for b, inverse, coupling in zip(risk.blocks, inverses, couplings, strict=True):
         variance = np.diag(inverse) + np.einsum("np,pq,nq->n", coupling, cov, coupling)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odinfer.diagnostics.verdicts import CONSISTENT
+from odinfer.diagnostics.verdicts import CONSISTENT, NOT_JUDGED, TESTS
 from odinfer.gp.curves import Curve, Gradients
 from odinfer.gp.standardisation import Units
 from odinfer.model.expression import initial_name
@@ -143,6 +143,9 @@ def assemble(
         )
         for i, (e, curve) in enumerate(zip(problem.data.experiments, curves, strict=True))
     }
+    if undetermined := [*_too_few(common)]:  # any model could pass through so few data: nothing is tested
+        verdicts = dict.fromkeys(names, NOT_JUDGED)
+        details = {name: value for name, value in (details or {}).items() if name not in TESTS}
     return Fit(
         model=problem.model.name,
         equations=problem.model.text,
@@ -165,8 +168,8 @@ def assemble(
         details=common | dict(details or {}),
         samples=dict(samples or {}),
         warnings=(
+            *undetermined,
             *warnings,
-            *_too_few(common),
             *_unheard(problem),
             *_at_bounds(problem, result.theta),
             *(uncertainty.notes if uncertainty else ()),

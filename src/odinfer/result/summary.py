@@ -39,10 +39,21 @@ _COVERAGE = {
 }
 
 
+def undetermined(fit: Fit) -> bool:
+    """Decide whether a fit has no more observations than unknowns, so that nothing about it can be tested."""
+    return bool(sum(fit.details.get("observations", {}).values()) <= fit.details.get("unknowns", -1))
+
+
 def headline(fit: Fit, gamma: str = "γ") -> str:
     """The result in a sentence: whether it can be used, and which equations contradict the data."""
     if not fit.converged:
         return f"Do not rely on these numbers: the fit {fit.status}."
+    if fit.method != "gpr" and undetermined(fit):
+        observed, unknowns = sum(fit.details["observations"].values()), fit.details["unknowns"]
+        return (
+            f"Not determined: {observed:g} observations for {unknowns} unknowns (parameters, initial values, noise). "
+            "Other values fit as well; add data, fix parameters or give priors."
+        )
     if fit.method == "gpr":
         return "The data were smoothed; the equations played no part."
     wrong = [name for name in fit.state_names if fit.verdicts.get(name) == CONTRADICTS]
@@ -248,6 +259,8 @@ def tone(fit: Fit) -> str:
     whole = ModelTest.of(fit.details.get("model_test"))
     if not fit.converged or CONTRADICTS in fit.verdicts.values() or whole.contradicts(FALSE_ALARMS):
         return "bad"
+    if undetermined(fit):
+        return "unknown"
     if fit.noise:
         return "good" if whole.p > FALSE_ALARMS or fit.method == "odin" else "unknown"
     return "good" if fit.verdicts and NOT_JUDGED not in fit.verdicts.values() else "unknown"

@@ -177,7 +177,7 @@ class Windows:
 
     def redrawn(self, found: Searches, stage: Stage, rng: np.random.Generator) -> Searches:
         """Many θ from a few, parameters that the windows leave open drawn anew from where they begin to matter on."""
-        if not len(found.phi):
+        if not found.phi.size:  # no start succeeded, or no parameter is free
             return found
         solved = stage.solver.solve(stage.join(found))
         H, _ = stage.solver.normal(solved, np.arange(len(found.phi)))
