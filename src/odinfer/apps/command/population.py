@@ -1,0 +1,107 @@
+"""Population models on the command line: `odinfer fit` and what `odinfer check` says about them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odinfer.apps.command.flags import read_values
+from odinfer.apps.command.terminal import progress, show, staged
+from odinfer.errors import listed
+from odinfer.model.statements import statements
+from odinfer.problem.problem import Problem
+from odinfer.style.text import TextTable, format_number
+
+if TYPE_CHECKING:
+    from odinfer.population.result import PopulationFit
+
+
+def fit_population(
+    problem: Problem, folder: Path, truth: str | None, seed: int, as_json: bool, quiet: bool,
+    test: bool = False, crew: Mapping[str, Any] | None = None,
+) -> bool:  # fmt: skip
+    """Fit, print the answer, and write a folder.
+
+    Args:
+        truth: true or published values, as the flag has them.
+        test: whether to test the model as a whole.
+        crew: "workers" and "cluster" that solve trajectories.
+
+    Returns:
+        Whether the fit converged.
+    """
+    from odinfer.population.fit import fit_population as run
+    from odinfer.population.report import OUTPUTS, write_outputs
+    from odinfer.population.structure import Structure
+
+    true = read_values("--truth", truth, Structure.of(problem).names) if truth else {}
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about fonts are not for our users
+    with staged(folder, OUTPUTS) as stage:
+        with progress(quiet or as_json) as tell:
+            result = run(problem, seed, tell, **(crew or {}))
+            if test:
+                tasks = {name: given for name, given in (crew or {}).items() if given is not None}
+                result = replace(result, model_test=result.test(progress=tell, **tasks))
+        if not (as_json or quiet):
+            show(result.summary().rstrip())
+            if true:
+                show("\n" + "\n".join(_beside(result, true).lines()))
+        names = [path.name for path in write_outputs(result, stage)]
+        document = (stage / "fit.json").read_text("utf-8")
+    if as_json:
+        show(document.rstrip())
+    elif not quiet:
+        first = names[-1]
+        show(f"\nOpen {folder / first} first. Also in {folder}: {', '.join(names[:-1])}")
+    return result.converged
+
+
+def _beside(fit: PopulationFit, truth: Mapping[str, float]) -> TextTable:
+    """Estimates beside true values."""
+    rows = []
+    for name, value in truth.items():
+        low, high = fit.intervals.get(name, (np.nan, np.nan))
+        rows.append(
+            (
+                name,
+                format_number(fit.theta.get(name, np.nan)),
+                format_number(value),
+                "yes" if low <= value <= high else "no",
+            )
+        )
+    return TextTable(("parameter", "estimate", "truth", "in 95 % interval"), tuple(rows))
+
+
+def population_sentences(problem: Problem) -> list[str]:
+    """What varies, by what, how it is correlated, and with which covariates."""
+    from odinfer.population.structure import Structure
+
+    structure = Structure.of(problem)
+    said, lines = statements(problem.model.said.text), []
+    E = len(structure.subjects)
+    for effect in structure.effects:
+        if effect.deviates:
+            continue
+        given = said.given["effect"][effect.name]
+        centre = given.arguments[0][1].piece(0, None).strip().replace("**", "^")
+        lines.append(
+            f"{effect.name} varies by {given.by} ({E} subjects): {effect.family} about {centre}, sd {effect.omega}."
+        )
+    for effect in problem.model.said.effects.occasion:
+        most = sum(e.deviates is not None and e.deviates.name == effect.name for e in structure.effects)
+        lines.append(f"{effect.name} varies by {effect.by} within subjects (at most {most} each), sd {effect.omega}.")
+    for group in structure.groups:
+        lines.append(f"Correlated: {listed(group)}.")
+    names, labels = structure.covariates[0], problem.model.said.effects.labels
+    used = dict.fromkeys(labels[name][0] if name in labels else name for name in names)
+    if used:
+        lines.append(f"Covariates: {listed(list(used))}.")
+    estimated = [p.name for p in structure.parameters]
+    lines.append(f"{len(estimated)} parameters of the population: {', '.join(estimated)}.")
+    return lines

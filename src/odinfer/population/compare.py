@@ -1,0 +1,98 @@
+"""Compare population models of the same data: information criteria, and likelihood-ratio tests of nested pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odinfer.errors import InputError
+from odinfer.population.result import PopulationFit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationComparison:
+    """Fits of several models to the same subjects.
+
+    Attributes:
+        fits: model name → its fit.
+    """
+
+    fits: Mapping[str, PopulationFit]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per model, the lowest BIC first; `weight` is the weight of the model by BIC."""
+        import pandas as pd
+
+        rows = {
+            name: {
+                "loglik": f.loglik,
+                "error": f.loglik_error,
+                "parameters": len(f.structure.names),
+                "aic": f.aic,
+                "bic": f.bic,
+            }
+            for name, f in self.fits.items()
+        }
+        table = pd.DataFrame.from_dict(rows, orient="index").sort_values("bic")
+        weight = np.exp(-0.5 * (table["bic"] - table["bic"].min()))
+        return table.assign(weight=weight / weight.sum())
+
+    @property
+    def best(self) -> str:
+        """The model with the lowest BIC."""
+        return str(self.table.index[0])
+
+    def test(self, smaller: str, larger: str) -> float:
+        """p-value of the likelihood-ratio test of two nested models.
+
+        Each standard deviation that is zero in the smaller model lies on the boundary. With one of them, the statistic
+        is an equal mixture of χ² distributions with k − 1 and k degrees of freedom, where k counts the parameters that
+        the larger model has more (Self and Liang 1987); with several, the mixture has binomial weights, which is exact
+        for effects whose estimates are independent.
+
+        Raises:
+            InputError: there are no such models, or the larger one has no more parameters.
+        """
+        for name in (smaller, larger):
+            if name not in self.fits:
+                raise InputError(f"there is no model '{name}'; choose from {', '.join(self.fits)}")
+        one, two = self.fits[smaller], self.fits[larger]
+        more = _count(two) - _count(one)
+        if more < 1:
+            raise InputError(f"'{larger}' has no more parameters than '{smaller}'; give the smaller model first")
+        boundary = max(0, _count(two, "omega") - _count(one, "omega"))
+        return likelihood_ratio(2.0 * (two.loglik - one.loglik), more, min(boundary, more))
+
+    def summary(self) -> str:
+        """The table as text."""
+        return str(self.table.round(3).to_string()) + "\n"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _count(fit: PopulationFit, role: str | None = None) -> int:
+    """Parameters that are estimated, those that went to zero included."""
+    found = sum(role is None or p.role == role for p in fit.structure.parameters)
+    return found + (len(fit.fixed_at_zero) if role in (None, "omega") else 0)
+
+
+def likelihood_ratio(statistic: float, more: int, boundary: int = 0) -> float:
+    """p-value of a likelihood ratio with `more` parameters, of which `boundary` lie at a bound in the smaller model."""
+    from scipy.special import chdtrc, comb
+
+    if statistic <= 0:
+        return 1.0
+    p = 0.0
+    for k in range(boundary + 1):
+        degrees = more - boundary + k
+        tail = float(chdtrc(degrees, statistic)) if degrees else 0.0
+        p += float(comb(boundary, k)) / 2.0**boundary * tail
+    return p

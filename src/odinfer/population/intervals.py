@@ -1,0 +1,174 @@
+"""Confidence intervals of the population's parameters: profiles of the exact likelihood, or its curvature."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.errors import InputError
+from odinfer.population.estimate import Estimate
+from odinfer.population.marginal import nodes_at, place_by_moments
+from odinfer.population.nodes import Nodes
+from odinfer.population.quadrature import levels
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+KINDS = ("profile", "curvature")
+_ROUNDS = 25  # of the search for a limit
+_ACCURATE = 0.1  # of the deviance at a limit, 1 % of the distance
+_FURTHEST = 8.0, 60.0  # standard errors (one at least), and units of a log scale, beyond which there is no limit
+_PLACEMENTS = 4  # of nodes, at most, until a limit is where nodes placed there say
+_STEPS = 50  # of an optimisation with one parameter held
+
+
+def intervals(found: Estimate, level: float = 0.95, kind: str = "profile") -> dict[str, tuple[float, float]]:
+    """Confidence intervals by name.
+
+    The profile of a parameter is computed on the nodes of the maximum; at each limit the likelihood is computed again
+    on nodes placed there, and the search goes on if the two differ. Correlations in groups of three or more have
+    intervals from the curvature on Fisher's z scale.
+    """
+    from scipy.special import ndtri
+
+    s, z = found.structure, float(ndtri(0.5 + 0.5 * level))
+    nodes = small_nodes(found)
+    result: dict[str, tuple[float, float]] = {}
+    for j, p in enumerate(s.parameters):
+        nested = p.role == "correlation" and not _is_simple(found, p.name)
+        if found.at_bound[j] and kind == "profile":
+            side = float(np.sign(found.v[j]))
+            ends = s.values(_limit(found, nodes, j, -side, z))[p.name], side
+        elif kind == "curvature" or nested:
+            ends = _by_curvature(found, j, z)
+        else:
+            low, high = (_limit(found, nodes, j, sign, z)[j] for sign in (-1.0, 1.0))
+            value = np.tanh if p.role == "correlation" else p.value
+            ends = float(value(low)), float(value(high))
+        result[p.name] = (float(min(ends)), float(max(ends)))
+    return result
+
+
+def small_nodes(found: Estimate) -> Nodes:
+    """Nodes of small rules about the posterior moments, on which profiles are quick."""
+    return nodes_at(found.engine, found.v, found.marginal.nodes.posterior_placement(), _sizes(found))
+
+
+def _sizes(found: Estimate) -> Index:
+    """The second smallest rule for every subject (E,)."""
+    every = levels(len(found.structure.active))
+    return np.full(len(found.structure.subjects), every[min(1, len(every) - 1)])
+
+
+def _is_simple(found: Estimate, name: str) -> bool:
+    """Whether a correlation is a parameter as it stands: it has the first effect of its group."""
+    pair = name[5:-1].split(",")
+    return any(pair[0] == group[0] and pair[1] in group for group in found.structure.groups)
+
+
+def _by_curvature(found: Estimate, j: int, z: float) -> tuple[float, float]:
+    """On the scale on which a parameter is unconstrained; of a correlation, Fisher's z."""
+    s, p, C, v = found.structure, found.structure.parameters[j], found.covariance, found.v
+    if p.role != "correlation":
+        half = z * np.sqrt(max(C[j, j], 0.0))
+        return p.value(v[j] - half), p.value(v[j] + half)
+    r = float(np.clip(s.values(v)[p.name], -1 + 1e-12, 1 - 1e-12))
+    slope = s.value_slopes(v)[j] / (1.0 - r**2)
+    half = z * np.sqrt(max(float(slope @ C @ slope), 0.0))
+    return float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half))
+
+
+def profile(found: Estimate, name: str, points: int = 10) -> tuple[Array, Array]:
+    """Values of a parameter (N,), and the highest log-likelihood with each of them (N,).
+
+    Half of the points lie on each side of the estimate, as far as the 99 % interval by curvature, three units of the
+    unconstrained scale at most. Nodes are placed anew at every point.
+    """
+    s, j = found.structure, found.structure.place[name]
+    if s.parameters[j].role == "correlation" and not _is_simple(found, name):
+        raise InputError(f"'{name}' has no profile: it depends on other correlations; see its interval")
+    C, others = found.covariance, [i for i in range(len(found.v)) if i != j and not found.at_bound[i]]
+    step = min(2.6 * float(np.sqrt(C[j, j])), 3.0) / points
+    start = small_nodes(found)
+    found_at = {0: (found.v, start.value(found.v))}
+    for sign in (-1, 1):
+        w, nodes = found.v, start
+        for k in range(1, points + 1):
+            _, w = _constrained(nodes, w + sign * step * C[:, j] / C[j, j], others, j, C)
+            there = place_by_moments(found.engine, w, nodes, nodes.posterior_placement())
+            nodes = nodes_at(found.engine, w, there, _sizes(found))
+            found_at[sign * k] = w, nodes.value(w)
+    order = sorted(found_at)
+    shift = found.marginal.value - start.value(found.v)
+    return np.array([s.values(found_at[k][0])[name] for k in order]), np.array([found_at[k][1] for k in order]) + shift
+
+
+def _limit(found: Estimate, nodes: Nodes, j: int, sign: float, z: float) -> Array:
+    """Unconstrained parameters (Q,) where the profile of parameter j has fallen by z²/2; that one may be infinite.
+
+    The limit is searched for on nodes of the maximum, then on nodes placed at the limit, until both agree.
+    """
+    top, distance, w = nodes.value(found.v), z * min(float(np.sqrt(found.covariance[j, j])), 1.0), found.v
+    for _ in range(_PLACEMENTS):
+        distance, w = _crossing(found, nodes, top, j, sign, z, distance, w)
+        if not np.isfinite(distance):
+            w = np.where(np.arange(len(w)) == j, sign * np.inf, w)
+            break
+        there = place_by_moments(found.engine, w, nodes, nodes.posterior_placement())
+        nodes = nodes_at(found.engine, w, there, _sizes(found))
+        if abs(2.0 * (top - nodes.value(w)) - z**2) < _ACCURATE:
+            break
+    return w
+
+
+def _crossing(
+    found: Estimate, nodes: Nodes, top: float, j: int, sign: float, z: float, trial: float, w: Array
+) -> tuple[float, Array]:
+    """The distance at which the root of the deviance on given nodes is z, by the secant method, and the optimum there.
+
+    Args:
+        trial: the first distance.
+        w: parameters near the optimum there (Q,).
+    """
+    C, others = found.covariance, [i for i in range(len(found.v)) if i != j and not found.at_bound[i]]
+    direction, se = C[:, j] / C[j, j], float(np.sqrt(C[j, j]))
+    furthest = min(_FURTHEST[0] * max(se, 1.0), _FURTHEST[1])
+    se = min(se, 1.0)
+    at, depth = 0.0, 0.0
+    for _ in range(_ROUNDS):
+        start = w + (found.v[j] + sign * trial - w[j]) * direction
+        value, w = _constrained(nodes, start, others, j, C)
+        root = np.sqrt(max(2.0 * (top - value), 0.0))
+        if abs(root**2 - z**2) < 0.5 * _ACCURATE:
+            return trial, w
+        slope = (root - depth) / (trial - at) if trial != at else 0.0
+        at, depth = trial, root
+        if at > furthest:
+            return np.inf, w
+        flat = slope <= 0.1 / se  # the profile hardly falls: go on in longer steps
+        step = at if flat and root < z else np.clip((z - root) / max(slope, 1e-300), -0.5 * at, 2.0 * z * se)
+        trial = float(at + step)
+    return at, w
+
+
+def _constrained(nodes: Nodes, start: Array, others: list[int], held: int, C: Array) -> tuple[float, Array]:
+    """The highest likelihood with one parameter held, from a start, by BFGS from the curvature at the maximum."""
+    from scipy.optimize import minimize
+
+    w = start.copy()
+    if not others:
+        return nodes.value(w), w
+
+    def objective(part: Array) -> tuple[float, Array]:
+        full = w.copy()
+        full[others] = part
+        value, gradient = nodes.value_and_gradient(full)
+        return (-value, -gradient[others]) if np.isfinite(value) else (1e10, np.zeros(len(others)))
+
+    inverse = C[np.ix_(others, others)] - np.outer(C[others, held], C[others, held]) / C[held, held]
+    e, V = np.linalg.eigh(0.5 * (inverse + inverse.T))
+    inverse = (V * np.clip(e, 1e-10, 1.0)) @ V.T
+    options = {"maxiter": _STEPS, "gtol": 0.02, "hess_inv0": 0.5 * (inverse + inverse.T)}
+    solved = minimize(objective, start[others], jac=True, method="BFGS", options=options)
+    w[others] = solved.x
+    return -float(solved.fun), w
