@@ -1,21 +1,18 @@
-"""A model as a Python function, ODIN alone with chosen options, and the paper's own settings on the same data."""
-
-import jax.numpy as jnp
+"""A model as a plain numpy function, ODIN alone with chosen options, and the paper's own settings on the same data."""
 
 import odinfer as od
 
 
-def spiking(t, x, theta):
+def spiking(t, x, a, b, c):
     V, R = x
-    a, b, c = theta
-    return jnp.stack([c * (V - V**3 / 3 + R), -(V - a + b * R) / c])
+    return [c * (V - V**3 / 3 + R), -(V - a + b * R) / c]
 
 
-model = od.Model(spiking, states=["V", "R"], parameters=["a", "b", "c"], name="spiking")
+model = od.Model(spiking, states=["V", "R"], name="spiking")
 system = od.systems.fitzhugh_nagumo
 data = system.sample(noise=100, seed=0)
 
-ours = od.fit(od.Problem(model, data, start={"c": 2.0}), method=od.Odin(kernel="matern52", refine=False), seed=0)
+ours = od.fit(model, data, start={"c": 2.0}, method=od.Odin(kernel="matern52", refine=False), seed=0)
 paper = od.fit(system.problem(data), method=od.Odin.paper(system), seed=0)
 full = od.fit(model, data)
 for label, fit in {"ODIN": ours, "ODIN, the paper's settings": paper, "default": full}.items():
