@@ -1,0 +1,54 @@
+"""Fit a model with unknown functions: choose their scale, fit as usual, and keep the functions with their bands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from odinfer.methods.unknown_scale import effective_unknowns, freedom_of, values_along, with_chosen_scales
+from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, sub_progress
+from odinfer.result.fit import Fit
+from odinfer.result.unknown import estimated
+from odinfer.style.text import format_number
+
+
+def fit_unknown(method: Any, problem: Problem, seed: int, progress: Progress | None, options: dict[str, Any]) -> Fit:
+    """Infer parameters, states and unknown functions by a method."""
+    chosen = with_chosen_scales(problem, seed, sub_progress(progress, 0.0, 0.5))
+    return with_functions(method.fit(chosen, seed, sub_progress(progress, 0.5, 1.0), **options))
+
+
+def with_functions(fit: Fit) -> Fit:
+    """The fit with its unknown functions and effective degrees of freedom; as it is where there is no maximum."""
+    maximum = fit.cache.maximum
+    if maximum is None:
+        return fit
+    problem, found = maximum.problem, maximum.refined
+    noise = sum(problem.estimated_noise)
+    stored, words = {}, []
+    for own in problem.model.said.unknown:
+        curves = [e.curve for e in fit.experiments.values()]
+        theta = problem.theta(found.phi)[: len(problem.model.parameters)]
+        seen = np.concatenate([
+            np.stack([values_along(problem, name, e, x.t, c.at(x.t)[0], theta) for name in own.arguments], -1)
+            for e, (x, c) in enumerate(zip(problem.data.experiments, curves, strict=True))
+        ])  # fmt: skip
+        one = estimated(maximum, own, freedom_of(problem, found, own), seen)
+        stored[own.label] = one.stored()
+        ends = " and ".join(
+            f"{name} from {format_number(a, 3)} to {format_number(b, 3)}"
+            for name, (a, b) in zip(own.arguments, one.domain, strict=True)
+        )
+        beyond = "it repeats" if own.period is not None else "beyond, it keeps its last value, an assumption"
+        words.append(
+            f"{own.label} is estimated for {ends}, with {format_number(one.freedom, 2)} effective degrees of freedom; "
+            f"{beyond}"
+        )
+    theirs = {name for own in problem.model.said.unknown for name in own.parameters}
+    coefficients = [name for name in problem.parameters if name.partition("[")[0] in theirs]
+    details = {**fit.details, "unknown": stored, "unknown_notes": words, "coefficients": coefficients}
+    details["unknowns"] = effective_unknowns(problem, found) + noise
+    return replace(fit, details=details)

@@ -1,0 +1,256 @@
+"""Choose the scale of unknown functions by the marginal likelihood, and count what they cost.
+
+The marginal likelihood of standard deviation and length is Laplace's approximation about the best trajectory: the
+log-likelihood is quadratic in all unknowns there, and the priors of the coefficients are normal. The scale that
+maximises it gives new priors, with which the trajectory is fitted again, until the scale stays (performance iteration,
+Wood 2017, section 6.5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.errors import InputError
+from odinfer.gp.curves import Curve
+from odinfer.gp.smoother import posterior_curves, smooth_states
+from odinfer.gp.standardisation import Units
+from odinfer.likelihood.refinement import TrajectoryOptimum
+from odinfer.methods.odin import Odin
+from odinfer.model.unknown_functions import UnknownFunction
+from odinfer.problem.problem import Problem
+from odinfer.problem.unknown_domains import with_statements
+from odinfer.progress import Progress
+from odinfer.search.multistart import convincing, search
+from odinfer.search.warm_start import better, curves_of, maximise
+
+Array = NDArray[np.float64]
+Scale = tuple[float, float]
+
+_ROUNDS = 8  # of refits with new scales at most
+_FIRST_STEPS = 100  # iterations from constants to functions
+_FIRST_LENGTH = 0.3  # of the range
+_LENGTHS = np.geomspace(0.1, 1.5, 9)  # shares of the range that are tried
+_FACTORS = 10.0 ** np.linspace(-1.5, 1.5, 19)  # of the standard deviation, in one round
+_SAME = 0.3  # of the logarithm of a scale: smaller changes end the iteration
+_BEYOND = 0.1  # of the range: so far may a trajectory leave the range of an argument before it is made wider
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """The log-likelihood about an optimum: minus half its Hessian's form, with its gradient.
+
+    Attributes:
+        H, g: information (P, P) without priors and gradient (P,) of the log-likelihood at the optimum.
+        v: unknowns (P,) there, zeros in place of initial values.
+    """
+
+    H: Array
+    g: Array
+    v: Array
+
+    def evidence(self, mean: Array, precision: Array) -> float:
+        """Log marginal likelihood, up to a constant, with normal priors (P,); precision 0 is none."""
+        A = self.H + np.diag(precision)
+        push = self.g - precision * (self.v - mean)
+        try:
+            L = np.linalg.cholesky(A)
+        except np.linalg.LinAlgError:
+            return -math.inf
+        half = np.linalg.solve(L, push)
+        log_prior = 0.5 * np.log(precision[precision > 0]).sum() - 0.5 * (precision * (self.v - mean) ** 2).sum()
+        return float(log_prior + 0.5 * half @ half - np.log(np.diag(L)).sum())
+
+
+def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
+    """The problem with a scale for every unknown function, starting from the estimates that belong to it.
+
+    Raises:
+        InputError: no trajectory was found.
+    """
+    open_ = [own.label for own in problem.model.said.unknown if own.scale is None]
+    scales: dict[str, Scale] = {}
+    for own in problem.model.said.unknown:
+        relative = own.positive and not own.monotone  # then the scale is that of the logarithm
+        scales[own.label] = own.scale or (1.0 if relative else _first_size(problem, own), _FIRST_LENGTH)
+    say("fitting the unknown functions", 0.0)
+    problem = scaled(problem, scales, open_)
+    found, curves = _first(problem, seed)
+    best = problem, found
+    for i in range(_ROUNDS):
+        say("choosing the scale of the unknown functions", i / _ROUNDS)
+        wider = _with_wider_domains(problem, curves)
+        chosen = {**scales, **_best_scales(problem, found, scales, open_)}
+        pairs = [pair for name in scales for pair in zip(scales[name], chosen[name], strict=True)]
+        change = max((abs(math.log(b / a)) for a, b in pairs), default=0.0)
+        if change < _SAME and wider is None:
+            break
+        scales, theta = chosen, problem.theta(found.phi)
+        problem = scaled(wider or problem, scales, open_)
+        again = maximise(problem, theta, curves)
+        if again is None:
+            break
+        found, curves = again, curves_of(again)
+        if wider is not None or marginal_likelihood(found) > marginal_likelihood(best[1]):
+            best = problem, found
+    problem, found = best
+    estimates = dict(zip(problem.parameters, problem.theta(found.phi).tolist(), strict=True))
+    return replace(problem, start={name: estimates[name] for name in problem.free})
+
+
+def marginal_likelihood(found: TrajectoryOptimum) -> float:
+    """Laplace's approximation, up to a constant: the log-posterior and the volume around its maximum."""
+    sign, log_determinant = np.linalg.slogdet(found.information.dense()[0])
+    return -found.objective - 0.5 * float(log_determinant) if sign > 0 else -math.inf
+
+
+def _first_size(problem: Problem, own: UnknownFunction) -> float:
+    """A first standard deviation: of a function that makes states change by their spread in a quarter of the time."""
+    if not problem.fully_observed_gaussian or own.mean not in problem.free:
+        return 1.0
+    j, found = problem.model.parameters.index(own.mean), []
+    theta = problem.theta(np.where(problem.is_log, 0.0, 1.0) * (1.0 - problem.is_log))
+    for e, data in enumerate(problem.data.experiments):
+        seen = np.isfinite(data.y).all(1)
+        slopes = problem.model.linearise(data.t[seen], data.y[seen], theta, problem.inputs_at(e, data.t[seen]))[2]
+        effect = np.sqrt(np.mean(slopes[:, :, j] ** 2, axis=0))
+        change = np.ptp(data.y[seen], axis=0) / (0.25 * np.ptp(data.t))
+        found += [c / s for c, s in zip(change.tolist(), effect.tolist(), strict=True) if s > 0 and c > 0]
+    return float(np.median(found)) if found and np.isfinite(found).all() else 1.0
+
+
+def scaled(problem: Problem, scales: dict[str, Scale], open_: Sequence[str]) -> Problem:
+    """The problem with statements that give scales to functions; the last statement about a function holds."""
+    lines = [f"{label} ~ gp({scales[label][0]!r}, {scales[label][1]!r})" for label in open_]
+    return with_statements(problem, lines)
+
+
+def _first(problem: Problem, seed: int) -> tuple[TrajectoryOptimum, list[Curve]]:
+    """The best trajectory with the first scales, and curves to go on from."""
+    found = None
+    if problem.fully_observed_gaussian:
+        units = Units.of(problem)
+        curves = posterior_curves(problem, units, smooth_states(problem, units, weak_prior=True))
+        minima = Odin(refine=False).solve(problem, seed)
+        for s in minima.solutions:
+            found = better(found, maximise(problem, minima.engine.problem.theta(s.phi), curves))
+    if found is None or not convincing(problem, found):
+        found = better(found, _from_constants(problem, seed))
+    if found is None or not convincing(problem, found):
+        found = better(found, search(problem, seed).best)
+    if found is None:
+        raise InputError("no trajectory with the unknown functions was found; give bounds or start values")
+    return found, curves_of(found)
+
+
+def _from_constants(problem: Problem, seed: int) -> TrajectoryOptimum | None:
+    """The best trajectory from that with constants in place of the functions, which has few unknowns to search for."""
+    names = {name for own in problem.model.said.unknown if not own.monotone for name in own.coefficients}
+    held = [name for name in problem.free if name.partition("[")[0] in names]
+    if not held:
+        return None
+    start = {name: value for name, value in problem.start.items() if name not in held}
+    constant = replace(problem, fixed={**problem.fixed, **dict.fromkeys(held, 0.0)}, start=start)
+    first = search(constant, seed).best
+    return None if first is None else maximise(problem, constant.theta(first.phi), curves_of(first), _FIRST_STEPS)
+
+
+def quadratic(problem: Problem, found: TrajectoryOptimum) -> tuple[Quadratic, Array, Array]:
+    """The log-likelihood about an optimum, and means and precisions (P,) of the priors of unknown functions."""
+    H = found.information.dense()[0]
+    P, F = len(H), len(problem.free)
+    mean, precision = prior_of(problem, {own.label: own.scale or (1.0, 0.5) for own in problem.model.said.unknown}, P)
+    v = np.concatenate([np.zeros(P - F), found.phi])
+    H0 = H - np.diag(precision)
+    H0 += 1e-10 * np.diag(np.maximum(np.diag(H), 1e-300))
+    return Quadratic(H0, precision * (v - mean), v), mean, precision
+
+
+def prior_of(problem: Problem, scales: dict[str, Scale], P: int) -> tuple[Array, Array]:
+    """Means and precisions (P,) of the priors that scales give; precision 0 where there is none."""
+    mean, precision = np.zeros(P), np.zeros(P)
+    before = P - len(problem.free)
+    for own in problem.model.said.unknown:
+        for name, (centre, sd) in own.priors(scales[own.label]).items():
+            for j, free in enumerate(problem.free):
+                if free.partition("[")[0] == name:
+                    mean[before + j], precision[before + j] = centre, 1.0 / sd**2
+    return mean, precision
+
+
+def _best_scales(
+    problem: Problem, found: TrajectoryOptimum, scales: dict[str, Scale], open_: Sequence[str]
+) -> dict[str, Scale]:
+    """The scales of the highest marginal likelihood, each function in turn."""
+    about, mean, _ = quadratic(problem, found)
+    chosen = dict(scales)
+    for _ in range(2 if len(open_) > 1 else 1):
+        for label in open_:
+            best = -math.inf
+            for factor in _FACTORS:
+                for length in _LENGTHS:
+                    trial = (scales[label][0] * float(factor), float(length))
+                    value = about.evidence(*prior_of(problem, {**chosen, label: trial}, len(mean)))
+                    if value > best:
+                        best, winner = value, trial
+            if math.isfinite(best):
+                chosen[label] = winner
+    return chosen
+
+
+def _shares(problem: Problem, found: TrajectoryOptimum) -> Array:
+    """The effective degrees of freedom (P,) of every unknown: the diagonal of (H + P)⁻¹ H, P the priors' precision."""
+    about, _, precision = quadratic(problem, found)
+    return np.asarray(np.diag(np.linalg.solve(about.H + np.diag(precision), about.H)))
+
+
+def effective_unknowns(problem: Problem, found: TrajectoryOptimum) -> float:
+    """Effective degrees of freedom of all unknowns."""
+    return float(_shares(problem, found).sum())
+
+
+def freedom_of(problem: Problem, found: TrajectoryOptimum, own: UnknownFunction) -> float:
+    """Effective degrees of freedom of one unknown function."""
+    shares = _shares(problem, found)[-len(problem.free) :]
+    return float(sum(s for s, n in zip(shares, problem.free, strict=True) if n.partition("[")[0] in own.parameters))
+
+
+def _with_wider_domains(problem: Problem, curves: Sequence[Curve]) -> Problem | None:
+    """The problem with ranges of arguments that are not observed set to where trajectories are; None if they fit."""
+    lines = []
+    for own in problem.model.said.unknown:
+        seen = [argument_range(problem, name, curves) for name in own.arguments]
+        domain = []
+        for (low, high), (a, b), name in zip(own.domain, seen, own.arguments, strict=True):
+            slack = _BEYOND * (high - low)
+            fits = low - slack <= a and b <= high + slack and b - a > 0.5 * (high - low)
+            given = name == "t" or name in problem.columns or name in problem.model.inputs or not b > a
+            domain.append((low, high) if fits or given else (a, b))
+        if domain != list(own.domain):
+            ends = [", ".join(repr(pair[side]) for pair in domain) for side in (0, 1)]
+            lines.append(f"{own.label} from {ends[0]} to {ends[1]}")
+    return with_statements(problem, lines) if lines else None
+
+
+def argument_range(problem: Problem, name: str, curves: Sequence[Curve]) -> tuple[float, float]:
+    """The least and the largest value of an argument along curves."""
+    values = np.concatenate([values_along(problem, name, e, c.t, c.x) for e, c in enumerate(curves)])
+    return float(values.min()), float(values.max())
+
+
+def values_along(problem: Problem, name: str, e: int, t: Array, x: Array, theta: Array | None = None) -> Array:
+    """The values (N,) of t, a state, an input or a definition at times t (N,) and states x (N, K)."""
+    model = problem.model
+    if name == "t":
+        return t
+    if name in model.states:
+        return x[:, model.states.index(name)]
+    if name in model.inputs:
+        return problem.inputs_at(e, t)[:, model.inputs.index(name)]
+    theta = np.ones(len(model.parameters)) if theta is None else theta
+    program = model.program((model.said.definitions[name],))
+    return program.evaluate(t, x, np.broadcast_to(theta, (len(t), len(theta))), problem.inputs_at(e, t))[:, 0]

@@ -1,0 +1,91 @@
+"""Fits with unknown functions: recovered with their bands, counted by effective degrees of freedom."""
+
+import numpy as np
+import pytest
+
+import odinfer as od
+
+
+def infusion(t):
+    return 3.0 * np.exp(-0.5 * ((t - 3.0) / 1.2) ** 2)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """x' = -0.5 x + infusion(t), with noise of 0.1."""
+    fine = np.linspace(0, 10, 4001)
+    x = [1.0]
+    for t, h in zip(fine[:-1], np.diff(fine), strict=True):
+        middle = x[-1] + 0.5 * h * (infusion(t) - 0.5 * x[-1])
+        x.append(x[-1] + h * (infusion(t + 0.5 * h) - 0.5 * middle))
+    t = np.linspace(0, 10, 41)
+    return od.Data(t, np.interp(t, fine, x) + 0.1 * np.random.default_rng(0).normal(size=41), states=["x"])
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return od.fit(od.Model.from_text("x' = -0.5*x + ?(t)"), data)
+
+
+def test_an_unknown_input_is_recovered_within_its_band(fit):
+    t = np.linspace(0.2, 9.8, 49)
+    found = fit.unknown["?"].at(t)
+    assert np.abs(found["value"] - infusion(t)).max() < 0.3
+    assert np.mean((found["low"] <= infusion(t)) & (infusion(t) <= found["high"])) > 0.7
+
+
+def test_an_unknown_function_costs_its_effective_degrees_of_freedom(fit):
+    freedom = fit.unknown["?(t)"].freedom
+    assert 4 < freedom < 12
+    assert fit.details["unknowns"] == pytest.approx(freedom + 2, abs=0.1)  # x(0) and the noise
+    assert fit.bic == pytest.approx(-2 * fit.loglik + fit.details["unknowns"] * np.log(41))
+
+
+def test_beyond_the_data_it_is_said_that_a_function_is_not_estimated(fit):
+    found = fit.unknown["?"].at([9.0, 12.0])
+    assert found["inside"].tolist() == [True, False]
+    assert "beyond, it keeps its last value" in " ".join(fit.summary().split())
+
+
+def test_coefficients_are_not_among_the_parameters_of_the_summary(fit):
+    assert list(fit.table().index) == ["x(0)"]
+    assert "unknown_w1" in fit.theta
+
+
+def test_a_saved_fit_keeps_the_function_and_computes_it_again_when_attached(fit, data, tmp_path):
+    fit.save(tmp_path / "fit.json")
+    result = od.load(tmp_path / "fit.json")
+    assert np.allclose(result.unknown["?"].table, fit.unknown["?"].table)
+    with pytest.raises(od.InputError, match="attach"):
+        result.unknown["?"].at([1.0])
+    again = result.attach(od.Problem(od.Model.from_text("x' = -0.5*x + ?(t)"), data))
+    assert again.unknown["?"].at([3.0])["low"][0] == pytest.approx(fit.unknown["?"].at([3.0])["low"][0], rel=1e-3)
+
+
+def test_a_scale_that_is_given_is_kept(data):
+    model = od.Model.from_text("x' = -0.5*x + ?(t); ?(t) ~ gp(2, 0.15)")
+    found = od.fit(model, data).unknown["?"]
+    assert (found.sd, found.length) == (2.0, 0.15)
+
+
+def test_a_function_of_a_state_is_found_where_the_text_leaves_it_open():
+    t = np.linspace(0, 8, 40)
+    n = 10 / (1 + 19 * np.exp(-1.2 * t))
+    data = od.Data(t, n + 0.1 * np.random.default_rng(1).normal(size=40), states=["n"])
+    fit = od.fit(od.Model.from_text("n' = ?(n)"), data)
+    at = np.array([2.0, 4.0, 6.0, 8.0])
+    assert np.allclose(fit.unknown["?"].at(at)["value"], 1.2 * at * (1 - at / 10), atol=0.3)
+
+
+def test_what_there_is_no_function_of_is_said(fit):
+    with pytest.raises(od.InputError, match="no unknown function"):
+        _ = fit.unknown["?beta"]
+    with pytest.raises(od.InputError, match="one per argument"):
+        fit.unknown["?"].at([1.0], [2.0])
+
+
+def test_a_comparison_counts_an_unknown_function_by_its_effective_degrees_of_freedom(data):
+    models = [od.Model.from_text("x' = -0.5*x + ?(t)", "open"), od.Model.from_text("x' = -0.5*x + c", "constant")]
+    table = od.compare(models, data, draws=19).table
+    assert table.index[0] == "open"
+    assert 5 < table.loc["open", "parameters"] < 14
