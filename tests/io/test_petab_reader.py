@@ -12,8 +12,9 @@ from odinfer.errors import InputError
 from odinfer.io.petab_reader import nominal, read_petab
 from odinfer.likelihood.loglik import at, solutions
 from odinfer.observation import observation_of
-from odinfer.problem.parameter_vector import Unknowns
-from sbml_files import LOW, TABLES, event, petab
+from odinfer.problem.parameter_vector import ParameterVector
+from sbml_files import LOW, TABLES, TIME, event, petab
+from sbml_files import math as sbml_math
 
 petabtests = pytest.importorskip("petabtests")
 yaml = pytest.importorskip("yaml")
@@ -24,7 +25,7 @@ SUITE = sorted(path for path in CASES.glob("v*/sbml/*") if path.name.isdigit())
 def simulated(problem, values):
     """Predicted values by experiment, time and column of the data."""
     problem, v = at(problem, values)
-    phi = Unknowns(problem).phi(v)[None]
+    phi = ParameterVector(problem).phi(v)[None]
     found = []
     for e, x in enumerate(solutions(problem, v)):
         m = observation_of(problem).predicted(e, x, phi)[0]
@@ -112,7 +113,7 @@ def test_what_is_used_nowhere_is_left_out_with_a_warning(tmp_path):
 BAD = [
     ("conditions", "\tA\n", "\tC\n", "the conditions set 'C', which is nothing in the model"),
     ("observables", "obs_A\tA\t", "obs_A\tD\t", "'D' is used in a formula, but is neither"),
-    ("observables", "obs_A\tA\t", "obs_A\tfloor(A)\t", "the function 'floor'"),
+    ("observables", "obs_A\tA\t", "obs_A\tfactorial(A)\t", "the factorial of what is no number"),
 ]
 
 
@@ -155,3 +156,82 @@ def test_events_of_states_in_a_system_that_settles_first_are_refused(tmp_path):
     rows = [f"{lines[0]}\tpreequilibrationConditionId", *(f"{line}\thigh" for line in lines[1:])]
     with pytest.raises(od.InputError, match="events that states trigger in a system that settles first"):
         od.read_petab(petab(tmp_path, {"measurements": "\n".join(rows)}, EVENTS=event(LOW)))
+
+
+SECOND = (
+    "format_version: 2.0.0\nparameter_files: [parameters.tsv]\nmeasurement_files: [measurements.tsv]\n"
+    "observable_files: [observables.tsv]\nmodel_files: {m: {location: drug.xml, language: sbml}}\n"
+)
+ONE = {
+    "parameters": "parameterId\tlowerBound\tupperBound\tnominalValue\testimate\nk\t0.001\t10\t0.5\ttrue\n",
+    "observables": "observableId\tobservableFormula\tnoiseFormula\nobs\tA\t0.1\n",
+}
+
+
+def test_version_2_needs_no_experiments(tmp_path):
+    rows = "observableId\texperimentId\ttime\tmeasurement\nobs\t\t1\t1\nobs\t\t2\t0.5\n"
+    path = petab(tmp_path, {**ONE, "measurements": rows})
+    path.write_text(SECOND)
+    right = stats.norm.logpdf([1, 0.5], 2 * np.exp([-0.5, -1.0]), 0.1).sum()
+    assert od.loglik(read_petab(path), {"k": 0.5}) == pytest.approx(right, abs=1e-6)
+
+
+@pytest.mark.parametrize("starts", [(2.0, 2.0), (-3.0, -3.0), (-3.0, 1.5), (0.0, 2.0)])
+def test_experiments_of_version_2_start_at_any_time(tmp_path, starts):
+    files = {
+        **ONE,
+        "conditions": "conditionId\ttargetId\ttargetValue\nc1\tA\t2\nc2\tA\t3\n",
+        "experiments": f"experimentId\ttime\tconditionId\ne\t{starts[0]}\tc1\nf\t{starts[1]}\tc2\n",
+        "measurements": "observableId\texperimentId\ttime\tmeasurement\n"
+        "obs\te\t3\t1\nobs\te\t4\t0.5\nobs\tf\t3\t1\nobs\tf\t5\t0.5\n",
+    }
+    path = petab(tmp_path, files)
+    path.write_text(SECOND + "condition_files: [conditions.tsv]\nexperiment_files: [experiments.tsv]\n")
+    times = np.array([3.0, 4.0]), np.array([3.0, 5.0])
+    right = sum(
+        stats.norm.logpdf([1, 0.5], a * np.exp(-0.5 * (t - start)), 0.1).sum()
+        for a, t, start in zip((2, 3), times, starts, strict=True)
+    )
+    assert od.loglik(read_petab(path), {"k": 0.5}) == pytest.approx(right, abs=1e-6)
+
+
+SWITCH = (
+    '<rateRule variable="z">'
+    + sbml_math("<piecewise><piece><cn>1</cn><apply><lt/>TIME<ci>SWITCH</ci></apply></piece></piecewise>")
+    + "</rateRule>"
+)
+
+
+@pytest.mark.parametrize("estimated", [True, False])
+def test_a_switch_at_a_parameter_or_at_the_time_of_a_condition_is_followed(tmp_path, estimated):
+    rule = SWITCH.replace("TIME", TIME).replace("SWITCH", "stop")
+    parts = {
+        "MORE_PARAMETERS": '<parameter id="z" value="0" constant="false"/>'
+        '<parameter id="stop" value="3" constant="true"/>',
+        "RULES": rule,
+    }
+    files = {
+        "parameters": "parameterId\tparameterScale\tlowerBound\tupperBound\tnominalValue\testimate\n"
+        + ("stop\tlin\t0\t10\t3\t1\n" if estimated else "")
+        + "sd\tlin\t0.01\t10\t0.2\t1\n",
+        "observables": "observableId\tobservableFormula\tnoiseFormula\nobs\tz\tsd\n",
+        "conditions": "conditionId\tA\nlow\t2\nhigh\t4\n" if estimated else "conditionId\tstop\nlow\t2\nhigh\t4\n",
+        "measurements": "observableId\tsimulationConditionId\ttime\tmeasurement\n"
+        "obs\tlow\t1\t1\nobs\tlow\t9\t2.5\nobs\thigh\t1\t1\nobs\thigh\t9\t3.9\n",
+    }
+    problem = read_petab(petab(tmp_path, files, **parts))
+    means = [1, 3, 1, 3] if estimated else [1, 2, 1, 4]
+    right = stats.norm.logpdf([1, 2.5, 1, 3.9], means, 0.2).sum()
+    values = {"sd": 0.2, "stop": 3.0} if estimated else {"sd": 0.2}
+    assert od.loglik(problem, values) == pytest.approx(right, abs=1e-4)
+    if not estimated:
+        assert [c.corners.tolist() for c in map(problem.condition, range(2))] == [[2.0], [4.0]]
+
+
+def test_an_observable_may_be_a_constant(tmp_path):
+    rows = TABLES["observables"].replace("obs_A\tA\t", "obs_A\t1\t")
+    problem = read_petab(petab(tmp_path, {"observables": rows}))
+    right = stats.norm.logpdf([1.2, 0.8], 1, [0.1, 0.2]).sum()
+    B = lambda a, t: 5 + 10 * a * (1 - np.exp(-0.5 * t))  # noqa: E731
+    right += stats.norm.logpdf([4.5, 10.0], [B(4, 2) / 3, B(4, 3) / 2], 0.2).sum()
+    assert od.loglik(problem, {"k": 0.5, "sd_B": 0.2}) == pytest.approx(right, abs=1e-6)

@@ -2,9 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from odinfer.errors import InputError
+from odinfer.io.petab_reader import read_petab
 from odinfer.io.petab_tables import is_number, read_study
 from sbml_files import TABLES, petab
 
@@ -89,10 +92,41 @@ def test_priors_are_those_of_our_language(tmp_path, kind, numbers, expected):
     assert study.parameters["sd_B"].prior is None
 
 
-def test_priors_that_we_do_not_have_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "numbers"), [("student", "0;1"), ("gamma", "1"), ("gamma", "1;0"), ("rayleigh", "nan")]
+)
+def test_priors_that_are_not_known_or_lack_numbers_are_refused(tmp_path, kind, numbers):
     rows = TABLES["parameters"].replace("estimate\n", "estimate\tobjectivePriorType\tobjectivePriorParameters\n")
-    with pytest.raises(InputError, match="the prior 'laplace' of 'k'"):
-        read_study(petab(tmp_path, {"parameters": rows.replace("0.5\t1", "0.5\t1\tlaplace\t0;1")}))
+    with pytest.raises(InputError, match=f"the prior '{kind}'"):
+        read_study(petab(tmp_path, {"parameters": rows.replace("0.5\t1", f"0.5\t1\t{kind}\t{numbers}")}))
+
+
+LN10 = math.log(10)
+DENSITIES = {
+    "laplace": ("0.5;2", lambda k: stats.laplace.logpdf(k, 0.5, 2)),
+    "logLaplace": ("0.5;2", lambda k: stats.laplace.logpdf(np.log(k), 0.5, 2) - np.log(k)),
+    "parameterScaleLaplace": ("0.5;2", lambda k: -abs(np.log10(k) - 0.5) / 2),
+    "cauchy": ("0.5;2", lambda k: stats.cauchy.logpdf(k, 0.5, 2)),
+    "gamma": ("3;2", lambda k: stats.gamma.logpdf(k, 3, scale=2)),
+    "exponential": ("2", lambda k: stats.expon.logpdf(k, scale=2)),
+    "chisquare": ("3", lambda k: stats.chi2.logpdf(k, 3)),
+    "rayleigh": ("2", lambda k: stats.rayleigh.logpdf(k, scale=2)),
+    "log-uniform": ("0.01;5", lambda k: stats.loguniform.logpdf(k, 0.01, 5)),
+}
+
+
+@pytest.mark.parametrize("kind", DENSITIES)
+def test_every_prior_has_its_density_and_derivatives(tmp_path, kind):
+    numbers, log_density = DENSITIES[kind]
+    rows = TABLES["parameters"].replace("estimate\n", "estimate\tobjectivePriorType\tobjectivePriorParameters\n")
+    path = petab(tmp_path, {"parameters": rows.replace("0.5\t1", f"0.5\t1\t{kind}\t{numbers}")})
+    term, h = read_petab(path).penalty.terms["k"], 1e-4
+    for k in (0.3, 1.7, 4.2):
+        value, slope, curvature = term.derivatives(k)
+        assert value == pytest.approx(-log_density(k), abs=1e-3)
+        before, after = (term.derivatives(k + d) for d in (-h, h))
+        assert slope == pytest.approx((after[0] - before[0]) / (2 * h), abs=1e-4)
+        assert curvature == pytest.approx((after[1] - before[1]) / (2 * h), abs=1e-4)
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2]", "format_version: 3", "a: [", "format_version: 1\nproblems: [{}, {}]"])

@@ -9,7 +9,7 @@ import odinfer as od
 from odinfer.errors import InputError
 from odinfer.io.petab_reader import nominal
 from odinfer.io.petab_writer import write_petab
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.parameter_vector import ParameterVector
 
 petab = pytest.importorskip("petab.v1")
 T = np.arange(6.0)
@@ -60,6 +60,18 @@ PROBLEMS = {
         "x' = -k*x + u\nstep u; when not u < 1.5: x = c; when x > b*u + 1: x -= 1", with_input([0, 1, 0, 2, 2, 1]), {}
     ),
     "events after a later start": (DECAY + "when t >= 4 + lag: x = 3*lag", od.Data(T + 3, FALL, ["x"]), {}),
+    "an event and a dose at one time": (
+        DECAY + "x(0) = 5; at 2: x = a; x ~ normal(x, s)", od.Data(T, FALL, ["x"], doses=[(2, 1.5)]), {}
+    ),
+    "conditions of time": (DECAY + "x(0) = 5; when t > 2: x += a; when t >= 3: x *= 2; x ~ normal(x, s)", ONE, {}),
+    "options of events": (
+        DECAY + "n' = 0; x(0) = 5; n(0) = 0; when x < 3 {delay lag, current values}: x += a; x ~ normal(x + n, s)\n"
+        "when x < 2 {priority 2, cancellable, initially false}: n = x; when x < 2 {priority 1}: n = n/2",
+        ONE,
+        {},
+    ),
+    "a Laplace prior": ("x' = -k*x/V\nlog k; k ~ nearlaplace(1, 2); V ~ laplace(2, 1)\nfixed V = 2", ONE, {}),
+    "steps of functions": ("x' = -k*x*(1 + floor(x)/9 + ceil(t)/99) + asinh(k)/99", ONE, {}),
     "replicates": (DECAY + "x(0) = a", None, {}),
 }  # fmt: skip
 
@@ -74,7 +86,7 @@ def posed(name):
 
 def values_of(problem):
     rng = np.random.default_rng(3)
-    return {name: float(v) for name in Unknowns(problem, noise=True).names for v in [rng.uniform(0.3, 1.5)]}
+    return {name: float(v) for name in ParameterVector(problem, noise=True).names for v in [rng.uniform(0.3, 1.5)]}
 
 
 @pytest.fixture(autouse=True)
@@ -107,8 +119,7 @@ def test_a_fit_writes_its_estimates(lv_fit, tmp_path):
 REFUSED = [
     ("x' = -k*x; x ~ poisson(x)", {}, {"y": np.arange(6.0)}, "'x' is poisson, which PEtab does not have"),
     (DECAY, {"limit": np.r_[-1, np.zeros(5)]}, {}, "limits of detection"),
-    (DECAY + "x(0) = 1; when t > 2: x = 1", {}, {}, "line 2: a trigger of time alone cannot be written"),
-    (DECAY + "x(0) = 1; at 2: x = 1", {"doses": [(2, 1)]}, {}, "several events or doses at time 2"),
+    (DECAY + "x(0) = 1; before 2: x = 1; before 2: x += 1", {}, {}, "several events at time 2"),
 ]
 
 

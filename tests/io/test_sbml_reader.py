@@ -5,7 +5,9 @@ import pytest
 
 import odinfer as od
 from odinfer.errors import InputError
-from odinfer.io.sbml_reader import loaded, needed, read_sbml, words
+from odinfer.io.sbml_document import load_document
+from odinfer.io.sbml_reader import read_sbml
+from odinfer.io.sbml_system import names_in, needed_definitions
 from sbml_files import AT_3, LOW, TIME, event, math, sbml
 
 T = np.array([0.0, 1.0, 2.0, 4.0])
@@ -99,44 +101,61 @@ def test_triggers_name_parameters_times_and_rules(tmp_path, what):
 
 def test_a_trigger_that_is_taken_as_false_before_the_beginning_happens_there(tmp_path):
     high = LOW.replace("lt", "gt")
-    for first, after in (("true", 2.0), ("false", 5.0)):
+    for first, start in (("true", 2.0), ("false", 5.0)):
         own = event(high, value="<cn>5</cn>").replace('initialValue="true"', f'initialValue="{first}"')
         x = od.simulate(read_sbml(sbml(tmp_path, EVENTS=own)), {"k": 0.3}, {}, [0.0, 1.0])
-        np.testing.assert_allclose(x[:, 0], [2.0, after * np.exp(-0.3)], rtol=1e-7)
-
-
-def test_what_matters_only_beside_other_events_is_read_where_there_are_none(tmp_path):
-    own = event(LOW).replace('persistent="true"', 'persistent="false"')
-    assert "when A < 1: A = 1" in read_sbml(sbml(tmp_path, EVENTS=own)).text
+        np.testing.assert_allclose(x[:, 0], [start, start * np.exp(-0.3)], rtol=1e-7)
 
 
 def delayed(own):
     return own.replace("</trigger>", f"</trigger><delay>{math('<cn>2</cn>')}</delay>")
 
 
+OPTIONS = {
+    "a delay": (delayed(event(LOW)), "when A < 1 {delay 2}: A = 1"),
+    "a delay after a constant time": (delayed(event(AT_3)), "before 5: A = 1"),
+    "values of the trigger time": (delayed(event(AT_3, value="<ci>B</ci>")), "when t >= 3 {delay 2}: A = B"),
+    "no persistence": (
+        event(LOW).replace('persistent="true"', 'persistent="false"'), "when A < 1 {cancellable}: A = 1"
+    ),
+    "values of the time of execution": (
+        event(LOW).replace('TriggerTime="true"', 'TriggerTime="false"'), "when A < 1 {current values}: A = 1"
+    ),
+    "time after which": (event(AT_3.replace("geq", "gt")), "at 3: A = 1"),
+    "an equality": (event(LOW.replace("lt", "eq")), "when A <= 1 and A >= 1: A = 1"),
+    "a number": (event("<ci>A</ci>"), "when A < 0 or A > 0: A = 1"),
+    "two at one time": (event(AT_3) + event(AT_3).replace('"e"', '"f"'), "when t >= 3: A = 1\nwhen t >= 3: A = 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OPTIONS)
+def test_options_of_events_are_read(tmp_path, what):
+    own, expected = OPTIONS[what]
+    assert expected in read_sbml(sbml(tmp_path, EVENTS=own)).text
+
+
+def test_a_model_without_equations_can_be_simulated(tmp_path):
+    path, rule = tmp_path / "still.xml", math(f"<apply><times/><ci>p</ci>{TIME}</apply>")
+    path.write_text(
+        '<sbml xmlns="http://www.sbml.org/sbml/level3/version2/core" level="3" version="2"><model>'
+        '<listOfParameters><parameter id="p" value="3" constant="true"/><parameter id="q" constant="false"/>'
+        f'</listOfParameters><listOfRules><assignmentRule variable="q">{rule}'
+        "</assignmentRule></listOfRules></model></sbml>"
+    )
+    model = read_sbml(path)
+    x = od.simulate(model, model.start, {}, T)
+    values = model.program((model.said.definitions["q"],)).evaluate(T, x, np.array([[3.0]] * 4), np.zeros((4, 0)))
+    np.testing.assert_allclose(values[:, 0], 3 * T)
+
+
 BAD = {
-    "an equality": ({"EVENTS": event(LOW.replace("lt", "eq"))}, "event 'e' is triggered by more than comparisons"),
-    "a trigger that is a number": ({"EVENTS": event("<ci>A</ci>")}, "event 'e' is triggered by more than comparisons"),
-    "a delay": ({"EVENTS": delayed(event(LOW))}, "event 'e' is delayed after a trigger that is no constant time"),
-    "a delay of values": ({"EVENTS": delayed(event(AT_3))}, "event 'e' is delayed with values of its trigger time"),
-    "two events of which one does not persist": (
-        {"EVENTS": event(LOW).replace('persistent="true"', 'persistent="false"') + event(AT_3).replace('"e"', '"f"')},
-        "event 'e' has a trigger that does not persist, which cannot be read beside other events",
-    ),
-    "two events with values of another time": (
-        {"EVENTS": event(LOW).replace('TriggerTime="true"', 'TriggerTime="false"') + event(AT_3).replace('"e"', '"f"')},
-        "event 'e' has values of the time at which it is executed",
-    ),
-    "two events at one time": (
-        {"EVENTS": event(AT_3) + event(AT_3).replace('"e"', '"f"')}, "f changes 'A' at 3, as another event does"
-    ),
     "an algebraic rule": ({"RULES": f"<algebraicRule>{math('<ci>A</ci>')}</algebraicRule>"}, "algebraic rules"),
     "a function": (
         {"MORE_PARAMETERS": '<parameter id="y" constant="false"/>',
-         "RULES": f'<assignmentRule variable="y">{math("<apply><floor/><ci>A</ci></apply>")}</assignmentRule>'},
-        "the function 'floor' cannot be written",
+         "RULES": f'<assignmentRule variable="y">{math("<apply><factorial/><ci>A</ci></apply>")}</assignmentRule>'},
+        "the factorial of what is no number cannot be written",
     ),
-    "an entity": ({"FUNCTIONS": "<!ENTITY x 'y'>"}, "DOCTYPE or ENTITY"),
+    "an entity": ({"FUNCTIONS": "<!ENTITY x 'y'>"}, "drug.xml: line 4"),
     "no xml": ({"FUNCTIONS": "<"}, "drug.xml: line"),
 }  # fmt: skip
 
@@ -151,13 +170,13 @@ def test_what_cannot_be_read_is_named_in_one_line(tmp_path, what):
 
 def test_files_that_are_not_there_or_no_sbml_are_refused(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
-        loaded(tmp_path / "none.xml")
+        load_document(tmp_path / "none.xml")
     (tmp_path / "page.xml").write_text("<html/>")
     with pytest.raises(InputError, match=r"page\.xml"):
-        loaded(tmp_path / "page.xml")
+        load_document(tmp_path / "page.xml")
 
 
 def test_only_what_is_used_is_kept():
     definitions = {"a": "b + 1", "b": "2", "c": "a", "d": "x"}
-    assert needed(definitions, ["a*x"]) == {"a": "b + 1", "b": "2"}
-    assert words(["a + b2*c_d", "1e5"]) == {"a", "b2", "c_d"}
+    assert needed_definitions(definitions, ["a*x"]) == {"a": "b + 1", "b": "2"}
+    assert names_in(["a + b2*c_d", "1e5"]) == {"a", "b2", "c_d"}

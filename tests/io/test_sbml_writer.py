@@ -4,12 +4,16 @@ import libsbml
 import numpy as np
 
 import odinfer as od
-from odinfer.io.sbml_writer import Sheet, write_sbml
+from odinfer.io.sbml_writer import Sheet, SheetEvent, write_sbml
 
 
 def test_what_is_written_is_consistent_and_read_as_it_was_meant(tmp_path):
     sheet = Sheet(
-        "m", {"k": 0.5}, {"x": ("-k*x*f", "3")}, {"f": "piecewise(1, time < 1, 2)"}, [("time >= 2", {"x": "7"})]
+        "m",
+        {"k": 0.5},
+        {"x": ("-k*x*f", "3")},
+        {"f": "piecewise(1, time < 1, 2)"},
+        [SheetEvent("time >= 2", {"x": "7"})],
     )
     write_sbml(sheet, tmp_path / "m.xml")
     document = libsbml.readSBMLFromFile(str(tmp_path / "m.xml"))
@@ -23,7 +27,7 @@ def test_what_is_written_is_consistent_and_read_as_it_was_meant(tmp_path):
 
 
 def test_conditions_of_states_are_triggers(tmp_path):
-    sheet = Sheet("m", {"k": 0.5}, {"x": ("-k*x", "3")}, {}, [("x < 1 && time > k", {"x": "3"})])
+    sheet = Sheet("m", {"k": 0.5}, {"x": ("-k*x", "3")}, {}, [SheetEvent("x < 1 && time > k", {"x": "3"})])
     write_sbml(sheet, tmp_path / "m.xml")
     model = od.read_sbml(tmp_path / "m.xml")
     assert "when x < 1 and t > k: x = 3" in model.text

@@ -14,6 +14,7 @@ EVERY = """
     x' = a*x - b*y/(1 + x^3) + x^2.5 - x^b
     y' = where(x < y and not (a >= b or x == 2), exp(-x), log(x)) + sqrt(y)
     z' = min(x, y) + max(a, b) + abs(y) + sign(x) + log10(a) + sin(t) + cos(x) + tan(y) + asin(a/9) + acos(b/9)
+    v' = asinh(x) + acosh(1 + y) + atanh(b/9) + floor(x) + ceil(a)
     w' = atan(x) + sinh(y) + cosh(a) + tanh(b) + piecewise(1, t <= 1, x, t > 2 and x != 1, y) - (-x)^7
 """
 
@@ -41,10 +42,10 @@ def test_every_operation_is_what_numpy_makes_of_it():
     used = {op for op, _ in model.derivatives.code} | {"whole"}
     assert {*OPERATIONS} - used <= {"neg", ">="}  # those that are written in other ways
     for values in (
-        {"t": 0.5, "x": 1.2, "y": 0.7, "z": 1.0, "w": 1.0, "a": 2.0, "b": 0.4},
-        {"t": 3.0, "x": 2.0, "y": 2.0, "z": 1.0, "w": 1.0, "a": 0.3, "b": 5.0},
-        {"t": 1.5, "x": -1.0, "y": -2.0, "z": 1.0, "w": 1.0, "a": -0.3, "b": 0.0},
-        {"t": 1.5, "x": 0.0, "y": 0.0, "z": 1.0, "w": 1.0, "a": 0.0, "b": np.nan},
+        {"t": 0.5, "x": 1.2, "y": 0.7, "z": 1.0, "w": 1.0, "v": 1.0, "a": 2.0, "b": 0.4},
+        {"t": 3.0, "x": 2.0, "y": 2.0, "z": 1.0, "w": 1.0, "v": 1.0, "a": 0.3, "b": 5.0},
+        {"t": 1.5, "x": -1.0, "y": -2.0, "z": 1.0, "w": 1.0, "v": 1.0, "a": -0.3, "b": 0.0},
+        {"t": 1.5, "x": 0.0, "y": 0.0, "z": 1.0, "w": 1.0, "v": 1.0, "a": 0.0, "b": np.nan},
     ):
         found, exact = every(model, ("x", "y", "a", "b"), values)
         np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-14)

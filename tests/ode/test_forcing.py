@@ -11,8 +11,8 @@ def drive(text, **more):
     datas = {
         name: od.Data(t, t[:, None], states=["x"], **{k: v(i) for k, v in more.items()}) for i, name in enumerate("ab")
     }
-    p = od.Problem(od.Model.from_text(text), od.Data.join(datas))
-    return Drive.of([p.course(0), p.course(1)])
+    p = od.Problem(od.Model.from_text(text), od.Data.join(datas), positive=False)
+    return Drive.of([p.condition(0), p.condition(1)])
 
 
 def test_nothing_drives_a_model_without_inputs_and_doses():

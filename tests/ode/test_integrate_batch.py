@@ -10,19 +10,23 @@ from scipy.linalg import expm
 import odinfer as od
 from odinfer.likelihood.loglik import solution
 from odinfer.ode.breakpoints import Timetable
-from odinfer.ode.integrate_batch import march
+from odinfer.ode.integrate_batch import integrate_batch
 from odinfer.ode.right_hand_side import Field
 
 
 def marching(text, t, column="x", **more):
     t = np.asarray(t, float)
-    p = od.Problem(od.Model.from_text(text), od.Data(t, np.arange(1.0, len(t) + 1)[:, None], states=[column], **more))
-    return p, Field(Timetable.of([p.course(0)]), p.own_index(0))
+    p = od.Problem(
+        od.Model.from_text(text),
+        od.Data(t, np.arange(1.0, len(t) + 1)[:, None], states=[column], **more),
+        positive=False,
+    )
+    return p, Field(Timetable.of([p.condition(0)]), p.own_index(0))
 
 
 def gone(f, theta, x0, tolerance=1e-6, most=2000):
     theta, x0 = np.atleast_2d(theta), np.atleast_2d(x0)
-    return march(f, np.zeros(len(theta), int), theta, x0, tolerance, most)
+    return integrate_batch(f, np.zeros(len(theta), int), theta, x0, tolerance, most)
 
 
 def test_a_stiff_reaction_agrees_with_an_independent_solver():
@@ -70,10 +74,10 @@ def test_linear_systems_agree_with_the_exponential_of_their_matrix(seed):
 def test_jumps_switches_and_driven_equations_agree_with_the_reference(text):
     p, f = marching(text, [1.0, 2.0, 3.5])
     theta = np.array([[0.7, 1.5], [2.0, 0.3]])
-    x0 = p.course(0).initial(theta, np.empty((2, 0)))
+    x0 = p.condition(0).initial(theta, np.empty((2, 0)))
     found = gone(f, theta, x0)
     for b in range(2):
-        exact = solution(p.course(0), theta[b], x0[b], p.data.experiments[0].t)
+        exact = solution(p.condition(0), theta[b], x0[b], p.data.experiments[0].t)
         np.testing.assert_allclose(found.x[b, f.table.rows[0]], exact, rtol=1e-5)
 
 
@@ -128,7 +132,7 @@ def test_many_observations_of_a_smooth_system_are_read_off_few_steps():
     found = gone(f, theta, x0, 1e-5)
     assert found.tries.max() < 100
     e = np.zeros(2, int)
-    halted = march(f, e, np.array(theta), np.array(x0), 1e-5, 2000, halting=True)
+    halted = integrate_batch(f, e, np.array(theta), np.array(x0), 1e-5, 2000, halting=True)
     assert halted.tries.min() >= 199
     for b, ((k, m), (x,)) in enumerate(zip(theta, x0, strict=True)):
         exact = m / (1.0 + (m / x - 1.0) * np.exp(-k * m * t))
@@ -146,7 +150,7 @@ def test_a_short_pulse_in_time_between_observations_is_not_passed_over():
 def test_each_trajectory_may_have_steps_of_its_own_number():
     _, f = marching("x' = -k*x; x(0) = 1", [1.0, 5.0])
     theta = np.full((2, 1), 3.0)
-    found = march(f, np.zeros(2, int), theta, np.ones((2, 1)), 1e-6, np.array([500, 3]))
+    found = integrate_batch(f, np.zeros(2, int), theta, np.ones((2, 1)), 1e-6, np.array([500, 3]))
     assert np.isfinite(found.x[0]).all()
     assert np.isnan(found.x[1, -1]).all()
     assert found.tries[1] == 3 < found.tries[0] < 500

@@ -36,8 +36,8 @@ def test_inputs_and_infusions_are_those_of_the_time_that_is_asked_for():
     t = np.arange(5.0)
     doses = [od.Dose(time=1.0, amount=3.0, rate=2.0)]
     data = od.Data(t, t[:, None], states=["x"], inputs={"u": (t, t**2), "v": (t, t**2)}, doses=doses)
-    p = od.Problem(od.Model.from_text("x' = u + 100*v - k*x; input u; step v"), data)
-    f, found = Field(Timetable.of([p.course(0)]), p.own_index(0)), np.empty(1)
+    p = od.Problem(od.Model.from_text("x' = u + 100*v - k*x; input u; step v"), data, positive=False)
+    f, found = Field(Timetable.of([p.condition(0)]), p.own_index(0)), np.empty(1)
     r = f.values.registers.copy()
     for time, exact in ((0.5, 0.5), (1.5, 2.5 + 100 + 2), (2.4999, 4 + 4.9999 * 0.5 - 0.0005 + 400 + 2), (2.5, 406.5)):
         ask(f.values, f.drive, 0, time, np.zeros(1), r, found)

@@ -17,8 +17,8 @@ def field(doses=(), varying=True, text=TEXT):
     for i, name in enumerate(("one", "other")):
         u = {"u": (t, np.cos(t) + i if varying else np.full(7, 1.0 + i))}
         datas[name] = od.Data(t, np.arange(7.0)[:, None], states=["x"], inputs=u, doses=list(doses))
-    p = od.Problem(od.Model.from_text(text), od.Data.join(datas))
-    return p, Field(Timetable.of([p.course(0), p.course(1)]), p.own_index(0))
+    p = od.Problem(od.Model.from_text(text), od.Data.join(datas), positive=False)
+    return p, Field(Timetable.of([p.condition(0), p.condition(1)]), p.own_index(0))
 
 
 def asked(f, tape, e, t, x, theta):
@@ -43,7 +43,7 @@ def test_values_and_derivatives_are_those_of_the_courses(varying, doses, held):
     rng = np.random.default_rng(0)
     for e, t in zip([0, 1, 1, 0, 1, 0, 1], [*rng.uniform(0.1, 2.9, 5), -1.0, 9.0], strict=True):
         x, theta = rng.normal(size=2), rng.normal(size=3)
-        own, dx, dtheta = (v[0] for v in p.course(e).linearise(np.array([t]), x[None], theta))
+        own, dx, dtheta = (v[0] for v in p.condition(e).linearise(np.array([t]), x[None], theta))
         for tape in (f.values, f.by_states, f.by_all):
             np.testing.assert_allclose(asked(f, tape, e, t, x, theta)[0], own, rtol=1e-12)
         np.testing.assert_allclose(asked(f, f.by_states, e, t, x, theta)[1], dx, rtol=1e-12)

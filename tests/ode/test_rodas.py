@@ -14,8 +14,8 @@ TEXT = "x' = y + sin(3*t); y' = -x*y + t^2"
 
 def equations(text=TEXT):
     data = od.Data(np.arange(4.0), np.arange(4.0)[:, None], states=["x"])
-    p = od.Problem(od.Model.from_text(text), data)
-    return Field(Timetable.of([p.course(0)]), p.own_index(0))
+    p = od.Problem(od.Model.from_text(text), data, positive=False)
+    return Field(Timetable.of([p.condition(0)]), p.own_index(0))
 
 
 def taken(f, t, h, x, ft, theta=()):

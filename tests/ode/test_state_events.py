@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 import odinfer as od
 from odinfer.data.data import Experiment
 from odinfer.ode.state_events import follow
-from odinfer.problem.condition import Course
+from odinfer.problem.condition import Condition
 
 FEW = settings(max_examples=20, derandomize=True, deadline=None)
 
@@ -109,7 +109,7 @@ def test_steps_of_inputs_and_times_make_conditions_true():
     text = "x' = u; n' = 0*x; m' = 0*x; step u; when u > 2: n += 1; when t > lag: m = x"
     inputs = {"u": ([0.0, 1.0, 2.0, 3.0], [0.0, 3.0, 1.0, 4.0])}
     x = simulated(text, {"lag": 2.5}, [0.0, 0.0, 0.0], [0.0, 1.0, 1.5, 2.0, 3.0, 3.5], inputs=inputs)
-    np.testing.assert_array_equal(x[:, 1], [0, 0, 1, 1, 1, 2])
+    np.testing.assert_array_equal(x[:, 1], [0, 1, 1, 1, 2, 2])  # the input has its new value at the time of its step
     np.testing.assert_allclose(x[:, 2], [0, 0, 0, 0, 3.5, 3.5], atol=1e-7)
 
 
@@ -166,7 +166,7 @@ def test_doses_and_events_at_times_are_followed_along():
     model = od.Model.from_text("x' = -k*x; n' = 0*x; when x > 3: n += 1; at 2: x = x/2; when x < 1: x += 2.5")
     doses = (od.Dose(1.0, 3.0, "x"), od.Dose(3.0, 4.0, "x", 2.0))
     t = np.array([0.0, 1.0, 2.0, 3.0, 5.0])
-    course = Course.of(model, Experiment("e", t, np.empty((5, 0)), {}, doses=doses))
+    course = Condition.of(model, Experiment("e", t, np.empty((5, 0)), {}, doses=doses))
     stops = np.unique(np.concatenate([t[[0, -1]], course.between(0.0, 5.0)]))
     x = follow(course, np.array([0.1]), np.array([2.0, 0.0]), t, stops, 1e-10, 1e-12)
     one = 2 * np.exp(-0.1)
@@ -207,3 +207,45 @@ def test_many_events_at_one_time_are_no_crowd():
     text = "; ".join(f"{v}' = {i + 1}; when {v} > {i + 1}/3: {v} = 0" for i, v in enumerate(names))
     x = simulated(text, {}, np.zeros(30), [0.0, 1.5])
     np.testing.assert_allclose(x[-1], (np.arange(30) + 1) / 6, atol=1e-7)
+
+
+COUNTER = "x' = 1; n' = 0*x; x(0) = 0; n(0) = 0; "
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("when x > 1: n = x", [0, 1, 1, 1]),
+        ("when x > 1 {delay 1}: n = x", [0, 0, 1, 1]),
+        ("when x > 1 {delay 1, current values}: n = x", [0, 0, 2, 2]),
+        ("when x > 1 and x < 1.2 {delay 1}: n = x", [0, 0, 1, 1]),
+        ("when x > 1 and x < 1.2 {delay 1, cancellable}: n = x", [0, 0, 0, 0]),
+        ("when x < 5: n = 7", [0, 0, 0, 0]),
+        ("when x < 5 {initially false}: n = 7", [7, 7, 7, 7]),
+        ("when t >= 1.5: n = x", [0, 1.5, 1.5, 1.5]),
+        ("when t > 1.5: n = x", [0, 0, 1.5, 1.5]),
+    ],
+)
+def test_options_of_an_event_say_when_it_is_executed_and_with_which_values(options, expected):
+    x = simulated(COUNTER + options, {}, {}, [0.0, 1.5, 2.25, 3.0])
+    np.testing.assert_allclose(x[:, 1], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [(1, 2, 1.0), (2, 1, 2.0)])
+def test_of_events_at_one_time_the_one_of_higher_priority_comes_first(first, second, expected):
+    text = f"when x > 1 {{priority {first}}}: n = 1; when x > 1 {{priority {second}}}: n = 2"
+    assert simulated(COUNTER + text, {}, {}, [0.0, 2.0])[-1, 1] == expected
+
+
+def test_events_of_equal_priority_come_in_random_order_and_the_same_one_each_time():
+    more = "m' = 0*x; m(0) = 0; when sin(t) > 0.5 {priority 1}: n = 1; when sin(t) > 0.5 {priority 1}: n = 2; "
+    text = COUNTER + more + "when sin(t) < 0: m += n - 1"
+    x = simulated(text, {}, {}, [0.0, 130.0])
+    assert 3 < x[-1, 2] < 18  # of about 21
+    np.testing.assert_array_equal(simulated(text, {}, {}, [0.0, 130.0]), x)
+
+
+@pytest.mark.parametrize("options", ["{late}", "{delay}", "{priority 1, priority 2}", "{}"])
+def test_unknown_options_are_refused(options):
+    with pytest.raises(od.InputError, match="is no option of an event"):
+        od.Model.from_text(f"{COUNTER} when x > 1 {options}: n = 1")

@@ -15,6 +15,7 @@ _SIGNS = {op: f"({{}} {op} {{}})" for op in ("+", "-", "*", "/", "<", "<=", ">",
 _FORMS = _SIGNS | {
     "pow": "({})^({})", "neg": "(-{})", "and": "({} && {})", "or": "({} || {})", "not": "(!({}))",
     "where": "piecewise({1}, {0}, {2})", "min": "piecewise({0}, {0} < {1}, {1})", "log": "ln({})",
+    "ceil": "ceil({})", "asinh": "arcsinh({})", "acosh": "arccosh({})", "atanh": "arctanh({})",
     "max": "piecewise({0}, {0} > {1}, {1})", "sign": "piecewise(1, {0} > 0, piecewise(-1, {0} < 0, 0))",
 }  # fmt: skip
 _TAKEN = {"time", "pi", "avogadro", "true", "false", "infinity", "inf", "nan", "exponentiale", "e", "t"}

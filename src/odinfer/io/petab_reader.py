@@ -16,11 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from odinfer.data.data import Data, Experiment, experiment_of
+from odinfer.data.data import Data, Experiment, make_experiment
 from odinfer.errors import InputError, InputWarning
-from odinfer.io import sbml_reader
 from odinfer.io.formula import Writer, named, number, parsed
 from odinfer.io.petab_tables import Measurement, Observable, Parameter, Study, is_number, read_study
+from odinfer.io.sbml_document import load_document
+from odinfer.io.sbml_system import System, names_in, needed_definitions, statements
+from odinfer.io.sbml_translation import translate
 from odinfer.model.model import Model
 from odinfer.problem.problem import Problem
 
@@ -72,11 +74,13 @@ class _Joined:
         self.experiments = [*study.experiments]
         self.inputs: dict[str, list[float]] = {}
         self.definitions: dict[str, str] = {}
-        self.document = sbml_reader.loaded(study.model)
+        self.document = load_document(study.model)
         self.settles = any(p[0].time == -math.inf for p in study.experiments.values())
         last = max((m.time for m in study.measurements if math.isfinite(m.time)), default=0.0)
         self.long = max(_SETTLING, _SPANS * last)
-        self.begin = f"-{number(self.long)}" if self.settles else "0"
+        starts = [p[0].time for p in study.experiments.values() if math.isfinite(p[0].time)]
+        first = -self.long if self.settles else min([0.0, *starts])
+        self.begin = number(first)
         targets = {t for periods in study.experiments.values() for p in periods for t in p.values}
         self.names = named(dict.fromkeys([*study.parameters, *study.observables, *targets, *study.entities]))
         self.taken = {*self.names.values(), *self._identifiers()}
@@ -100,9 +104,7 @@ class _Joined:
         study, fixed = self.study, self._entity
         targets = list(dict.fromkeys(t for ps in study.experiments.values() for p in ps for t in p.values))
         own = {*self._identifiers()}
-        plain = sbml_reader.translated(
-            self.document, self.where, {fixed(p) for p in study.parameters}, begin=self.begin
-        )
+        plain = translate(self.document, self.where, {fixed(p) for p in study.parameters}, begin=self.begin)
         starts = [t for t in targets if fixed(t) in plain.quantities]
         others = [t for t in targets if t not in starts]
         for target in targets:
@@ -119,7 +121,7 @@ class _Joined:
             given[fixed(target)] = self._chosen(f"{target}_initial", first)
         free = {fixed(p) for p in study.parameters} - {*given}
         others_named = [name for name in self.names if name not in study.observables]
-        system = sbml_reader.translated(self.document, self.where, free, given, moved, self.begin, others_named)
+        system = translate(self.document, self.where, free, given, moved, self.begin, others_named)
         for target in others:
             if fixed(target) not in own:
                 self.definitions[self.names[target]] = given[target]
@@ -137,9 +139,9 @@ class _Joined:
         return self.document.getModel().getCompartment(name) is not None
 
     def _in_formulas(self) -> set[str]:
-        return sbml_reader.words(text for o in self.study.observables.values() for text in (o.formula, o.noise))
+        return names_in(text for o in self.study.observables.values() for text in (o.formula, o.noise))
 
-    def _default(self, target: str, plain: sbml_reader.System) -> str:
+    def _default(self, target: str, plain: System) -> str:
         """The value of what no condition sets."""
         if target in self.study.parameters:
             return self.names[target]
@@ -166,9 +168,9 @@ class _Joined:
     def _expression(self, text: str) -> str:
         if is_number(text):
             return number(float(text))
-        return Writer(self._named, self.where)(parsed(text, self.where))
+        return Writer(self._prefix_errors, self.where)(parsed(text, self.where))
 
-    def _named(self, name: str) -> str:
+    def _prefix_errors(self, name: str) -> str:
         return self.names.get(name) or next(iter(named([name]).values()))
 
     def _chosen(self, target: str, values: Sequence[Sequence[tuple[float, str]]]) -> str:
@@ -216,17 +218,29 @@ class _Joined:
             self._index = self._fresh("condition")
         return self._index
 
-    def _rest(self, system: sbml_reader.System) -> None:
-        """Where some experiments settle and others do not, let these stay as they are until time 0."""
-        waiting = [i + 1 for i, e in enumerate(self.experiments) if self.study.experiments[e][0].time == 0.0]
-        if not self.settles or not waiting:
+    def _rest(self, system: System) -> None:
+        """Let the states of experiments that start later than others stay as they are until then."""
+        waiting: dict[float, list[int]] = {}
+        for i, experiment in enumerate(self.experiments):
+            start = self.study.experiments[experiment][0].time
+            if start > float(self.begin):
+                waiting.setdefault(start, []).append(i + 1)
+        if not waiting:
             return
-        self.inputs.setdefault(self._condition, [float(i + 1) for i in range(len(self.experiments))])
-        rests = f"t < 0 and ({self._any_of(waiting)})"
+        latest = max(waiting)
+        if not self.settles and (system.triggers or min([*system.events, *system.events_after, latest]) < latest):
+            raise InputError(f"{self.where}: events before an experiment starts at {latest:g} cannot be read")
+        rests = []
+        for start, own in sorted(waiting.items()):
+            if len(own) == len(self.experiments):
+                rests.append(f"t < {number(start)}")
+                continue
+            self.inputs.setdefault(self._condition, [float(i + 1) for i in range(len(self.experiments))])
+            rests.append(f"t < {number(start)} and ({self._any_of(own)})")
         for name, text in system.states.items():
-            system.states[name] = f"where({rests}, 0, {text})"
+            system.states[name] = f"where({' or '.join(rests)}, 0, {text})"
 
-    def _reset(self, starts: Sequence[str], system: sbml_reader.System) -> None:
+    def _reset(self, starts: Sequence[str], system: System) -> None:
         """Let states get new values when a later period begins."""
         times = sorted({p.time for periods in self.study.experiments.values() for p in periods[1:]})
         for target, time in itertools.product(starts, times):
@@ -240,7 +254,7 @@ class _Joined:
                 word = f"{target}_from_{number(time)}".replace(".", "_")
                 system.events.setdefault(time, {})[state] = self._among(word, values)
 
-    def _observed(self, system: sbml_reader.System) -> _Columns:
+    def _observed(self, system: System) -> _Columns:
         """A column for every observable, and for all that is given to it in rows of its measurements."""
         columns = _Columns()
         for m in self.study.measurements:
@@ -268,7 +282,7 @@ class _Joined:
         noise = ("by row",) if self._by_row(m, observable) else m.given[1]
         return (observable.name, *m.given[0], ";", *noise)
 
-    def _column(self, own: str, observable: Observable, key: tuple[str, ...], system: sbml_reader.System) -> list[str]:
+    def _column(self, own: str, observable: Observable, key: tuple[str, ...], system: System) -> list[str]:
         split = key.index(";")
         given = dict(zip(observable.placeholders[0], key[1:split], strict=True))
         rows = key[split + 1 :] == ("by row",) and observable.placeholders[1] != ()
@@ -291,7 +305,7 @@ class _Joined:
             noise = f"log(10)*({noise})"
         return [*lines, f"{own} ~ {observable.family}({own}, {noise})"]
 
-    def _known(self, name: str, system: sbml_reader.System) -> str:
+    def _known(self, name: str, system: System) -> str:
         """The name of what a formula mentions."""
         entity = self._entity(name)
         if entity in system.names and (name not in self.study.observables):
@@ -300,13 +314,13 @@ class _Joined:
             return self.names[name]
         raise InputError(f"{self.where}: '{name}' is used in a formula, but is neither in the model nor a parameter")
 
-    def _text(self, system: sbml_reader.System, columns: _Columns) -> str:
-        body = [*sbml_reader.sentences(system, {}, self.begin), *columns.lines]
+    def _text(self, system: System, columns: _Columns) -> str:
+        body = [*statements(system, {}, self.begin), *columns.lines]
         every = {**system.definitions, **self.definitions}
         every = {name: text for name, text in every.items() if name != text}
-        definitions = sbml_reader.needed(every, body)
-        lines = sbml_reader.sentences(system, definitions, self.begin)
-        used = sbml_reader.words([*lines, *columns.lines])
+        definitions = needed_definitions(every, body)
+        lines = statements(system, definitions, self.begin)
+        used = names_in([*lines, *columns.lines])
         head = [f"# PEtab problem {self.study.name}"]
         if self._condition in self.inputs:
             head += [f"# condition {i + 1} is {e}" for i, e in enumerate(self.experiments)]
@@ -353,10 +367,10 @@ class _Joined:
             u = {n: ([0.0], [values[i]]) for n, values in self.inputs.items()}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InputWarning)  # replicates are what they are
-                experiments.append(experiment_of(name, t[order], y[order], names, u, "keep", sd=sd[order]))
+                experiments.append(make_experiment(name, t[order], y[order], names, u, "keep", sd=sd[order]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            return Data.of_experiments(names, experiments)
+            return Data.from_experiments(names, experiments)
 
 
 def _declared(name: str, p: Parameter) -> list[str]:

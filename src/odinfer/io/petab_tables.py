@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from odinfer.errors import InputError, listed, nearest
+from odinfer.io.limits import checked_text, inside
 
 Row = Mapping[str, str]
 
-_MOST_BYTES = 200_000_000
+_MOST_BYTES, _MOST_YAML = 200_000_000, 1_000_000  # of a table and of the file of a problem
+_MOST_DEPTH = 30  # of nested lists and mappings in the file of a problem
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,199}", re.ASCII)
 _MISSING = ("", "nan", "NaN", "NA", "None")
 
 
@@ -96,6 +100,8 @@ def read_study(path: str | Path) -> Study:
     if version not in ("1", "2"):
         raise InputError(f"{path.name}: format_version must be 1 or 2, not {top.get('format_version')!r}")
     parts = top.get("problems") or [top]
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise InputError(f"{path.name}: 'problems' must be a list of mappings")
     if len(parts) != 1:
         raise InputError(f"{path.name}: {len(parts)} problems in one file cannot be read; give each its own")
     part = {**{k: v for k, v in top.items() if k != "problems"}, **parts[0]}
@@ -104,13 +110,13 @@ def read_study(path: str | Path) -> Study:
     conditions, periods = _rows(files["condition"]), _rows(files["experiment"])
     parameters = {p.name: p for p in map(_parameter, _rows(files["parameter"]))}
     observables = {o.name: o for o in map(_observable, _rows(files["observable"]))}
-    long = bool(conditions) and "targetId" in conditions[0]
     measured = _rows(files["measurement"])
-    experiments = (
-        _of_version_2(conditions, periods, measured) if long or periods else _of_version_1(conditions, measured)
-    )
+    if not measured:
+        raise InputError(f"{path.name}: there are no measurements")
+    second = bool(periods) or (version == "2" and "simulationConditionId" not in measured[0])
+    experiments = _of_version_2(conditions, periods, measured) if second else _of_version_1(conditions, measured)
     measurements = tuple(_measurement(row, observables, experiments) for row in measured)
-    entities = {row["petabEntityId"]: row["modelEntityId"] for row in _rows(files["mapping"])
+    entities = {_cell(row, "petabEntityId"): row["modelEntityId"] for row in _rows(files["mapping"])
                 if row.get("modelEntityId")}  # fmt: skip
     return Study(path.stem, _model(path, part), parameters, observables, experiments, measurements, entities)
 
@@ -121,52 +127,70 @@ def _yaml(path: Path) -> dict[str, Any]:
     except ImportError:
         raise InputError("PEtab needs PyYAML: pip install 'odinfer[petab]'") from None
     try:
-        found = yaml.safe_load(_text(path))
-    except yaml.YAMLError as error:
+        text = checked_text(path, _MOST_YAML)
+        # Anchors and nested brackets make small files large or deep; PEtab needs neither.
+        depth = 0
+        for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            if isinstance(token, yaml.AliasToken):
+                raise InputError(f"{path.name}: line {token.start_mark.line + 1}: aliases are not read; write it out")
+            name = type(token).__name__
+            depth += name.endswith(("SequenceStartToken", "MappingStartToken")) - name.endswith("EndToken")
+            if depth > _MOST_DEPTH:
+                raise InputError(f"{path.name} is nested too deeply to be a PEtab problem")
+        found = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{path.name} is no YAML file: {' '.join(str(error).split())[:150]}") from None
+    except RecursionError:
+        raise InputError(f"{path.name} is nested too deeply to be a PEtab problem") from None
     if not isinstance(found, dict):
         raise InputError(f"{path.name} is no PEtab problem: a YAML file that begins with format_version")
     return found
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path.name} is larger than 200 MB")
-        return path.read_text("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read '{path}': {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path.name} is no text in UTF-8") from None
 
 
 def _files(path: Path, part: Mapping[str, Any], kind: str) -> list[Path]:
     found: list[Path] = []
     for key in (f"{kind}_file", f"{kind}_files"):
         names = part.get(key) or []
-        found += [path.parent / str(name) for name in ([names] if isinstance(names, str) else names)]
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InputError(f"{path.name}: '{key}' must be the name of a file or a list of names")
+        found += [inside(path.parent, name, path.name) for name in names]
     return found
 
 
 def _model(path: Path, part: Mapping[str, Any]) -> Path:
-    files = [path.parent / str(name) for name in part.get("sbml_files") or ()]
-    for name, model in (part.get("model_files") or {}).items():
+    names = part.get("sbml_files") or []
+    models = part.get("model_files") or {}
+    if not isinstance(names, list) or not isinstance(models, dict):
+        raise InputError(f"{path.name}: 'sbml_files' must be a list, 'model_files' a mapping")
+    for name, model in models.items():
+        if not isinstance(model, dict) or not isinstance(model.get("location"), str):
+            raise InputError(f"{path.name}: the model {str(name)[:40]!r} has no location")
         if str(model.get("language", "sbml")).lower() != "sbml":
-            raise InputError(f"{path.name}: the model '{name}' is in {model['language']}; only SBML can be read")
-        files.append(path.parent / str(model["location"]))
-    if len(files) != 1:
+            language = str(model["language"])[:40]
+            raise InputError(f"{path.name}: the model '{name}' is in {language}; only SBML can be read")
+    files = [*names, *(model["location"] for model in models.values())]
+    if len(files) != 1 or not isinstance(files[0], str):
         raise InputError(f"{path.name}: names {len(files)} models; one can be read")
-    return files[0]
+    return inside(path.parent, files[0], path.name)
 
 
 def _rows(files: Sequence[Path]) -> list[Row]:
     """The rows of tables, with where they stand as column ''."""
     found: list[Row] = []
     for path in files:
-        lines = [line for line in _text(path).splitlines() if line.strip() and not line.startswith("#")]
-        table = list(csv.reader(lines, delimiter="\t"))
+        text = checked_text(path, _MOST_BYTES)
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        try:
+            table = list(csv.reader(lines, delimiter="\t"))
+        except csv.Error as error:
+            raise InputError(f"{path.name} is no table with tabs between its columns: {error}") from None
+        head = [name.strip() for name in table[0]] if table else []
+        if "" in head[:-1] or len({*head}) != len(head):
+            raise InputError(f"{path.name}: the columns of the table must have different names")
         for i, cells in enumerate(table[1:], 2):
-            head = [name.strip() for name in table[0]]
             own = [*(cell.strip() for cell in cells), *[""] * (len(head) - len(cells))]
             found.append({"": f"{path.name}: line {i}", **dict(zip(head, own, strict=False))})
     return found
@@ -176,6 +200,14 @@ def _cell(row: Row, name: str) -> str:
     if name not in row:
         raise InputError(f"{row['']}: the table has no column '{name}'{nearest(name, [n for n in row if n])}")
     return row[name]
+
+
+def _identifier(row: Row, name: str) -> str:
+    """A cell that names something in formulas."""
+    text = _cell(row, name)
+    if not _IDENTIFIER.fullmatch(text):
+        raise InputError(f"{row['']}: {name} is {text[:40]!r}, which is no identifier; use letters, digits and _")
+    return text
 
 
 def _number(row: Row, name: str) -> float:
@@ -204,8 +236,13 @@ def _parameter(row: Row) -> Parameter:
                  (("lowerBound", -math.inf), ("upperBound", math.inf)))  # fmt: skip
     nominal = _number(row, "nominalValue") if row.get("nominalValue") not in (None, *_MISSING) else None
     if not estimated and nominal is None:
-        raise InputError(f"{row['']}: '{row['parameterId']}' is neither estimated nor has a nominal value")
-    return Parameter(_cell(row, "parameterId"), scale != "lin", low, high, nominal, estimated, _prior(row, scale))
+        raise InputError(f"{row['']}: '{_cell(row, 'parameterId')}' is neither estimated nor has a nominal value")
+    name = _identifier(row, "parameterId")
+    if not estimated and not math.isfinite(nominal or 0.0):
+        raise InputError(f"{row['']}: the value of '{name}' is {nominal}, not finite")
+    if math.isnan(low) or math.isnan(high):
+        raise InputError(f"{row['']}: a bound of '{name}' is no number")
+    return Parameter(name, scale != "lin", low, high, nominal, estimated, _prior(row, scale))
 
 
 def _prior(row: Row, scale: str) -> tuple[str, tuple[float, ...]] | None:
@@ -214,13 +251,27 @@ def _prior(row: Row, scale: str) -> tuple[str, tuple[float, ...]] | None:
     if kind in _MISSING:
         return None
     text = row.get("objectivePriorParameters") or row.get("priorParameters") or ""
+    count = 1 if kind in ("exponential", "chisquare", "rayleigh") else 2
     try:
-        a, b = (float(part) for part in text.split(";"))
+        numbers = [float(part) for part in text.split(";")]
     except ValueError:
-        raise InputError(f"{row['']}: the prior {kind!r} has the parameters {text!r}, not two numbers") from None
+        numbers = []
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        told = f"the prior {kind[:40]!r} has the parameters {text[:40]!r}"
+        raise InputError(f"{row['']}: {told}, not {'two numbers' if count == 2 else 'one number'}")
+    a, b = (*numbers, 0.0)[:2]
+    try:
+        return _prior_of(kind, a, b, scale, row)
+    except (OverflowError, ZeroDivisionError):
+        raise InputError(
+            f"{row['']}: the prior {kind!r} has the parameters {text[:40]!r}, beyond what it can"
+        ) from None
+
+
+def _prior_of(kind: str, a: float, b: float, scale: str, row: Row) -> tuple[str, tuple[float, ...]]:
     unit = {"lin": 0.0, "log": 1.0, "log10": math.log(10.0)}[scale]
     match kind:
-        case "uniform" | "normal":
+        case "uniform" | "normal" | "laplace" | "cauchy":
             return kind, (a, b)
         case "parameterScaleUniform":
             return "uniform", (math.exp(unit * a), math.exp(unit * b)) if unit else (a, b)
@@ -228,13 +279,27 @@ def _prior(row: Row, scale: str) -> tuple[str, tuple[float, ...]] | None:
             return "normal", (a, b)
         case "parameterScaleNormal":
             return "near", (math.exp(unit * a), unit * b)
+        case "parameterScaleLaplace":
+            return ("nearlaplace", (math.exp(unit * a), unit * b)) if unit else ("laplace", (a, b))
         case "logNormal" | "log-normal":
             return "lognormal", (math.exp(a), b)
-    raise InputError(f"{row['']}: the prior {kind!r} of '{row['parameterId']}' cannot be used; a normal one can")
+        case "logLaplace" | "log-laplace":
+            return "loglaplace", (math.exp(a), b)
+        case "log-uniform":
+            return "loguniform", (a, b)
+        case "gamma":  # shape and scale
+            return "gamma", (a, 1.0 / b)
+        case "exponential":  # scale
+            return "gamma", (1.0, 1.0 / a)
+        case "chisquare":  # degrees of freedom
+            return "gamma", (a / 2.0, 0.5)
+        case "rayleigh":
+            return "rayleigh", (0.0, a)
+    raise InputError(f"{row['']}: the prior {kind!r} of '{row['parameterId']}' is not known")
 
 
 def _observable(row: Row) -> Observable:
-    name, scale = _cell(row, "observableId"), row.get("observableTransformation") or "lin"
+    name, scale = _identifier(row, "observableId"), row.get("observableTransformation") or "lin"
     noise = row.get("noiseDistribution") or "normal"
     if noise.startswith("log-"):
         noise, scale = noise.removeprefix("log-"), "log"
@@ -320,8 +385,8 @@ def _of_version_2(
             own.append(Period(time, values))
     for name, own in found.items():
         own.sort(key=lambda period: period.time)
-        if own[0].time not in (0.0, -math.inf):
-            raise InputError(f"the experiment '{name}' starts at {own[0].time:g}; it can at 0 or -inf")
+        if any(math.isnan(period.time) or period.time == math.inf for period in own):
+            raise InputError(f"the experiment '{name}' has a period that begins at no finite time")
     used = {_experiment_of(row) for row in measured}
     if missing := sorted(used - {*found}):
         raise InputError(f"measurements name the experiments {listed(missing)}, which are not in the table")

@@ -18,9 +18,9 @@ from odinfer.data.series import distinct_times
 from odinfer.errors import InputError
 from odinfer.io.formula import number
 from odinfer.io.infix import Infix, identifiers
-from odinfer.io.sbml_writer import Sheet, write_sbml
-from odinfer.model.program import depending
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.io.sbml_writer import Sheet, SheetEvent, write_sbml
+from odinfer.model.events import Trigger
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
 
 _LATER = 1e-9  # of the time span: how much later comes what an observation does not see yet
@@ -53,7 +53,7 @@ class _Writing:
 
     def __init__(self, problem: Problem, values: Mapping[str, float]) -> None:
         self.problem, self.values, self.model = problem, values, problem.model
-        self.courses = [problem.course(e) for e in range(len(problem.data.experiments))]
+        self.courses = [problem.condition(e) for e in range(len(problem.data.experiments))]
         self.experiments = [e.name for e in problem.data.experiments]
         self._refuse()
         m, several = self.model, len(self.experiments) > 1
@@ -61,7 +61,7 @@ class _Writing:
         columns = [f"observed {c}" for c in problem.columns]
         noise = [f"sigma {c}" for c in problem.columns]
         inputs = ["the number of the experiment", "the first time"]
-        unknown = [*problem.parameters, *Unknowns(problem).names]
+        unknown = [*problem.parameters, *ParameterVector(problem).names]
         mine = [*m.states, *m.parameters, *m.inputs, *m.said.definitions, *self.free, *columns, *noise, *inputs]
         doses = [f"dose {i}" for i in range(sum(len(c.experiment.doses) for c in self.courses))]
         self.ids = identifiers(dict.fromkeys([*mine, *unknown, *doses]))
@@ -87,8 +87,12 @@ class _Writing:
         for e in self.problem.data.experiments:
             if e.limit is not None:
                 raise InputError(f"experiment '{e.name}' has limits of detection, which PEtab does not have")
+            if any(dose.steady for dose in e.doses):
+                raise InputError(f"experiment '{e.name}' has a dose at steady state, which PEtab does not have")
         if callable(self.problem.prior):
             raise InputError("a prior that is a function cannot be written as PEtab")
+        if self.problem.inequalities:
+            raise InputError(f"'{m.said.inequalities[0].text}' cannot be written as PEtab; remove it")
 
     def _time(self, starts: Sequence[float]) -> str:
         if self.start is not None:
@@ -208,20 +212,33 @@ class _Writing:
             self._set(own, [number(a) for a in amounts], sheet)
             happening.append((time, False, {state: f"{state} + {own}"}))
         for time, before, changes in sorted(happening, key=lambda h: h[0]):
-            if time in taken:
-                raise InputError(f"several events or doses at time {time:g} cannot be written as PEtab; join them")
-            taken.add(time)
-            sheet.events.append((self._when(time if before else time + self._later(time)), changes))
-        for trigger in m.said.triggers:
-            if depending(m.code, [*m.states, *m.parameters, *m.inputs])[trigger.condition]:
-                changes = {self.ids[s]: self.formula(i, itself=False) for s, i in trigger.changes}
-                sheet.events.append((self.formula(trigger.condition), changes))
-            else:
-                raise InputError(f"line {trigger.line}: a trigger of time alone cannot be written; write 'at TIME:'")
+            if before and time in taken:
+                raise InputError(f"several events at time {time:g} cannot be written as PEtab; join them")
+            at = time if before else time + self._later(time)
+            while at in taken:  # one after the other, as they happen here
+                at += _LATER * self._span
+            taken.add(at)
+            sheet.events.append(SheetEvent(self._when(at), changes))
+        sheet.events += [self._trigger(trigger) for trigger in m.said.triggers]
+
+    def _trigger(self, trigger: Trigger) -> SheetEvent:
+        """An event with a condition."""
+        changes = {self.ids[s]: self.formula(i, itself=False) for s, i in trigger.changes}
+        delay, priority = (
+            "" if i is None else self.formula(i, itself=False) for i in (trigger.delay, trigger.priority)
+        )
+        return SheetEvent(
+            self.formula(trigger.condition), changes, delay, priority, not trigger.cancellable,
+            not trigger.current_values, not trigger.initially_false,
+        )  # fmt: skip
+
+    @property
+    def _span(self) -> float:
+        return max(float(np.ptp(c.times)) for c in self.courses) or 1.0
 
     def _later(self, time: float) -> float:
         """How much later an event comes so that what is observed at its time comes first."""
-        span = max(float(np.ptp(c.times)) for c in self.courses) or 1.0
+        span = self._span
         seen = any(np.isclose(c.experiment.t, time, rtol=0, atol=_LATER * span).any() for c in self.courses)
         return _LATER * span if seen or time == self.start else 0.0
 
@@ -232,7 +249,7 @@ class _Writing:
             if name in known:
                 return float(known[name])
         low, high = p.limits(name) if name in p.parameters else (-np.inf, np.inf)
-        if p.scale.get(name) == "log" and np.isfinite(high) and low > 0:
+        if p.scale_of(name) == "log" and np.isfinite(high) and low > 0:
             return float(np.sqrt(low * high))
         ends = [v for v in (low, high) if np.isfinite(v)]
         return float(np.mean(ends)) if ends and not (len(ends) == 1 and ends[0] == 0) else 1.0
@@ -245,8 +262,8 @@ class _Writing:
         ]]  # fmt: skip
         for name in p.parameters:
             low, high = p.limits(name)
-            rows.append(self._row(name, low, high, p.scale.get(name) == "log", name not in p.fixed))
-        for name in Unknowns(p).names[: len(self.experiments) * len(self.free)]:
+            rows.append(self._row(name, low, high, p.scale_of(name) == "log", name not in p.fixed))
+        for name in ParameterVector(p).names[: len(self.experiments) * len(self.free)]:
             low, high = p.limits(name.partition("(0)")[0])
             rows.append(self._row(name, low, high, False, True))
         for c, estimated in zip(p.columns, p.estimated_noise, strict=True):
@@ -272,6 +289,12 @@ class _Writing:
                     return "logNormal", f"{math.log(a)!r};{b!r}"
                 case ("near", a, b) if log:
                     return "parameterScaleNormal", f"{math.log10(a)!r};{b / math.log(10)!r}"
+                case ("laplace", a, b):
+                    return "laplace", f"{a!r};{b!r}"
+                case ("loglaplace", a, b):
+                    return "logLaplace", f"{math.log(a)!r};{b!r}"
+                case ("nearlaplace", a, b) if log:
+                    return "parameterScaleLaplace", f"{math.log10(a)!r};{b / math.log(10)!r}"
             raise InputError(f"the prior of '{name}' cannot be written as PEtab")
         return "", ""
 

@@ -10,6 +10,19 @@ from odinfer.io import libsbml
 from odinfer.io.formula import parsed
 
 
+@dataclass(frozen=True)
+class SheetEvent:
+    """An event: its condition, the new values by identifier, and its options; formulas as in a sheet."""
+
+    trigger: str
+    changes: dict[str, str]
+    delay: str = ""
+    priority: str = ""
+    persistent: bool = True
+    values_of_trigger: bool = True
+    initially_true: bool = True
+
+
 @dataclass
 class Sheet:
     """What a model is to say; formulas are in the syntax that SBML and PEtab share.
@@ -18,14 +31,14 @@ class Sheet:
         constants: identifier → value.
         states: identifier → (right-hand side, initial value).
         rules: identifier → formula.
-        events: triggers, and identifier → new value.
+        events: in any order.
     """
 
     name: str
     constants: dict[str, float] = field(default_factory=dict)
     states: dict[str, tuple[str, str]] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
-    events: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    events: list[SheetEvent] = field(default_factory=list)
 
 
 def write_sbml(sheet: Sheet, path: Path) -> None:
@@ -49,8 +62,8 @@ def write_sbml(sheet: Sheet, path: Path) -> None:
         rule = model.createAssignmentRule()
         rule.setVariable(name)
         rule.setMath(parsed(formula, name))
-    for i, (trigger, changes) in enumerate(sheet.events):
-        _event(model, f"event_{i + 1}", trigger, changes)
+    for i, event in enumerate(sheet.events):
+        _event(model, f"event_{i + 1}", event)
     path.write_text(lib.writeSBMLToString(document), "utf-8")
 
 
@@ -62,15 +75,19 @@ def _quantity(model: Any, name: str, constant: bool) -> Any:
     return own
 
 
-def _event(model: Any, name: str, trigger: str, changes: dict[str, str]) -> None:
+def _event(model: Any, name: str, event: SheetEvent) -> None:
     own = model.createEvent()
     own.setId(name)
-    own.setUseValuesFromTriggerTime(True)
+    own.setUseValuesFromTriggerTime(event.values_of_trigger)
     begun = own.createTrigger()
-    begun.setInitialValue(True)
-    begun.setPersistent(True)
-    begun.setMath(parsed(trigger, name))
-    for state, formula in changes.items():
+    begun.setInitialValue(event.initially_true)
+    begun.setPersistent(event.persistent)
+    begun.setMath(parsed(event.trigger, name))
+    if event.delay:
+        own.createDelay().setMath(parsed(event.delay, name))
+    if event.priority:
+        own.createPriority().setMath(parsed(event.priority, name))
+    for state, formula in event.changes.items():
         change = own.createEventAssignment()
         change.setVariable(state)
         change.setMath(parsed(formula, name))

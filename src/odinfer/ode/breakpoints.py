@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.condition import Course, Jump
+from odinfer.problem.condition import Condition, Jump
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -32,7 +32,7 @@ class Timetable:
         rows: per experiment, the stops (N,) of its observations.
     """
 
-    courses: tuple[Course, ...]
+    courses: tuple[Condition, ...]
     stops: Array
     last: Index
     corner: NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Timetable:
     rows: tuple[Index, ...]
 
     @staticmethod
-    def of(courses: Sequence[Course]) -> Timetable:
+    def of(courses: Sequence[Condition]) -> Timetable:
         every = [np.union1d(c.times, c.between(c.times[0], c.times[-1])) for c in courses]
         shape = len(every), max(len(own) for own in every)
         stops, low, high = np.empty(shape), np.full(shape, -np.inf), np.full(shape, np.inf)

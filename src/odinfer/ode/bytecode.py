@@ -22,7 +22,7 @@ Index = NDArray[np.int64]
 OPERATIONS = (
     "+", "-", "*", "/", "neg", "whole", "pow", "exp", "log", "sqrt", "where", "<", "<=", ">", ">=", "==", "!=",
     "and", "or", "not", "min", "max", "abs", "sign", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "floor", "ceil",
 )  # fmt: skip
 _NUMBER = {name: i for i, name in enumerate(OPERATIONS)}
 

@@ -26,6 +26,7 @@ STAGES = 4
 MANY = 200  # observation times: if there are more, meshes do not have a point at each
 _FEWEST, _CLOSE, _ROUNDS = 40, 1e-3, 8  # intervals of such a mesh; how well it follows a curve, in its range; rounds
 _MOST = 2000
+_SMALLEST = 1e-290  # no size of a state is smaller: defects are divided by it
 _ROOM = 5_000_000  # numbers in the matrices of paths that are linearised at once
 _ROUNDING = 4.0 * np.finfo(float).eps  # of a sum of terms that cancel
 
@@ -90,7 +91,7 @@ def alike(problem: Problem, paths: Sequence[CollocationPath]) -> list[list[int]]
     meshes have as many points."""
     groups: dict[int, list[int]] = {}
     for i, path in enumerate(paths):
-        course = problem.course(path.experiment)
+        course = problem.condition(path.experiment)
         told_apart = any([problem.split.any, problem.model.inputs, course.jumps, course.infusions])
         told_apart |= problem.model.given_initial is not None
         groups.setdefault(-i if told_apart else len(path.mesh), []).append(i)
@@ -141,7 +142,7 @@ def condense(
         pieces = [condense(problem, experiment, mesh if mesh.ndim == 1 else mesh[at], x0[at], Z[at], phi[at], scale)
                   for at in places]  # fmt: skip
         return Condensed(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
-    course, index = problem.course(experiment), problem.own_index(experiment)
+    course, index = problem.condition(experiment), problem.own_index(experiment)
     own_theta = problem.theta_of(experiment, phi)
     slope = problem.slope(phi)[:, problem.own_phi(experiment)]
     first, F = len(problem.model.free_initial), len(index)  # columns of x0, and of φ
@@ -233,7 +234,7 @@ class CollocationPath:
         """The path whose states are those of a curve, t (N,) ↦ x (N, K)."""
         blank = CollocationPath(problem, experiment, mesh, np.empty(0), np.empty(0))
         Z = curve(blank.stage_times.ravel()).reshape(*blank.stage_times.shape, -1)
-        starts = curve(mesh[:-1]) if problem.course(experiment).jumps else None
+        starts = curve(mesh[:-1]) if problem.condition(experiment).jumps else None
         return CollocationPath(problem, experiment, mesh, curve(mesh[:1])[0], Z, starts)
 
     @property
@@ -276,7 +277,7 @@ class CollocationPath:
             return np.asarray(self.x0 + move[: len(self.x0)])
         free = self.x0[m.free_initial] + move[: len(m.free_initial)]
         theta = self.problem.theta_of(self.experiment, phi[None])
-        return np.asarray(self.problem.course(self.experiment).initial(theta, free[None])[0])
+        return np.asarray(self.problem.condition(self.experiment).initial(theta, free[None])[0])
 
     def towards(self, other: CollocationPath, share: float) -> CollocationPath:
         """A share of the way to another path on the same mesh."""
@@ -315,16 +316,22 @@ class CollocationPath:
         return np.asarray(found[..., :-1])
 
     def defects(self, phi: Array, scale: Array) -> Array:
-        """Largest h·|dx/dt − f|/scale between the stages of each interval (n,)."""
+        """Compute the largest h·|dx/dt − f|/size between the stages of each interval (n,).
+
+        The size of a state is the largest value that it has had, but no more than its scale: growth multiplies an early
+        error as it multiplies the state. A state that starts at zero has its scale.
+        """
         K = self.Z.shape[-1]
         h = np.diff(self.mesh)
         values = self._interval_values()
         x = np.einsum("qa,nak->nqk", basis(_PROBE), values)
         slope = np.einsum("qa,nak->nqk", basis(_PROBE, slope=True), values) / h[:, None, None]
         t = (self.mesh[:-1, None] + h[:, None] * _PROBE).ravel()
-        course, theta = self.problem.course(self.experiment), self.problem.theta_of(self.experiment, phi)
+        course, theta = self.problem.condition(self.experiment), self.problem.theta_of(self.experiment, phi)
         f = course.linearise(t, x.reshape(-1, K), theta)[0].reshape(x.shape)
-        return np.asarray(np.abs((slope - f) * h[:, None, None] / scale).max((1, 2)))
+        size = np.minimum(np.maximum.accumulate(np.abs(values).max(1)), scale)
+        size = np.where(self.x0 == 0.0, scale, np.maximum(size, _SMALLEST))
+        return np.asarray(np.abs((slope - f) * h[:, None, None] / size[:, None]).max((1, 2)))
 
     def states(self, t: Array) -> Array:
         """States (N, K) at times inside the mesh, before any jump; to the last digit at its points."""
@@ -343,7 +350,7 @@ class CollocationPath:
         Args:
             most: intervals, where there are not more observation times.
         """
-        most = max(most, len(self.problem.course(self.experiment).times))
+        most = max(most, len(self.problem.condition(self.experiment).times))
         defect = self.defects(phi, scale)
         if not np.isfinite(defect).all():
             return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.problem.condition import Course
+from odinfer.problem.condition import Condition
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -40,7 +40,7 @@ class Drive(NamedTuple):
     rate: Array
 
     @staticmethod
-    def of(courses: Sequence[Course]) -> Drive:
+    def of(courses: Sequence[Condition]) -> Drive:
         model = courses[0].model
         tables = [[c.experiment.u[name] for name in model.inputs] for c in courses]
         every = [table for own in tables for table in own]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from odinfer.ode.breakpoints import Timetable
 from odinfer.ode.bytecode import Tape
 from odinfer.ode.compilation import compiled
+from odinfer.ode.event_crossing import Execution, holding, is_new, shortened
 from odinfer.ode.forcing import Drive
 from odinfer.ode.interpreter import ask, slopes
 from odinfer.ode.right_hand_side import Field
@@ -28,12 +29,14 @@ Mask = NDArray[np.bool_]
 # start from zero have no size of their own yet: to no less than a share of the largest value that any has had. Those
 # that start from very little have: an epidemic may grow from 1e-20.
 _LEAST, _NOTHING = 1e-3, 1e-13
+_ALL_BLANK = 1e-6  # where all states have been zero so far: the share of what they reach by the next stop
 _SAFE, _SHORTER, _LONGER, _BAD = 0.9, 0.2, 6.0, 0.1  # changes of the length of a step
 _SHORTEST, _FIRST = 1e-12, 1e-3  # of the way to the next stop: the first step after a corner
 _CHANGE = 0.03  # of a state, at most, in it
 _STRETCH = 1.1  # a stop that is so much further than a step is reached by it
 _AHEAD = 1e-4  # of a step: how far ahead of a time the field's own change is looked at
 _STUCK = 1e-14  # of the time: a step that is shorter
+_EVENT = 10  # tries of steps that an event costs
 _ROOM = 40  # steps of a trajectory for which there is room at first
 
 
@@ -69,16 +72,17 @@ class Steps(NamedTuple):
 
 
 class Jumped(NamedTuple):
-    """Jumps at one stop: of which trajectories (b,), and derivatives of the states after by those before (b, K, K) and
-    by θ (b, K, P)."""
+    """Jumps: of which trajectories (b,), derivatives of the states after by those before (b, K, K) and by θ (b, K, P),
+    and at which stop (b,) an observation sees the states after; −1 for none."""
 
     who: Index
     by_x: Array
     by_theta: Array
+    seen: Index
 
 
 @dataclass
-class Marched:
+class BatchTrajectories:
     """Where trajectories went.
 
     Attributes:
@@ -99,8 +103,9 @@ class Marched:
 class _Walkers(NamedTuple):
     """Where B trajectories are: experiments, inputs and parameters (B, N), steps that they may try and have tried,
     time, states (B, K), the last stop, the largest that states have been (B, K), whether they have started from zero
-    (B, K), the length of the next step, whether that is the first after a corner, whether it can be taken, and whether
-    something jumps before that."""
+    (B, K), the length of the next step, whether that is the first after a corner, whether it can be taken, whether
+    something jumps before that, the stop at which something jumped last, which conditions of events are true (B, T),
+    and whether one has become true within the last step."""
 
     e: Index
     numbers: Array
@@ -115,6 +120,33 @@ class _Walkers(NamedTuple):
     fresh: Mask
     going: Mask
     waits: Mask
+    jumped: Index
+    held: Mask
+    crossed: Mask
+
+
+class _Work(NamedTuple):
+    """Room to work in: registers of the field, of its derivatives by the states, too, and of conditions, of which T are
+    true or not; f, f a little ahead, ∂f/∂t (K,), ∂f/∂x (K, K), derivatives by nothing else (K, 0), and the step in
+    work."""
+
+    r: Array
+    r_all: Array
+    r_conditions: Array
+    truth: Array
+    f0: Array
+    ahead: Array
+    ft: Array
+    fx: Array
+    nothing: Array
+    to: Step
+
+    @staticmethod
+    def of(f: Field, K: int, T: int) -> _Work:
+        f0, ahead, ft = np.zeros((3, K))
+        r, r_all, r_conditions = (own.registers.copy() for own in (f.values, f.by_states, f.conditions))
+        fx, nothing = np.empty((K, K)), np.empty((K, 0))
+        return _Work(r, r_all, r_conditions, np.empty(T), f0, ahead, ft, fx, nothing, Step.of(K))
 
 
 class _Stops(NamedTuple):
@@ -129,9 +161,9 @@ class _Stops(NamedTuple):
     jumps: Mask
 
 
-def march(
+def integrate_batch(
     f: Field, e: Index, theta: Array, x0: Array, tolerance: float, most: int | Index, halting: bool = False
-) -> Marched:
+) -> BatchTrajectories:
     """Trajectories of experiments e (B,) with θ (B, P) from x0 (B, K) at their starts; those that fail end in NaN.
 
     Args:
@@ -147,17 +179,18 @@ def march(
     for own in table.jumps:
         jumps[own] = True
     stops = _Stops(table.stops, table.last, table.corner, halt, table.low, table.high, jumps)
-    found = Marched(np.full((B, n, K), np.nan), np.zeros(B, np.int64))
+    found = BatchTrajectories(np.full((B, n, K), np.nan), np.zeros(B, np.int64))
     found.x[:, 0] = x0
+    held = np.array([not own.initially_false for own in f.model.said.triggers], bool)
     w = _Walkers(
         e, f.numbers(e, theta), np.broadcast_to(most, B).astype(np.int64), found.tries, table.stops[e, 0].copy(),
         x0.copy(), np.zeros(B, np.int64), np.abs(x0), x0 == 0.0, np.zeros(B), np.ones(B, bool), np.ones(B, bool),
-        np.zeros(B, bool),
+        np.zeros(B, bool), np.full(B, -1), np.tile(held, (B, 1)), np.zeros(B, bool),
     )  # fmt: skip
     arrived = np.arange(B)
     with np.errstate(all="ignore"):
         while len(arrived):
-            _jump(f, found, w, theta, arrived)
+            _change(f, found, w, theta, arrived)
             w.waits[arrived] = False
             w.going[arrived] = (table.last[e[arrived]] > w.stop[arrived]) & np.isfinite(w.x[arrived]).all(1)
             here = arrived[w.going[arrived]]
@@ -171,22 +204,66 @@ def march(
     return found
 
 
-def _jump(f: Field, found: Marched, w: _Walkers, theta: Array, who: Index) -> None:
-    """Change the states of those that have arrived where something jumps."""
-    for (own, i), jumps in f.table.jumps.items():
-        here = who[(w.e[who] == own) & (w.stop[who] == i)]
-        if not len(here):
+def _change(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: Index) -> None:
+    """Change the states of those that have arrived where something jumps, or where an event happens."""
+    here = who[w.stop[who] > w.jumped[who]]
+    if w.held.shape[1]:
+        _execute(f, found, w, theta, who[w.crossed[who]])
+        _execute(f, found, w, theta, here, exact=True)
+    _jump(f, found, w, theta, here)
+    if w.held.shape[1]:
+        _execute(f, found, w, theta, here)
+    w.jumped[here] = w.stop[here]
+
+
+def _execute(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: Index, exact: bool = False) -> None:
+    """Execute the events of those whose conditions have become true.
+
+    Args:
+        exact: conditions are evaluated at a stop itself; observations there see the states after.
+    """
+    table = f.table
+    for e in np.unique(w.e[who]).tolist():
+        own = who[w.e[who] == e]
+        stop, crossed = w.stop[own], w.crossed[own].copy()
+        t = w.t[own] if exact else np.clip(w.t[own], table.low[e, stop], table.high[e, stop])
+        truth = holding(f.conditions, f.drive_without_infusions, e, t, w.x[own], w.numbers[own]) > 0
+        new = (truth & ~w.held[own]).any(1)
+        held, w.held[own], w.crossed[own] = w.held[own][new], truth, False
+        if not new.any():
             continue
-        for jump in jumps:
+        end = np.maximum(np.minimum(stop + 1, table.last[e]), 1)
+        width = (table.stops[e, end] - table.stops[e, end - 1])[new]
+        who_new, stop = own[new], stop[new]
+        execution = Execution(table.courses[e], theta[who_new], t[new], width, crossed[new])
+        w.x[who_new], by_x, by_theta, w.held[who_new] = execution.run(w.x[who_new], held, truth[new])
+        w.fresh[who_new] = True
+        w.tries[who_new] += _EVENT
+        if exact:
+            found.x[who_new, stop] = w.x[who_new]
+        found.events.append(Jumped(who_new, by_x, by_theta, stop if exact else np.full(len(stop), -1)))
+
+
+def _jump(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: Index) -> None:
+    """Change the states of those that have arrived where something jumps at a known time."""
+    if not len(who):
+        return
+    keys = w.e[who] * f.table.stops.shape[1] + w.stop[who]
+    order = np.argsort(keys, kind="stable")
+    present, first = np.unique(keys[order], return_index=True)
+    for key, here in zip(present, np.split(who[order], first[1:]), strict=True):
+        own, i = divmod(int(key), f.table.stops.shape[1])
+        for jump in f.table.jumps.get((own, i), ()):
             w.x[here], by_x, by_theta = f.table.courses[own].jumped(jump, w.x[here], theta[here])
-            found.events.append(Jumped(here, by_x, by_theta))
+            found.events.append(Jumped(here, by_x, by_theta, np.full(len(here), -1)))
 
 
 def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
     """The steps of some trajectories until something jumps or they end."""
     K = w.x.shape[1]
     steps, count, what = Steps.room(_ROOM * len(rows), K), 0, (f.values, f.by_states, f.drive, f.varies)
-    while (count := _walk(*what, stops, w, rows, tolerance, steps, count, Step.of(K))) < 0:
+    events, work = (f.conditions, f.drive_without_infusions), _Work.of(f, K, w.held.shape[1])
+    while (count := _walk(*what, *events, stops, w, rows, tolerance, steps, count, work)) < 0:
         old, count = steps, -count - 1
         steps = Steps.room(2 * count, K)
         for new, own in zip(steps.until_step(count), old, strict=True):
@@ -196,28 +273,30 @@ def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) 
 
 @compiled
 def _walk(
-    tape: Tape, by_states: Tape, drive: Drive, varies: bool, stops: _Stops, w: _Walkers, rows: Index, tolerance: float,
-    steps: Steps, count: int, to: Step,
+    tape: Tape, by_states: Tape, drive: Drive, varies: bool, conditions: Tape, plain: Drive, stops: _Stops, w: _Walkers,
+    rows: Index, tolerance: float, steps: Steps, count: int, work: _Work,
 ) -> int:  # fmt: skip
     """Go on with some trajectories until something jumps or they end, and write down the steps that are taken.
 
     Args:
+        conditions: of events; a trajectory stops where one becomes true.
+        plain: the drive without infusions.
         steps, count: where they are written, and how many already are.
-        to: where the step in work is.
+        work: registers, which hold the constants, and arrays to work on.
 
     Returns:
         How many steps have been taken; that number negative, less one, if there was no room for more.
     """
-    K, N = w.x.shape[1], w.numbers.shape[1]
-    r, r_all = tape.registers.copy(), by_states.registers.copy()
-    f0, ahead, ft = np.empty(K), np.empty(K), np.zeros(K)
-    fx, nothing = np.empty((K, K)), np.empty((K, 0))
+    K, N, T = w.x.shape[1], w.numbers.shape[1], w.held.shape[1]
+    r, r_all, r_conditions, truth, f0, ahead, ft, fx, nothing, to = work
     for row in rows:
         if not w.going[row]:
             continue
         e, x, size, blank = w.e[row], w.x[row], w.size[row], w.blank[row]
-        r[1 + K : 1 + K + N] = w.numbers[row]
-        r_all[1 + K : 1 + K + N] = w.numbers[row]
+        for j in range(N):
+            r[1 + K + j] = r_all[1 + K + j] = w.numbers[row, j]
+            if T:
+                r_conditions[1 + K + j] = w.numbers[row, j]
         last = stops.last[e]
         while w.stop[row] < last:
             if count == len(steps.who):
@@ -249,7 +328,7 @@ def _walk(
                 for k in range(K):
                     ft[k] = (ahead[k] - f0[k]) / (_AHEAD * length)
             step(tape, drive, e, now, length, low, high, x, r, f0, fx, ft, to)
-            error = _error(x, to, size, blank) / tolerance
+            error = _error(x, to, size, blank, way / length) / tolerance
             good = error <= 1.0
             change = _BAD
             if error < np.inf:
@@ -261,6 +340,13 @@ def _walk(
             else:
                 w.h[row] = min(follow, 0.9 * pace)
             w.fresh[row] = w.fresh[row] and not good and w.h[row] == 0.0
+            if good and T:
+                short = shortened(
+                    tape, conditions, drive, plain, e, now, length, low, high, x, r, r_conditions, f0, fx, ft, to,
+                    w.held[row], truth, ahead,
+                )  # fmt: skip
+                w.crossed[row] = is_new(truth, w.held[row])
+                cut, length = cut and short == length, short
             if good:
                 w.t[row] = stops.stops[e, goal] if cut else now + length
                 steps.who[count], steps.t[count], steps.until[count] = row, now, w.t[row]
@@ -276,18 +362,30 @@ def _walk(
             if w.h[row] <= _STUCK * max(abs(w.t[row]), 1e-280):
                 w.going[row] = False
                 break
-            if good and cut and stops.jumps[e, goal]:
+            if good and (w.crossed[row] or (cut and (stops.jumps[e, goal] or (T and stops.corner[e, goal])))):
                 w.waits[row], w.going[row] = True, False
                 break
     return count
 
 
 @compiled
-def _error(x: Array, to: Step, size: Array, blank: Mask) -> float:
-    """The error of a step by what matters of the states; infinite where it leads nowhere."""
-    largest, found = 0.0, 0.0
+def _error(x: Array, to: Step, size: Array, blank: Mask, steps: float) -> float:
+    """Compute the error of a step relative to the states; infinite where it is not finite.
+
+    Where all states have been zero so far, they are given a size: a share of what the slopes of this step lead to by
+    the next stop.
+
+    Args:
+        steps: number of steps of this length to the next stop.
+    """
+    largest, ahead, found = 0.0, 0.0, 0.0
     for k in range(len(x)):
-        largest = max(largest, size[k], abs(x[k]), abs(to.end[k]))
+        largest = max(largest, size[k], abs(x[k]))
+        ahead = max(ahead, abs(to.end[k]))
+    if largest == 0.0:
+        for k in range(len(x)):
+            size[k] = _ALL_BLANK * steps * ahead / _LEAST
+    largest = max(largest, ahead)
     for k in range(len(x)):
         if not np.isfinite(to.end[k]) or not np.isfinite(to.error[k]):
             return np.inf

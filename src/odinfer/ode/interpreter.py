@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.ode.bytecode import OPERATIONS, Tape
-from odinfer.ode.compilation import compiled, inlined
+from odinfer.ode.compilation import compiled
 from odinfer.ode.forcing import Drive
 
 Array = NDArray[np.float64]
@@ -15,7 +15,7 @@ Index = NDArray[np.int64]
 (
     _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATE, _WHOLE, _POWER, _EXP, _LOG, _SQRT, _WHERE, _LESS, _LESS_EQUAL,
     _GREATER, _GREATER_EQUAL, _EQUAL, _NOT_EQUAL, _AND, _OR, _NOT, _MIN, _MAX, _ABS, _SIGN, _LOG10, _SIN, _COS, _TAN,
-    _ASIN, _ACOS, _ATAN, _SINH, _COSH, _TANH,
+    _ASIN, _ACOS, _ATAN, _SINH, _COSH, _TANH, _ASINH, _ACOSH, _ATANH, _FLOOR, _CEIL,
 ) = range(len(OPERATIONS))  # fmt: skip
 
 
@@ -101,12 +101,22 @@ def run(code: Index, r: Array) -> None:
             z = np.cosh(x)
         elif op == _TANH:
             z = np.tanh(x)
+        elif op == _ASINH:
+            z = np.arcsinh(x)
+        elif op == _ACOSH:
+            z = np.arccosh(x)
+        elif op == _ATANH:
+            z = np.arctanh(x)
+        elif op == _FLOOR:
+            z = np.floor(x)
+        elif op == _CEIL:
+            z = np.ceil(x)
         r[code[i, 1]] = z
 
 
-@inlined
+@compiled
 def ask(tape: Tape, drive: Drive, e: int, t: float, x: Array, r: Array, f: Array) -> None:
-    """The field f (K,) of experiment e at a time and states x (K,); registers (R,) have parameters and still inputs."""
+    """The field f (K,), or other values, of experiment e at states x (K,); registers have parameters."""
     K = len(x)
     r[0] = t
     for k in range(K):
@@ -115,8 +125,8 @@ def ask(tape: Tape, drive: Drive, e: int, t: float, x: Array, r: Array, f: Array
         for j in range(drive.first.shape[1]):
             r[1 + K + j] = _input(drive, e, j, t)
     run(tape.code, r)
-    for k in range(K):
-        f[k] = r[tape.values[k]]
+    for i in range(len(f)):
+        f[i] = r[tape.values[i]]
     if drive.infused:
         _infuse(drive, e, t, f)
 
@@ -146,8 +156,11 @@ def _input(drive: Drive, e: int, j: int, t: float) -> float:
 def slopes(tape: Tape, r: Array, fx: Array, ft: Array) -> None:
     """Derivatives by states (K, K) and by what comes after them (K, Q), off registers that are filled."""
     K = len(fx)
-    fx[:] = 0.0
-    ft[:] = 0.0
+    for i in range(K):
+        for j in range(K):
+            fx[i, j] = 0.0
+        for j in range(ft.shape[1]):
+            ft[i, j] = 0.0
     for row, column, place in tape.slopes:
         if column < K:
             fx[row, column] = r[place]
@@ -155,9 +168,12 @@ def slopes(tape: Tape, r: Array, fx: Array, ft: Array) -> None:
             ft[row, column - K] = r[place]
 
 
-@inlined
+@compiled
 def factor(A: Array, order: Index) -> None:
-    """A (n, n) by its triangular factors, rows in an order (n,); not finite where it has no inverse."""
+    """Replace A (n, n) by its triangular factors, rows in an order (n,); not finite where it has no inverse.
+
+    Zeros are passed over, so that banded matrices take time linear in n, apart from looking.
+    """
     n = len(A)
     for j in range(n):
         best = j
@@ -168,16 +184,18 @@ def factor(A: Array, order: Index) -> None:
         if best != j:
             for k in range(n):
                 A[j, k], A[best, k] = A[best, k], A[j, k]
-        over = 1.0 / A[j, j]
+        over, end = 1.0 / A[j, j], n
+        while end > j + 1 and A[j, end - 1] == 0.0:
+            end -= 1
         for i in range(j + 1, n):
             if A[i, j] != 0.0:
                 A[i, j] *= over
                 share = A[i, j]
-                for k in range(j + 1, n):
+                for k in range(j + 1, end):
                     A[i, k] -= share * A[j, k]
 
 
-@inlined
+@compiled
 def turned(A: Array, T: Array) -> None:
     """Put the transposed factors, by which `solve` goes, into T (n, n), with the diagonal inverted."""
     n = len(A)
@@ -187,7 +205,7 @@ def turned(A: Array, T: Array) -> None:
         T[i, i] = 1.0 / A[i, i]
 
 
-@inlined
+@compiled
 def solve(T: Array, order: Index, b: Array) -> None:
     """Put the solution of A x = b (n,), of which T has the factors, in the place of b."""
     n = len(T)

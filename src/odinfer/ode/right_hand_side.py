@@ -22,6 +22,13 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
+def conditions_tape(model: Model) -> Tape:
+    """The conditions (T,) of a model's triggers as instructions; empty if it has none."""
+    names = (model.states, model.parameters, model.inputs)
+    field = TextField(model.code, tuple(own.condition for own in model.said.triggers), names)
+    return tape_of(field, ("t", *model.states, *model.inputs, *model.parameters))
+
+
 @dataclass(frozen=True, eq=False)
 class Field:
     """The field of a model from text along the courses of a timetable.
@@ -55,6 +62,15 @@ class Field:
     def by_all(self) -> Tape:
         """f, ∂f/∂x and the derivatives by the wanted parameters."""
         return self._tape(*self.model.states, *(self.model.parameters[i] for i in self.wanted))
+
+    @functools.cached_property
+    def conditions(self) -> Tape:
+        """The conditions of events that states trigger."""
+        return conditions_tape(self.model)
+
+    @functools.cached_property
+    def drive_without_infusions(self) -> Drive:
+        return self.drive._replace(infused=False)
 
     def _tape(self, *columns: str) -> Tape:
         m = self.model

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,12 @@ from odinfer.data.data import Experiment
 from odinfer.errors import InputError, nearest
 from odinfer.model.model import Model
 from odinfer.ode.state_events import DENSE_UP_TO, follow
-from odinfer.problem.condition import Course
+from odinfer.ode.tolerance import start_tolerance
+from odinfer.problem.condition import Condition
+from odinfer.problem.user_input import as_model
 
 Array = NDArray[np.float64]
 
-# Share of the time span: a state that starts at zero has the size that its first slope reaches within it.
-_FIRST = 1e-3
-_ABSOLUTE = 1e-2  # absolute tolerance of a state, in units of the relative tolerance times its size at the start
 _MOST_EVALUATIONS = 100_000  # of the right-hand side, between two times at which it is restarted
 
 
@@ -30,7 +30,7 @@ class _Stopped(Exception):
 
 
 def simulate(
-    model: Model,
+    model: Model | str | Path,
     theta: Mapping[str, float] | ArrayLike,
     x0: Mapping[str, float] | ArrayLike,
     t: ArrayLike,
@@ -41,7 +41,7 @@ def simulate(
     """The solution of the equations at times t.
 
     Args:
-        model: the equations.
+        model: the equations: a Model, text, or the path of an .ode file.
         theta: parameters, by name or in the model's order.
         x0: states at t[0], by name or in the model's order. Those whose initial values the model gives may be left out;
             it starts where it says then, for example at time 0.
@@ -62,19 +62,20 @@ def simulate(
                [0.607, 0.393],
                [0.368, 0.632]])
     """
+    model = as_model(model)
     t = np.asarray(t, float)
     if t.ndim != 1 or len(t) < 1 or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
         raise InputError("the times of a simulation must be finite and increasing")
     th = _vector("theta", theta, model.parameters)
     series = _inputs(model, inputs or {})
     named = dict(zip(model.inputs, series, strict=True))
-    course = Course.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
+    course = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
     start, x = _beginning(course, x0, th)
     corners = np.unique(np.concatenate([course.corners, *(c for c, _ in series)]))
     # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
     stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
     if model.said.triggers:
-        tolerance = atol if atol is not None else absolute_tolerance(course, th, x, start, float(t[-1]), rtol)
+        tolerance = atol if atol is not None else start_tolerance(course, th, x, start, float(t[-1]), rtol)
         return follow(course, th, x, t, stops, rtol, tolerance)
     result = np.full((len(t), len(x)), np.nan)
     result[t == start] = x
@@ -83,7 +84,7 @@ def simulate(
             x = course.jumped(jump, x[None], th[None])[0][0]
         inside = (t > a) & (t <= b)
         where = np.unique(np.append(t[inside], b))
-        tolerance = atol if atol is not None else absolute_tolerance(course, th, x, a, b, rtol)
+        tolerance = atol if atol is not None else start_tolerance(course, th, x, a, b, rtol)
         found = _integrate(_between(course, th, a, b), a, x, where, rtol, tolerance)
         result[np.flatnonzero(inside)] = found[: inside.sum()]
         x = found[-1]
@@ -92,28 +93,7 @@ def simulate(
     return result
 
 
-def absolute_tolerance(course: Course, theta: Array, x: Array, a: float, b: float, rtol: float) -> Array:
-    """Compute an absolute tolerance (K,) for every state from its size at the start of an interval.
-
-    Growth multiplies an early error as it multiplies the state, so the tolerance of a state that starts from 1e-20 is
-    relative to 1e-20. A state that starts at zero has the size that its first slope reaches within a small share of
-    the interval; without a slope, the size of the smallest other state.
-
-    Args:
-        theta: parameters of the model (P,).
-        x: states (K,) at time a.
-        a, b: the interval of time.
-        rtol: relative tolerance.
-    """
-    with np.errstate(all="ignore"):
-        slope = course.evaluate(course.inside(a, b, np.array([a])), x[None], theta[None])[0]
-    size = np.where(x != 0.0, np.abs(x), _FIRST * (b - a) * np.abs(np.nan_to_num(slope)))
-    smallest = size[size > 0.0].min(initial=np.inf)
-    size = np.where(size > 0.0, size, smallest if np.isfinite(smallest) else 1.0)
-    return np.asarray(np.maximum(_ABSOLUTE * rtol * size, 1e-290))
-
-
-def _beginning(course: Course, x0: Any, theta: Array) -> tuple[float, Array]:
+def _beginning(course: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
     """Where a simulation starts, and the states (K,) there."""
     model = course.model
     if not isinstance(x0, Mapping) or model.given_initial is None or {*model.states} <= {*x0}:
@@ -128,7 +108,7 @@ def _beginning(course: Course, x0: Any, theta: Array) -> tuple[float, Array]:
     return course.start, course.initial(theta[None], _vector("x0", x0, free)[None])[0]
 
 
-def _between(course: Course, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
+def _between(course: Condition, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
     """The right-hand side between two corners."""
 
     def rhs(now: float, state: Array) -> Array:

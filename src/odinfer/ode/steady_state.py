@@ -1,4 +1,4 @@
-"""Whether systems that are meant to settle, before the data or for a measurement at steady state, have done so."""
+"""Steady states: whether a system that is meant to settle has done so, and Newton's method where it has not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import listed
-from odinfer.problem.condition import Course
+from odinfer.problem.condition import Condition
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -19,8 +19,14 @@ _WHEN = np.array([0.0, 0.5, 0.75, 0.999])  # of it: its beginning, and where sta
 _STILL, _ROUNDING = 1e-4, 1e-8  # of its size then, and of that at the beginning: how much a state may still change
 
 
-def looked_at(course: Course) -> Array | None:
-    """When a system begins to settle and three times at which it has; None if it has no time to settle in."""
+_MOST_STATES = 300  # for which the Jacobian is factored
+_MOST_STEPS, _CONVERGED = 50, 1e-10  # Newton steps, and the largest relative step at which they have converged
+_BALANCED = 1e-8  # of the terms of a derivative: how much of them may be left
+_DEPENDENT, _UNSTABLE = 1e-9, 1e-12  # relative singular value of a conserved quantity, and real part of an eigenvalue
+
+
+def settling_interval(course: Condition) -> tuple[float, float] | None:
+    """The interval of time without data in which a system is to settle; None if there is none."""
     stops = np.union1d(course.times, course.between(course.times[0], course.times[-1]))
     gaps = np.diff(stops)
     if not len(gaps):
@@ -28,10 +34,81 @@ def looked_at(course: Course) -> Array | None:
     i = int(gaps.argmax())
     if gaps[i] < _LONG or gaps[i] < _TIMES * (gaps.sum() - gaps[i]):
         return None
-    return np.asarray(stops[i] + gaps[i] * _WHEN)
+    return float(stops[i]), float(stops[i + 1])
 
 
-def unsettled(problem: Problem, states: Callable[[int, Array], Array | None]) -> list[str]:
+def is_steady(course: Condition, theta: Array, x: Array, interval: tuple[float, float]) -> bool:
+    """Whether states (K,) at the end of an interval would hardly change in another interval of its length."""
+    begin, end = interval
+    f = course.evaluate(course.inside(begin, end, np.array([end])), x[None], theta[None])[0]
+    return bool((np.abs(f) * (end - begin) <= _STILL * np.abs(x) + _ROUNDING * np.abs(x).max(initial=0.0)).all())
+
+
+def steady_state(course: Condition, theta: Array, x: Array, near: Array, interval: tuple[float, float]) -> Array | None:
+    """Solve for the stable steady state of the equations by Newton's method.
+
+    Linear conserved quantities, found as the null space of the derivatives at random states, have the values that they
+    have at x; they replace the equations that depend on the others.
+
+    Args:
+        theta: parameters of the model (P,).
+        x: states (K,) that have the conserved quantities.
+        near: states (K,) from which Newton's method starts.
+        interval: in which time is constant.
+
+    Returns:
+        States (K,); None if the equations change in time, Newton's method does not converge, or the solution is
+        negative where x is not, or unstable.
+    """
+    times = interval[0] + (interval[1] - interval[0]) * np.array([0.3, 0.7, 0.999])
+    f = course.evaluate(times, np.tile(near, (3, 1)), np.tile(theta, (3, 1)))
+    if len(x) > _MOST_STATES or not np.isfinite(f).all() or (f != f[0]).any():
+        return None
+    conserved = _conserved(course, theta, near, times[-1])
+    own, positive = near.copy(), (x >= 0.0) & (near >= 0.0)
+    for _ in range(_MOST_STEPS):
+        size = np.maximum(np.abs(own), 1e-12 * np.abs(own).max(initial=0.0) + 1e-290)
+        f, J, _ = (part[0] for part in course.linearise(times[-1:], own[None], theta[None]))
+        if not (np.isfinite(f).all() and np.isfinite(J).all()):
+            return None
+        A = np.vstack([J * size, conserved * size])
+        scale = np.maximum(np.linalg.norm(A, axis=1), 1e-290)
+        right = -np.concatenate([f, conserved @ (own - x)])
+        step = size * np.linalg.lstsq(A / scale[:, None], right / scale, rcond=1e-14)[0]
+        if (np.abs(step) <= _CONVERGED * size).all():
+            eigenvalues = np.linalg.eigvals(J)
+            stable = eigenvalues.real.max() <= _UNSTABLE * np.abs(eigenvalues).max()
+            solved = (np.abs(f) <= _BALANCED * np.abs(J) @ np.abs(own)).all()
+            return own if stable and solved else None
+        falling = positive & (own + step < 0.0)
+        share = min(1.0, 0.9 * float((own[falling] / -step[falling]).min(initial=np.inf)))
+        if share <= 0.0:
+            return None
+        own = own + share * step
+    return None
+
+
+def _conserved(course: Condition, theta: Array, x: Array, t: float) -> Array:
+    """Coefficients (C, K) of the linear combinations of states that do not change, whatever the states are."""
+    M = 3 * len(x) + 10
+    size = np.where(x == 0.0, np.abs(x).max(initial=0.0) or 1.0, x)
+    points = size * np.exp(np.random.default_rng(0).normal(size=(M, len(x))))
+    with np.errstate(all="ignore"):
+        f = course.evaluate(np.full(M, t), points, np.tile(theta, (M, 1)))
+    f = f[np.isfinite(f).all(1)]
+    scale = np.abs(f).max(0, initial=0.0)
+    scale[scale == 0.0] = 1.0
+    _, values, rows = np.linalg.svd(np.vstack([f / scale, np.zeros((len(x), len(x)))]))
+    return np.asarray(rows[values <= _DEPENDENT * values.max(initial=1e-290)] / scale)
+
+
+def looked_at(course: Condition) -> Array | None:
+    """When a system begins to settle and three times at which it has; None if it has no time to settle in."""
+    interval = settling_interval(course)
+    return None if interval is None else np.asarray(interval[0] + (interval[1] - interval[0]) * _WHEN)
+
+
+def steady_state_warnings(problem: Problem, states: Callable[[int, Array], Array | None]) -> list[str]:
     """A sentence on states that still change when their time to settle is over; none if all have settled.
 
     Args:
@@ -40,7 +117,7 @@ def unsettled(problem: Problem, states: Callable[[int, Array], Array | None]) ->
     """
     moving: list[str] = []
     for e in range(len(problem.data.experiments)):
-        t = looked_at(problem.course(e))
+        t = looked_at(problem.condition(e))
         x = None if t is None else states(e, t)
         if x is None:
             continue
