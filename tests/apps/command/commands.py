@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 MAIN = "from odinfer.apps.command import main; main()"
+# A shell starts what runs in its background with interrupts ignored, and children inherit that.
+ON_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+INTERRUPTIBLE = f"{ON_SIGINT}; {MAIN}"
 _FORKING = """
 import atexit, contextlib, gc, io, json, os, sys, time
 import matplotlib.backends.backend_agg, matplotlib.figure, scipy.interpolate, scipy.optimize, scipy.special

@@ -11,8 +11,9 @@ from odinfer.apps.command import bench as commands
 from odinfer.apps.command import cli
 from odinfer.paper.bench import grid as grids
 from odinfer.parallel import workers
-from odinfer.parallel.resume import Headway
-from odinfer.parallel.store import LOG, Store
+from odinfer.parallel.resume import JobProgress
+from odinfer.parallel.store import Store
+from stores import writes
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +59,8 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_bad_input_is_one_line_before_anything_is_computed(grid, tmp_path, what, monkeypatch, capsys):
     flags, words = BAD[what]
-    connect = workers.Cluster.connect
-    monkeypatch.setattr(workers.Cluster, "connect", staticmethod(lambda address: connect(address, patience=0.5)))
+    connect = workers.DaskCluster.connect
+    monkeypatch.setattr(workers.DaskCluster, "connect", staticmethod(lambda address: connect(address, patience=0.5)))
     monkeypatch.setattr(sys, "argv", ["odinfer", "bench", "run", str(grid), "--store", str(tmp_path / "s"), *flags])
     with pytest.raises(SystemExit) as left:
         cli.main()
@@ -68,7 +69,7 @@ def test_bad_input_is_one_line_before_anything_is_computed(grid, tmp_path, what,
     assert words in err
     assert err.startswith("error: ")
     assert err.count("\n") == 1
-    assert not list(tmp_path.glob(f"s/{LOG}")) or b'"record"' not in (tmp_path / "s" / LOG).read_bytes()
+    assert writes(tmp_path / "s") == 0
 
 
 def test_a_store_that_cannot_be_written_to_is_said_before_computing(grid, tmp_path):
@@ -107,12 +108,12 @@ def test_a_grid_without_results_is_not_reported(store, tmp_path, monkeypatch, ca
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (Headway(5, before=5), "5 of 5 runs are stored."),
-        (Headway(5, 2, 3, seconds=7.4), "5 of 5 runs are stored; 3 of them computed now in 7.4 s."),
-        (Headway(9, 1, 4, seconds=300.0), "5 of 9 runs are stored; 4 of them computed now in 5 min."),
-        (Headway(9, 5, failed=2), "5 of 9 runs are stored; 2 failed."),
-        (Headway(9, 5, elsewhere=4), "5 of 9 runs are stored; 4 are being computed by another process."),
-        (Headway(5, before=5, damaged=1), "5 of 5 runs are stored; 1 damaged entries of the store were set aside."),
+        (JobProgress(5, before=5), "5 of 5 runs are stored."),
+        (JobProgress(5, 2, 3, seconds=7.4), "5 of 5 runs are stored; 3 of them computed now in 7.4 s."),
+        (JobProgress(9, 1, 4, seconds=300.0), "5 of 9 runs are stored; 4 of them computed now in 5 min."),
+        (JobProgress(9, 5, failed=2), "5 of 9 runs are stored; 2 failed."),
+        (JobProgress(9, 5, claimed_by_others=4), "5 of 9 runs are stored; 4 are being computed by another process."),
+        (JobProgress(5, before=5, damaged=1), "5 of 5 runs are stored; 1 damaged results of the store were discarded."),
     ],
 )
 def test_how_a_run_ended_is_said_in_a_sentence(state, words):
@@ -120,11 +121,11 @@ def test_how_a_run_ended_is_said_in_a_sentence(state, words):
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys):
-    state = Headway(9, 1, 4, failed=2, left=60.0)
+    state = JobProgress(9, 1, 4, failed=2, left=60.0)
     with commands._progress(quiet=False) as tell:
         tell(state)
         assert capsys.readouterr().err == ""
-        monkeypatch.setattr(commands, "EVERY", 0.0)
+        monkeypatch.setattr(commands, "PROGRESS_SECONDS", 0.0)
         tell(state)
         assert capsys.readouterr().err == "5 of 9 runs, 2 failed, 60 s left\n"
     with commands._progress(quiet=True) as tell:

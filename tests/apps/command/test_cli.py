@@ -84,7 +84,7 @@ def test_other_intervals_are_printed_saved_and_drawn(tmp_path: Path, kind: str, 
     ode, data, _ = example.write("lotka_volterra", tmp_path)
     run = odinfer("fit", ode, data, "--uncertainty", kind, "-o", "out", cwd=tmp_path)
     assert (run.code, run.stderr) == (0, "")
-    assert f"Intervals: {words}, 95 %." in run.stdout
+    assert f"Intervals: 95 %, {words}." in run.stdout
     fit = od.load(tmp_path / "out" / "fit.json")
     assert set(fit.profiles) == (set(fit.theta) if kind == "profile" else set())
     if kind != "profile":  # whose ends are those of the default
@@ -109,7 +109,7 @@ def test_options_of_the_smoother_that_have_no_part_are_named(tmp_path: Path):
     (tmp_path / "d.csv").write_text("time,x\n0,5.1\n1,3\n2,1.9\n3,1.1\n4,0.6\n5,0.5\n")
     run = odinfer("fit", "m.ode", "d.csv", "--gamma", "1", "--starts", "3", cwd=tmp_path)
     assert run.code == 0
-    assert "--gamma and --starts had no part: initial values are given" in run.stderr
+    assert "--gamma and --starts were not used: initial values are given" in run.stderr
 
 
 def test_a_fit_that_does_not_converge_is_exit_code_1_and_still_written(tmp_path: Path):
@@ -142,7 +142,7 @@ def test_check_describes_and_warns_without_writing(tmp_path: Path):
     lines = data.read_text().splitlines()
     data.write_text("\n".join([f"{lines[0]},note", *(f"{line},x" for line in lines[1:])]))
     before = sorted(os.listdir(tmp_path))
-    run = odinfer("check", ode, data, "--set", "a=0:10", "--log", "b,c", "--positive", cwd=tmp_path)
+    run = odinfer("check", ode, data, "--set", "a=0:10", "--log", "b,c", cwd=tmp_path)
     assert run.code == 0
     assert "Looks good." in run.stdout
     assert "0 to 10" in run.stdout

@@ -14,7 +14,8 @@ import pytest
 from apps.command.commands import MAIN, odinfer
 from bench_runs import children, gone, wait_for_records
 from odinfer.apps.command.each import STORE
-from odinfer.parallel.store import LOG, Store
+from odinfer.parallel.store import Store
+from stores import writes
 
 T = np.linspace(0.0, 4.0, 12)
 
@@ -51,7 +52,7 @@ def test_every_series_has_a_row_and_a_panel_and_neither_command_nor_workers_impo
     write_series(tmp_path, 14)
     done = each(tmp_path, "--workers", 2)
     assert done.code == 0, done.stderr
-    assert "15 series, each fitted on its own: 14 converged." in done.stdout
+    assert "15 series, fitted one by one: 14 converged." in done.stdout
     assert "short (failed: state 'x' has too few observations: 2; 4 are needed)" in " ".join(done.stdout.split())
     assert "Open decay-each/report.html first. Also in decay-each: estimates.csv" in done.stdout
     with open(tmp_path / "decay-each" / "estimates.csv", newline="") as file:
@@ -64,7 +65,7 @@ def test_every_series_has_a_row_and_a_panel_and_neither_command_nor_workers_impo
     again = each(tmp_path, "--json")  # from the store
     rows = json.loads(again.stdout)
     assert [row["experiment"] for row in rows] == list(table)
-    assert (tmp_path / "decay-each" / STORE / LOG).read_bytes().count(b'"kind":"record"') == 14
+    assert writes(tmp_path / "decay-each" / STORE) == 14
 
 
 def test_after_a_kill_in_the_middle_the_same_command_computes_only_what_is_missing(tmp_path):
@@ -87,7 +88,7 @@ def test_after_a_kill_in_the_middle_the_same_command_computes_only_what_is_missi
     assert done.code == 0, done.stderr
     after = Store(store).records
     assert len(after) == 40
-    assert (store / LOG).read_bytes().count(b'"kind":"record"') == 40  # none twice
+    assert writes(store) == 40  # none twice
     assert after.items() >= before.items()
 
 
@@ -102,14 +103,13 @@ def test_who_terminates_it_is_told_where_the_results_are(tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143
     assert (out, err) == (
-        "", f"terminated; what is done is in decay-each/{STORE}, and the same command goes on from there\n"
+        "", f"terminated; finished series are in decay-each/{STORE}, and the same command resumes\n"
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--workers", "2"], "here every state is observed as it is, so leave them out"),
         (["--store", "s", "--timeout", "3"], "--timeout is for --each, which was not given"),
         (["--each", "--truth", "k=1"], "--truth cannot be used with --each"),
         (["--each", "--workers", "0"], "workers must be a whole number from 1 on"),

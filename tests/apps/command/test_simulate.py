@@ -8,7 +8,7 @@ import pytest
 
 import odinfer as od
 from apps.command.commands import odinfer
-from odinfer.apps.command.simulate import read_noise, written
+from odinfer.apps.command.simulate import csv_text, read_noise
 
 T = np.linspace(0.0, 4.0, 2001)
 NOTHING: dict[str, float] = {}
@@ -16,7 +16,7 @@ NOTHING: dict[str, float] = {}
 
 def test_without_noise_states_and_predicted_columns_are_written():
     model = od.Model.from_text("x' = -k*x; n ~ poisson(3*x); x(0) = A")
-    found = written(model, {"k": 0.5, "A": 4.0}, NOTHING, T, {}, 0.0, 0)
+    found = csv_text(model, {"k": 0.5, "A": 4.0}, NOTHING, T, {}, 0.0, 0)
     assert list(found) == ["time", "x", "n"]
     np.testing.assert_allclose(found["x"], 4 * np.exp(-0.5 * T), rtol=1e-7)
     np.testing.assert_allclose(found["n"], 3 * found["x"])
@@ -27,7 +27,7 @@ def test_with_noise_columns_are_drawn_from_their_distributions(sd):
     own = "y ~ normal(x)" if sd else "y ~ normal(x, s)"
     model = od.Model.from_text(f"x' = -k*x; n ~ poisson(3*x); {own}; fixed k = 0.5")
     theta = {"k": 0.5, **({} if sd else {"s": 0.3})}
-    found = written(model, theta, {"x": 40.0}, T, {}, sd, 1)
+    found = csv_text(model, theta, {"x": 40.0}, T, {}, sd, 1)
     x = 40 * np.exp(-0.5 * T)
     assert list(found) == ["time", "n", "y"]
     assert (found["n"] % 1 == 0).all()
@@ -37,7 +37,7 @@ def test_with_noise_columns_are_drawn_from_their_distributions(sd):
 
 def test_events_and_steps_of_inputs_are_followed():
     model = od.Model.from_text("x' = -x + u; at 1, 2: x = x + 5; step u; x(0) = 0")
-    found = written(
+    found = csv_text(
         model,
         NOTHING,
         NOTHING,
@@ -55,10 +55,10 @@ def test_events_and_steps_of_inputs_are_followed():
 def test_noise_that_nobody_gave_is_asked_for():
     states = od.Model.from_text("x' = -x")
     with pytest.raises(od.InputError, match="--noise model: the model has no distributions"):
-        written(states, NOTHING, {"x": 1.0}, T, {}, None, 0)
+        csv_text(states, NOTHING, {"x": 1.0}, T, {}, None, 0)
     column = od.Model.from_text("x' = -x\ny ~ normal(x)")
     with pytest.raises(od.InputError, match="line 2: 'y' has no sd"):
-        written(column, NOTHING, {"x": 1.0}, T, {}, None, 0)
+        csv_text(column, NOTHING, {"x": 1.0}, T, {}, None, 0)
     for text in ("much", "-1", "nan"):
         with pytest.raises(od.InputError, match="--noise"):
             read_noise(text)
@@ -93,7 +93,7 @@ def test_what_is_simulated_can_be_checked_and_fitted(tmp_path: Path):
     run = odinfer("fit", "sir.ode", "d.csv", "--truth", truth, cwd=tmp_path)
     assert run.code == 0, run.stderr
     assert run.stderr == ""
-    assert "The model as a whole is consistent with the data" in run.stdout
+    assert "The model is consistent with the data" in run.stdout
     fit = od.load(tmp_path / "sir-fit" / "fit.json")
     assert fit.noise == {"cases": "poisson"}
     assert fit.theta["b"] == pytest.approx(0.7, rel=0.2)
@@ -116,17 +116,17 @@ def test_a_state_without_a_column_is_hidden_and_said_to_be(tmp_path: Path):
     assert "Given at time 0: x(0) = 10, y(0) = 0." in run.stdout
 
 
-def test_events_that_states_make_happen_are_simulated_and_checked_but_not_fitted(tmp_path: Path):
-    (tmp_path / "m.ode").write_text("V' = I - V\nV(0) = 0\nwhen V > 1: V = 0\n0 < I < 5\n")
+def test_events_with_delays_are_simulated_and_checked_but_not_fitted(tmp_path: Path):
+    (tmp_path / "m.ode").write_text("V' = I - V\nV(0) = 0\nwhen V > 1 {delay 0.1}: V = 0\n0 < I < 5\n")
     run = odinfer("simulate", "m.ode", "--theta", "I=2", "--times", "0:4:9", "-o", "d.csv", cwd=tmp_path)
     assert run.code == 0, run.stderr
     run = odinfer("check", "m.ode", "d.csv", cwd=tmp_path)
     assert run.code == 0, run.stderr
-    assert "Whenever V > 1 becomes true: V = 0." in run.stdout
-    assert "Can be simulated, but not fitted: states make events happen." in run.stdout
+    assert "Whenever V > 1 becomes true" in run.stdout
+    assert "Can be simulated, but not fitted: an event has a delay." in run.stdout
     (tmp_path / "other.ode").write_text("V' = I - V\n")
     for command in ("fit m.ode d.csv", "fit m.ode d.csv --each", "compare other.ode m.ode d.csv"):
         run = odinfer(*command.split(), cwd=tmp_path)
         assert run.code == 2
-        assert "line 3: the event happens when states make it happen" in run.stderr
+        assert "line 3: an event with a delay can be simulated" in run.stderr
         assert "but not fitted; write 'at TIME:' if its time is known" in run.stderr

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import odinfer as od
-from apps.command.commands import MAIN, odinfer, on_a_terminal
+from apps.command.commands import INTERRUPTIBLE, MAIN, odinfer, on_a_terminal
 from bench_runs import children, gone
 from odinfer.apps.command import example
-from odinfer.apps.command.terminal import noticed, progress, say, show, staged
+from odinfer.apps.command.terminal import collected_notes, progress, say, show, staged
 from odinfer.errors import InputError, InputWarning
 
 # --- outputs
@@ -63,11 +63,16 @@ def test_a_place_that_cannot_be_written_to_is_said_before_anything_is_computed(t
     assert (tmp_path / "file").read_text() == "in the way"
 
 
-def test_interrupts_are_handled_as_before_once_the_outputs_are_there(tmp_path: Path):
-    before = signal.getsignal(signal.SIGINT)
-    with staged(tmp_path / "out"):
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
+@pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN], ids=["foreground", "background"])
+def test_interrupts_are_handled_as_before_once_the_outputs_are_there(tmp_path: Path, before):
+    outside = signal.signal(signal.SIGINT, before)
+    try:
+        with staged(tmp_path / "out"):
+            handled = signal.getsignal(signal.SIGINT)
+        assert (handled is before) == (before is signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is before
+    finally:
+        signal.signal(signal.SIGINT, outside)
 
 
 # --- lines
@@ -161,7 +166,7 @@ def test_a_name_that_the_encoding_of_a_pipe_does_not_have_is_spelled_out(decay: 
 
 
 def test_notes_and_warnings_come_at_the_end_each_of_them_once(capsys):
-    with noticed() as notes:
+    with collected_notes() as notes:
         notes += ["first", "first"]
         for _ in range(2):
             warnings.warn("odd data", InputWarning, stacklevel=1)
@@ -171,7 +176,7 @@ def test_notes_and_warnings_come_at_the_end_each_of_them_once(capsys):
 
 
 def test_quiet_keeps_warnings_and_leaves_notes_out(capsys):
-    with noticed(quiet=True) as notes:
+    with collected_notes(quiet=True) as notes:
         notes.append("first")
         warnings.warn("odd data", InputWarning, stacklevel=1)
     assert capsys.readouterr().err == "warning: odd data\n"
@@ -179,7 +184,7 @@ def test_quiet_keeps_warnings_and_leaves_notes_out(capsys):
 
 def test_an_error_is_not_hidden_among_notes(capsys):
     def fail() -> None:
-        with noticed() as notes:
+        with collected_notes() as notes:
             notes.append("first")
             raise InputError("wrong")
 
@@ -215,7 +220,7 @@ def test_sampling_shows_its_progress_on_a_terminal(tmp_path: Path):
     code, shown = on_a_terminal("fit", "m.ode", "d.csv", "--uncertainty", "sample", "-o", "out", cwd=tmp_path)
     assert code == 0, shown
     assert "finding step widths" in shown
-    assert "Credible intervals: of the posterior, 95 %." in shown
+    assert "Credible intervals: 95 %, posterior." in shown
     fit = od.load(tmp_path / "out" / "fit.json")
     assert fit.posterior.converged
     low, high = fit.interval(kind="sample")["a"]
@@ -223,13 +228,20 @@ def test_sampling_shows_its_progress_on_a_terminal(tmp_path: Path):
     assert "Pairs of parameters" in (tmp_path / "out" / "report.html").read_text()
 
 
+def slow_fit(folder: Path) -> subprocess.Popen[str]:
+    """A fit that has begun, and will not end soon."""
+    ode, data, _ = example.write("lotka_volterra", folder)
+    options = ["--grid", "60", "--starts", "400", "--optimizer", "lbfgsb"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "fit", ode, data, *options]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(folder.glob(".odinfer-*")):
+        time.sleep(0.02)
+    return process
+
+
 def test_ctrl_c_leaves_nothing_and_is_exit_code_130(tmp_path: Path):
-    ode, data, _ = example.write("lotka_volterra", tmp_path)
-    before = sorted(os.listdir(tmp_path))
-    slow = [sys.executable, "-c", MAIN, "fit", ode, data, "--grid", "60", "--starts", "400", "--optimizer", "lbfgsb"]
-    process = subprocess.Popen(slow, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not list(tmp_path.glob(".odinfer-*")):
-        time.sleep(0.05)
+    process = slow_fit(tmp_path)
+    before = sorted(set(os.listdir(tmp_path)) - {p.name for p in tmp_path.glob(".odinfer-*")})
     time.sleep(2.0)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
@@ -243,25 +255,14 @@ def test_ctrl_c_while_something_is_still_being_loaded_is_one_line(tmp_path: Path
     ode, data, _ = example.write("lotka_volterra", tmp_path)
     code = f"""
 import os, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
 class Interrupting:
     def find_spec(self, name, *_):
         if name == "{module}":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupting())
-{MAIN}"""
+{INTERRUPTIBLE}"""
     run = odinfer("fit", ode, data, cwd=tmp_path, code=code)
     assert (run.code, run.stdout, run.stderr) == (130, "", "interrupted; nothing was written\n")
-
-
-def slow_fit(folder: Path) -> subprocess.Popen[str]:
-    """A fit that has begun, and will not end soon."""
-    ode, data, _ = example.write("lotka_volterra", folder)
-    slow = [sys.executable, "-c", MAIN, "fit", ode, data, "--grid", "60", "--starts", "400", "--optimizer", "lbfgsb"]
-    process = subprocess.Popen(slow, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not list(folder.glob(".odinfer-*")):
-        time.sleep(0.02)
-    return process
 
 
 def test_who_is_terminated_leaves_nothing_and_who_is_killed_what_the_next_removes(tmp_path: Path):
@@ -284,7 +285,7 @@ def test_ctrl_c_while_workers_compare_is_one_line(tmp_path: Path):
     ode, data, _ = example.write("lotka_volterra", tmp_path)
     other = tmp_path / "other.ode"
     other.write_text(ode.read_text().replace("d*", "2*d*"))
-    command = [sys.executable, "-c", MAIN, "compare", ode, other, data, "--workers", "2", "--draws", "5000"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "compare", ode, other, data, "--workers", "2", "--draws", "5000"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and len(children(process.pid)) < 2:
         time.sleep(0.05)
@@ -302,7 +303,7 @@ def test_a_sampler_shows_the_time_left_and_ctrl_c_leaves_nothing(tmp_path: Path,
     screen, terminal = os.openpty()
     size = {"COLUMNS": "100", "LINES": "20", "TERM": "xterm"}
     process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "fit", ode, data, "--method", method],
+        [sys.executable, "-c", INTERRUPTIBLE, "fit", ode, data, "--method", method],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal, env=os.environ | size,
     )  # fmt: skip
     os.close(terminal)

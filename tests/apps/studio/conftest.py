@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from apps.studio.running import Running
+from browsers import chromium
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +30,48 @@ def node():
 
     with Node() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def running():
+    studio = Running()
+    yield studio
+    assert studio.stop() == (0, "")
+
+
+@pytest.fixture(scope="module")
+def context(browser, running):
+    """One browser that has opened the link; every test has a tab of its own."""
+    found = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = found.new_page()
+    page.goto(running.url)
+    page.wait_for_selector("#examples button")
+    assert "token" not in page.url
+    page.close()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def page(context, running):
+    """A new tab; nothing may go wrong on it unseen, and nothing may leave the machine."""
+    found = context.new_page()
+    faults: list[str] = []
+    away: list[str] = []
+    home = f"http://{running.host}/"
+    found.on("pageerror", lambda error: faults.append(str(error)))
+    found.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    found.on("request", lambda r: None if r.url.startswith((home, f"blob:{home}", "data:")) else away.append(r.url))
+    found.expected = []  # type: ignore[attr-defined]
+    found.goto(home)
+    found.wait_for_selector("#examples button")
+    yield found
+    assert [f for f in faults if not any(words in f for words in found.expected)] == []  # type: ignore[attr-defined]
+    assert away == []
+    found.close()

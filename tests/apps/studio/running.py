@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,9 +21,11 @@ from apps.command.commands import MAIN
 class Running:
     """A studio with the cookie of whoever has opened its link, and a session per tab."""
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(self, *arguments: object, projects: Path | None = None) -> None:
         command = [sys.executable, "-c", MAIN, "studio", "--no-open", *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._own = tempfile.mkdtemp() if projects is None else ""  # not those of whoever runs the tests
+        env = {**os.environ, "XDG_STATE_HOME": str(projects or self._own)}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", self.url)
@@ -51,7 +56,7 @@ class Running:
 
     def login(self) -> None:
         status, headers, _ = self.ask("GET", f"/?token={self.token}")
-        assert status == 303
+        assert status == 200
         self.cookie = headers["set-cookie"].partition(";")[0]
 
     def tab(self) -> Tab:
@@ -60,6 +65,8 @@ class Running:
     def stop(self) -> tuple[int, str]:
         self.process.terminate()
         _, errors = self.process.communicate(timeout=30)
+        if self._own:
+            shutil.rmtree(self._own)
         return self.process.returncode, errors
 
 

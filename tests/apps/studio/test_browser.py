@@ -2,84 +2,14 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 
-from apps.studio.running import Running
-from browsers import chromium, serious
+from apps.studio.browsing import LONG, example, fit, pixels, type_model
+from browsers import serious
 from odinfer.apps.command.example import FOLDER
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
-
-LONG = 90_000  # milliseconds, for fits on machines that have other things to do
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def running():
-    studio = Running()
-    yield studio
-    assert studio.stop() == (0, "")
-
-
-@pytest.fixture(scope="module")
-def context(browser, running):
-    """One browser that has opened the link; every test has a tab of its own."""
-    found = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    page = found.new_page()
-    page.goto(running.url)
-    page.wait_for_selector("#examples button")
-    assert "token" not in page.url
-    page.close()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def page(context, running):
-    """A new tab; nothing may go wrong on it unseen, and nothing may leave the machine."""
-    found = context.new_page()
-    faults: list[str] = []
-    away: list[str] = []
-    home = f"http://{running.host}/"
-    found.on("pageerror", lambda error: faults.append(str(error)))
-    found.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
-    found.on("request", lambda r: None if r.url.startswith((home, f"blob:{home}", "data:")) else away.append(r.url))
-    found.expected = []  # type: ignore[attr-defined]
-    found.goto(home)
-    found.wait_for_selector("#examples button")
-    yield found
-    assert [f for f in faults if not any(words in f for words in found.expected)] == []  # type: ignore[attr-defined]
-    assert away == []
-    found.close()
-
-
-def example(page, words: str) -> None:
-    page.click(f"#examples button:has-text('{words}')")
-    page.wait_for_selector(".chart canvas")
-    page.wait_for_function("() => Number(document.body.dataset.drawn) > 0")
-
-
-def fit(page) -> None:
-    page.click("#fit")
-    page.wait_for_selector("#verdict:not([hidden])", timeout=LONG)
-
-
-def pixels(page, selector: str = ".chart canvas") -> np.ndarray:
-    from PIL import Image
-
-    return np.asarray(Image.open(io.BytesIO(page.locator(selector).first.screenshot())).convert("RGB")).astype(int)
-
-
-def type_model(page, text: str) -> None:
-    page.fill("#editor textarea", text)
 
 
 def test_the_whole_path_of_a_new_user_from_a_dropped_file_to_the_report(page, tmp_path):
@@ -94,10 +24,11 @@ def test_the_whole_path_of_a_new_user_from_a_dropped_file_to_the_report(page, tm
     assert page.input_value("#editor textarea").splitlines()[1] == "Hares' = rate_Hares*Hares"
     type_model(page, "Hares' = a*Hares - b*Hares*Lynx\nLynx' = -c*Lynx + d*Hares*Lynx\n")
     page.wait_for_selector("label.name:has-text('d')")
-    assert page.locator(".slider .name").all_inner_texts() == ["a", "b", "c", "d", "Hares(0)", "Lynx(0)"]
+    names = [words.split("\n")[0] for words in page.locator(".slider .name").all_inner_texts()]
+    assert names == ["a", "b", "c", "d", "Hares(0)", "Lynx(0)"]
     fit(page)
     assert "consistent with the data" in page.inner_text("#headline")
-    assert page.locator(".estimate").first.inner_text().startswith("estimate 2.019, 95 %: 1.880 to 2.171")
+    assert page.locator(".estimate").first.inner_text().startswith("estimate 2.019, 95 %: 1.880 to 2.17")
     page.click("#take")
     assert page.input_value("[aria-label='Value of a']") == "2.019"
     page.click("#downloads summary")
@@ -132,7 +63,7 @@ def test_an_error_is_marked_at_its_place_while_typing(page):
     page.locator("#editor textarea").press("Delete")
     page.locator("#editor textarea").press_sequentially("3*prey - x")
     page.wait_for_selector("#editor .wrong", state="detached")
-    page.wait_for_selector("label.name:has-text('x(0)')")
+    page.wait_for_selector("#charts h3:has-text('x')")
 
 
 # Whether so many pixels of the first chart differ from those of the last time that they did.
@@ -186,10 +117,11 @@ def test_bounds_and_fixed_values_become_text_and_text_becomes_controls(page):
     page.click("[aria-label='Fix b']")
     page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('fixed b = 1.01')")
     page.wait_for_selector("[aria-label='Fix b'][aria-pressed=true]")
-    type_model(page, "prey' = a*prey - b*prey*predator\npredator' = -c*predator + d*prey*predator\n2 < c < 3; log d\n")
+    equations = "prey' = a*prey - b*prey*predator\npredator' = -c*predator + d*prey*predator\n"
+    type_model(page, equations + "2 < c < 3; linear d\n")
     page.wait_for_function("""() => document.querySelector("[aria-label='Lower bound of c']")?.value === '2'""")
     assert page.input_value("[aria-label='Lower bound of a']") == ""
-    assert page.locator(".slider .name small").all_inner_texts() == ["log"]
+    assert page.locator(".slider .name small").all_inner_texts() == ["log", "log"]
 
 
 def test_scales_bounds_priors_and_starts_are_clicked_and_become_text(page):
@@ -213,6 +145,8 @@ def test_scales_bounds_priors_and_starts_are_clicked_and_become_text(page):
     page.wait_for_function("() => !document.querySelector('#model-error').textContent")
     page.wait_for_selector("[aria-label='Start here of a'][aria-pressed=true]")
     page.click("[aria-label='Linear scale of a']")
+    page.wait_for_function(has, arg="\nlinear a\n")
+    page.click("[aria-label='Scale not declared of a']")
     page.click("[aria-label='No bounds of a']")
     page.select_option("[aria-label='Prior of a']", "none")
     page.click("[aria-label='Any start of a']")
@@ -254,6 +188,8 @@ def test_columns_are_assigned_anew_by_clicking(page):
     page.wait_for_function("() => !document.querySelector('#model-error').textContent")
     page.wait_for_timeout(300)
     assert (np.abs(before - pixels(page)).sum(-1) > 60).sum() > 100
+    type_model(page, "predator' = a*predator - b*prey*predator\nprey' = -c*prey + d*prey*predator\n")
+    page.wait_for_function("() => !document.querySelector('#model-error').textContent")
     fit(page)
     assert "--map predator=prey --map prey=predator" in page.inner_text(".command")
 
@@ -358,6 +294,7 @@ def test_a_reload_finds_everything_again_and_two_tabs_are_apart(page, context, r
     example(other, "A spiking neuron")
     page.reload()
     page.wait_for_selector("#verdict:not([hidden])")
+    page.wait_for_selector("#charts .chart canvas")  # results have charts as well, and may be there before
     assert page.locator("#charts h3").all_inner_texts() == ["prey", "predator"]
     other.close()
 
@@ -448,3 +385,39 @@ def test_a_browser_without_the_link_is_told_so(browser, running):
     assert response.status == 403
     assert "terminal" in page.inner_text("body")
     stranger.close()
+
+
+def test_the_first_rows_stand_above_the_columns_with_their_roles(page):
+    rows = "Zeit [h],Größe (m),comment\n" + "".join(f"{i},{1 + 0.1 * i:.1f},ok\n" for i in range(12))
+    page.set_input_files("#file", {"name": "z.csv", "mimeType": "text/csv", "buffer": rows.encode()})
+    page.wait_for_selector(".chip.ignored")
+    assert page.locator("#preview .chip").all_inner_texts() == ["time", "observed", "ignored"]
+    assert page.locator("#preview tbody tr").first.locator("td").all_inner_texts() == ["0", "1.0", "ok"]
+    assert page.locator("#preview tbody tr").count() == 6
+
+
+def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved(page, tmp_path):
+    page.expected.append("willReadFrequently")
+    example(page, "Prey and predators")
+    page.wait_for_timeout(500)
+    before = pixels(page, ".chart:nth-child(2) canvas")
+    box = page.locator(".chart .u-over").first.bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 70, steps=4)
+    page.mouse.up()
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(300)
+    assert (np.abs(before - pixels(page, ".chart:nth-child(2) canvas")).sum(-1) > 60).sum() > 300
+    page.locator(".chart .u-over").first.dblclick()
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(300)
+    assert (np.abs(before - pixels(page, ".chart:nth-child(2) canvas")).sum(-1) > 60).sum() < 300
+    page.check("#phase")
+    page.wait_for_selector("#charts h3:has-text('predator against prey')")
+    page.check("#log")
+    page.hover(".chart")
+    with page.expect_download() as found:
+        page.click("[aria-label='Save the picture of prey as SVG']")
+    found.value.save_as(tmp_path / "prey.svg")
+    assert (tmp_path / "prey.svg").read_text().startswith("<svg")

@@ -1,6 +1,7 @@
 """What the page computes by itself: trajectories that agree with Python's, and clicks that become text."""
 
 import itertools
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from odinfer.apps.command.example import FOLDER, names
 from odinfer.apps.studio import javascript
 from odinfer.apps.studio.interactive import Source, choice_of, problems, understand
 from odinfer.model.model import Model
-from odinfer.problem.condition import Course
+from odinfer.problem.condition import Condition
 
 TRAJECTORY = """
 const m = await load(given.module), { trajectory } = await page("solver.js");
@@ -19,7 +20,7 @@ return courses.map((course, i) => trajectory(m, { ...course, shown }, given.give
 """
 
 
-def solved(course: Course, theta: np.ndarray, free: np.ndarray, times: np.ndarray) -> np.ndarray:
+def solved(course: Condition, theta: np.ndarray, free: np.ndarray, times: np.ndarray) -> np.ndarray:
     """States (N, K) at increasing times by SciPy, from corner to corner; at a jump, those before it."""
     x = course.initial(theta[None], free[None])[0]
     stops = np.unique([course.start, *course.between(course.start, times[-1]), times[-1]])
@@ -56,7 +57,7 @@ def test_trajectories_of_examples_are_those_of_python(node, name):
         assert curve["ended"] is None
         t, x = np.array(curve["t"]), np.array(curve["x"]).T
         once = np.append(True, np.diff(t) > 0)  # before a jump
-        course = problem.course(i)
+        course = problem.condition(i)
         expected = solved(course, p, free[i][model.free_initial], t[once])
         size = np.abs(expected).max(0) + 1e-12
         assert np.abs((x[once] - expected) / size).max() < 3e-4
@@ -156,12 +157,12 @@ def test_bounds_and_fixed_values_go_again(node):
 @pytest.mark.parametrize(
     ("name", "args", "text", "expected"),
     [
-        ("withLog", ["a", True], "x' = a*x\n", "x' = a*x\nlog a\n"),
-        ("withLog", ["a", True], "x' = a*b*x; log b  # mine\n", "x' = a*b*x; log b, a  # mine\n"),
-        ("withLog", ["a", False], "x' = a*b*x\nlog b, a", "x' = a*b*x\nlog b"),
-        ("withLog", ["a", False], "x' = a*x\nlog a\n", "x' = a*x\n"),
-        ("withLog", ["a", True], "x' = log(a)*x\nlinear a", "x' = log(a)*x\nlog a\n"),
-        ("withLog", ["x(0)", True], "x' = a*x\n", "x' = a*x\nlog x(t0)\n"),
+        ("withScale", ["a", "log"], "x' = a*x\n", "x' = a*x\nlog a\n"),
+        ("withScale", ["a", "log"], "x' = a*b*x; log b  # mine\n", "x' = a*b*x; log b, a  # mine\n"),
+        ("withScale", ["a", None], "x' = a*b*x\nlog b, a", "x' = a*b*x\nlog b"),
+        ("withScale", ["a", None], "x' = a*x\nlog a\n", "x' = a*x\n"),
+        ("withScale", ["a", "log"], "x' = log(a)*x\nlinear a", "x' = log(a)*x\nlog a\n"),
+        ("withScale", ["x(0)", "log"], "x' = a*x\n", "x' = a*x\nlog x(t0)\n"),
         ("withLocal", ["a", True], "x' = a*x\n", "x' = a*x\nlocal a\n"),
         ("withLocal", ["a", False], "x' = a*x\nlocal a", "x' = a*x"),
         ("withStart", ["a", 2], "x' = a*x\nstart a = 3", "x' = a*x\nstart a = 2\n"),
@@ -224,3 +225,36 @@ def test_sliders_have_room_around_any_value(node):
 def test_the_first_model_of_any_columns_can_be_read(node, columns):
     model = Model.from_text(node.run(STATEMENTS, {"name": "firstModel", "args": [columns]}))
     assert list(model.states) == [node.run(STATEMENTS, {"name": "asName", "args": [c]}) for c in columns]
+
+
+PICTURE = """
+const { picture } = await page("picture.js");
+const layers = {
+  bands: [{ t: [0, 1, 2], low: [1, null, 3], high: [2, 3, 4], colour: "red" }],
+  points: [{ t: [0, 1], y: [1, null], colour: "blue" }],
+  lines: [{ t: [0, 1, 2, 3], y: [1, 2, null, 3], colour: "green" }] };
+return picture({ span: [0, 3], y: given, log: given[0] > 0, layers, labels: ["time [h]", ""] }, "<x> & \\"y\\"");
+"""
+
+
+@pytest.mark.parametrize("limits", [[0, 5], [0.1, 100]])
+def test_a_chart_is_saved_as_svg_with_gaps_where_values_are_missing_and_names_as_words(node, limits):
+    text = node.run(PICTURE, limits)
+    tree = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    assert '<x> & "y"' in [t.text for t in tree.iter(f"{space}text")]
+    assert "time [h]" in [t.text for t in tree.iter(f"{space}text")]
+    (line,) = (p.get("d") for p in tree.iter(f"{space}path") if p.get("stroke") == "green")
+    assert line.count("M") == 2
+    assert len(list(tree.iter(f"{space}circle"))) == 1
+    assert "NaN" not in text
+
+
+MIDDLE = "const s = await page('rows.js'); return s.rowsOf(given)[0].otherwise;"
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, 0.3), (0.3, None), (None, None), (0.1, 0.4), (0.001, 100)])
+def test_a_slider_on_a_log_scale_starts_at_a_positive_value_within_its_bounds(node, low, high):
+    row = {"name": "k", "low": low, "high": high, "log": True, "prior": None, "fixed": None, "start": None}
+    value = node.run(MIDDLE, {"parameters": [row], "free": [], "experiments": []})
+    assert (low or 0) < value < (high or float("inf"))

@@ -66,7 +66,7 @@ def test_sliders_get_a_guess_from_the_data_and_nothing_where_there_is_none(tab):
     assert status == 200
     assert found["values"]["k"] == pytest.approx(0.357, rel=0.02)
     assert found["values"]["x(0)"] == pytest.approx(5, rel=0.02)
-    assert tab.ask("POST", "/api/guess", {"name": "m", "text": "x' = ("}) == (200, {})
+    assert tab.ask("POST", "/api/guess", {"name": "m", "text": "x' = ("}) == (200, {"failed": True})
     assert tab.ask("POST", "/api/guess", {"name": "m"})[0] == 400
 
 
@@ -76,11 +76,13 @@ def test_tabs_do_not_see_each_other(studio):
     assert one.ask("PUT", "/api/page", {"models": [{"name": "mine", "text": DECAY}]})[0] == 200
     job = one.run("fit", ("mine", DECAY))
     assert job["state"] == "done"
-    assert two.ask("GET", "/api/session")[1] | {"examples": []} == {
+    assert two.ask("GET", "/api/session")[1] | {"examples": [], "projects": []} == {
         "page": {},
         "data": None,
+        "revision": 0,
         "jobs": [],
         "examples": [],
+        "projects": [],
     }
     for path in (f"/api/jobs/{job['id']}/stream", f"/api/jobs/{job['id']}/files/report.html"):
         assert two.ask("GET", path)[0] == 400
@@ -199,6 +201,52 @@ def test_what_is_no_request_is_refused(tab, body):
         status, found = tab.ask("POST", path, body)
         assert status == 400
         assert found["error"]
+
+
+@pytest.mark.parametrize("choice", ["text", [1], {"names": ["a"]}, {"sd": 3}, {"time": 3}])
+def test_a_choice_that_is_none_is_refused(tab, choice):
+    model = {"name": "m", "text": DECAY}
+    both = {"name": "m", "text": DECAY, "choice": choice}
+    asked = {"/api/table": choice, "/api/understand": both, "/api/guess": both}
+    asked["/api/jobs"] = {"kind": "fit", "models": [model], "choice": choice}
+    for path, given in asked.items():
+        assert tab.ask("POST", path, given)[0] == 400, path
+
+
+@pytest.mark.parametrize(
+    "state", [b'{"a": NaN}', b'{"a": 1e999}', b'{"a": "\\ud800"}', b'{"\\udc00": 1}', b'{"a": "\xff"}']
+)
+def test_a_state_of_the_page_that_cannot_be_sent_back_is_refused(tab, state):
+    assert tab.ask("PUT", "/api/page", state)[0] == 400
+    assert tab.ask("GET", "/api/session")[0] == 200
+
+
+@pytest.mark.parametrize("name", ["a%00b", "..%2f..%2fserver.py", "README.md", "%ff", "x" * 5000, ".", ""])
+def test_an_address_that_is_no_file_of_the_page_is_not_found(tab, name):
+    assert tab.ask("GET", f"/static/{name}")[0] == 404
+
+
+def test_data_named_like_a_result_and_models_of_one_name_keep_their_content(tab, tmp_path):
+    assert tab.upload("states.csv", ROWS)[0] == 200
+    job = tab.run("compare", ("m", DECAY), ("M", DECAY + "\n"), ("m", DECAY + "  "))
+    assert job["state"] == "done", job
+    assert {"states-data.csv", "m.ode", "M 2.ode", "m 3.ode"} <= {*job["files"]}
+    assert tab.ask("GET", f"/api/jobs/{job['id']}/files/states-data.csv")[1] == ROWS
+
+
+def test_data_are_removed_when_others_take_their_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    left = tmp_path / "odinfer-studio-killed"
+    left.mkdir()
+    running = Running()
+    running.login()
+    tab = running.tab()
+    assert not left.exists()  # of a studio that was killed
+    for i in range(4):
+        assert tab.upload(f"d{i}.csv", ROWS)[0] == 200
+    assert tab.upload("bad.csv", b"")[0] == 400
+    assert [path.name for path in tmp_path.rglob("*.csv")] == ["d3.csv"]
+    assert running.stop() == (0, "")
 
 
 def test_a_fit_that_cannot_be_made_says_why(tab):

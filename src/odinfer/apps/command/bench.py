@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from odinfer.apps.command.terminal import DONE, EVERY, INTERRUPTED, bar, handling, say, show
-from odinfer.style.text import duration
+from odinfer.apps.command.terminal import DONE, INTERRUPTED, PROGRESS_SECONDS, bar, say, show, signal_handlers
+from odinfer.style.text import format_duration
 
 if TYPE_CHECKING:
-    from odinfer.parallel.resume import Headway, Tell
+    from odinfer.parallel.resume import JobProgress, ProgressCallback
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,7 +39,7 @@ Grid = Annotated[str, typer.Argument(metavar="[GRID]", help="paper, or a TOML fi
     epilog="Examples:\n\n  odinfer bench run paper --store runs\n\n"
     "  odinfer bench run paper --store runs --systems lotka_volterra --methods odin,rkg3 --draws 10\n\n"
     "  odinfer bench run mine.toml --store runs --cluster tcp://10.0.0.5:8786\n\n"
-    "Stop it any time: the same command goes on where it stopped. Exit codes: 0 done, 2 bad input, 130 interrupted."
+    "Stop it any time: the same command resumes. Exit codes: 0 done, 2 bad input, 130 interrupted."
 )
 def run(
     store: Annotated[Path, typer.Option("--store", metavar="DIR", help="Where results are kept.")],
@@ -73,14 +73,14 @@ def run(
     kept = Store(store, create=True)
     try:
         with (
-            handling(signal.default_int_handler),
+            signal_handlers(signal.default_int_handler),
             kept,
-            contextlib.closing(crews.start(count, cluster)) as crew,
+            contextlib.closing(crews.start_workers(count, cluster)) as crew,
             _progress(quiet) as tell,
         ):
             state = run_grid(what, kept, chosen, crew, part, retry, tell)
     except KeyboardInterrupt:
-        say(f"interrupted; the store has {len(kept.records)} results, and the same command goes on from there")
+        say(f"interrupted; the store has {len(kept.records)} results, and the same command resumes from there")
         return INTERRUPTED
     if not quiet:
         show(_ended(state))
@@ -120,28 +120,28 @@ def report(
     return DONE
 
 
-def _ended(state: Headway) -> str:
+def _ended(state: JobProgress) -> str:
     words = [f"{state.before + state.done} of {state.total} runs are stored"]
-    words += [f"{state.done} of them computed now in {duration(state.seconds)}"] if state.done else []
+    words += [f"{state.done} of them computed now in {format_duration(state.seconds)}"] if state.done else []
     words += [f"{state.failed} failed"] if state.failed else []
-    words += [f"{state.elsewhere} are being computed by another process"] if state.elsewhere else []
-    words += [f"{state.damaged} damaged entries of the store were set aside"] if state.damaged else []
+    words += [f"{state.claimed_by_others} are being computed by another process"] if state.claimed_by_others else []
+    words += [f"{state.damaged} damaged results of the store were discarded"] if state.damaged else []
     return "; ".join(words) + "."
 
 
 @contextlib.contextmanager
-def _progress(quiet: bool) -> Iterator[Tell | None]:
+def _progress(quiet: bool) -> Iterator[ProgressCallback | None]:
     """A bar on a terminal, otherwise a line now and then; both say how long it will still take."""
     if quiet:
         yield None
     elif not sys.stderr.isatty():
         last = [time.monotonic()]
 
-        def line(state: Headway) -> None:
-            if time.monotonic() - last[0] >= EVERY:
+        def line(state: JobProgress) -> None:
+            if time.monotonic() - last[0] >= PROGRESS_SECONDS:
                 last[0] = time.monotonic()
                 done = state.before + state.done
-                say(f"{done} of {state.total} runs, {state.failed} failed, {duration(state.left)} left")
+                say(f"{done} of {state.total} runs, {state.failed} failed, {format_duration(state.left)} left")
 
         yield line
     else:
@@ -150,9 +150,9 @@ def _progress(quiet: bool) -> Iterator[Tell | None]:
         with bar(progress.BarColumn(), progress.TimeElapsedColumn()) as shown:
             task = shown.add_task("starting workers", total=None)
 
-            def show(state: Headway) -> None:
+            def show(state: JobProgress) -> None:
                 done = state.before + state.done
-                words = f"{done} of {state.total} runs, {duration(state.left)} left"
+                words = f"{done} of {state.total} runs, {format_duration(state.left)} left"
                 shown.update(task, description=words, completed=done, total=state.total)
 
             yield show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,12 +11,15 @@ from numpy.typing import NDArray
 
 from odinfer.apps.command.problem_description import sentences
 from odinfer.data.series import distinct_times
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.model.expression import state_of
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
 _WIDTH = 100  # columns of text
+_SLIP, _LONG_NAME = 0.75, 4  # likeness of two names that may be one, and the fewest letters of such names
+_ROUNDING = 1e-9  # share of the time span by which two times differ that are meant to be equal
 _GAP = 5.0  # a gap between observations this many times the usual one is a finding
 _FEW = 3.0  # as are fewer observations per unknown than this
 _NOISY = 3.0  # and a spread of the data below this many noise standard deviations
@@ -42,12 +46,22 @@ def describe(problem: Problem) -> str:
         spread = f"{seen.min():.4g} to {seen.max():.4g}"
         limits = _interval(p, name) if name in model.states else "-"
         rows.append([name, str(len(seen)), str(len(y) - len(seen)), spread, known, ratio, limits])
-    head = ["state" if p.plain else "column", "points", "missing", "range", "noise (rough)", "signal/noise", "bounds"]
+    head = [
+        "state" if p.fully_observed_gaussian else "column",
+        "points",
+        "missing",
+        "range",
+        "noise (rough)",
+        "signal/noise",
+        "bounds",
+    ]
     parts.append(_table(head, rows))
-    if not p.plain:
+    if not p.fully_observed_gaussian:
         parts.append("\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in sentences(p)))
     rows = _parameters(p)
     parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
+    if model.said.inequalities:
+        parts.append("Inequalities: " + "; ".join(q.text for q in model.said.inequalities))
     rows = [
         [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
         for e in experiments
@@ -66,7 +80,7 @@ def _parameters(p: Problem) -> list[list[str]]:
             prior = p.prior.get(name) if not callable(p.prior) else None
             words = f"{prior[0]}({prior[1]:g}, {prior[2]:g})" if isinstance(prior, tuple) else "-"
             start = f"{p.start[name]:g}" if name in p.start else "random"
-            cells = [_interval(p, name), p.scale.get(name, "linear"), start, words]
+            cells = [_interval(p, name), p.scale_of(name), start, words]
         own = name if name in p.model.parameters else name.partition("[")[0]
         found.setdefault(own, {})[name] = cells
     rows = []
@@ -82,8 +96,10 @@ def findings(problem: Problem) -> list[str]:
     Raises:
         InputError: the equations are not finite at the data, so that it cannot be fitted.
     """
-    subjects = [_amount, _signal, _gaps, _inputs, _bounds]
-    if problem.plain:  # both ask the equations at the data, which must have every state for that
+    subjects = [_typos, _amount, _signal, _gaps, _inputs, _bounds]
+    if problem.model.said.effects:  # single subjects may have few data and gaps: the others tell what is missing
+        subjects = [_typos, _signal, _inputs]
+    if problem.fully_observed_gaussian:  # both ask the equations at the data, which must have every state for that
         problem.check_field()
         subjects.insert(0, _identifiability)
     return [sentence for subject in subjects for sentence in subject(problem)]
@@ -104,6 +120,16 @@ def noise(problem: Problem, column: str) -> float:
         away.append(np.abs(y[2:-2] - cubic) / np.sqrt(1.0 + np.square(weights).sum(axis=0)))
     # The median, as a few steep places say nothing about the noise; 0.6745 makes it a standard deviation.
     return float(np.median(np.concatenate(away))) / 0.6745 if away else np.nan
+
+
+def _typos(p: Problem) -> Iterator[str]:
+    """Parameters whose names differ by a slip from those of states, inputs, columns or definitions."""
+    others = [*p.model.states, *p.model.inputs, *p.columns, *p.model.said.definitions]
+    coefficients = {name for own in p.model.said.unknown for name in own.parameters}
+    for name in (n for n in p.free if n.partition("[")[0] not in coefficients):
+        close = difflib.get_close_matches(name, [other for other in others if other != name], 1, _SLIP)
+        if close and len(name) >= _LONG_NAME and state_of(name) is None and "(" not in name:
+            yield f"'{name}' is a parameter to estimate; did you mean '{close[0]}'?"
 
 
 def _identifiability(p: Problem) -> Iterator[str]:
@@ -129,7 +155,7 @@ def _identifiability(p: Problem) -> Iterator[str]:
         yield f"parameter '{name}' has no effect on any equation at the data; remove or fix it"
     for group in dict.fromkeys(tuple(np.array(p.free)[row]) for row in together if row.sum() > 1):
         which, remedy = ", ".join(f"'{name}'" for name in group), f"fix one (--fixed {group[0]}=1) or give a prior"
-        yield f"the data cannot tell {which} apart: a change of one is undone by the others; {remedy}"
+        yield f"{which} are not individually identifiable: a change of one is compensated by the others; {remedy}"
 
 
 def _sensitivity(p: Problem, experiment: int, phi: Array) -> Array:
@@ -143,7 +169,7 @@ def _sensitivity(p: Problem, experiment: int, phi: Array) -> Array:
 
 def _amount(p: Problem) -> Iterator[str]:
     observed = sum(int(np.isfinite(e.y).sum()) for e in p.data.experiments)
-    unknown = Unknowns(p).size
+    unknown = ParameterVector(p).size
     if observed < _FEW * unknown:
         yield (
             f"{observed} observations are few for {_count(len(p.free), 'parameter')} and "
@@ -178,7 +204,7 @@ def _gaps(p: Problem) -> Iterator[str]:
             if times > _GAP and steps.max() > _GAP * np.delete(steps, i)[max(i - 1, 0) : i + 1].min():
                 yield (
                     f"{_kind(p, name)} '{name}' has a gap from {t[i]:g} to {t[i + 1]:g}{where}, {times:.0f} times the "
-                    "usual step; what happens inside it is the model's word alone"
+                    "usual step; inside it the model is not tested"
                 )
 
 
@@ -186,17 +212,20 @@ def _inputs(p: Problem) -> Iterator[str]:
     for e in p.data.experiments:
         for name in p.model.inputs:
             t = e.u[name][0]
-            if len(t) > 1 and (t[0] > e.t[0] or t[-1] < e.t[-1]):  # one value is a constant
+            missing = max(t[0] - e.t[0], e.t[-1] - t[-1])
+            if len(t) > 1 and missing > _ROUNDING * np.ptp(e.t):  # one value is a constant
+                digits = max(6, 2 + int(np.ceil(-np.log10(missing / np.abs(e.t).max()))))
+                first, last, begin, end = (f"{when:.{digits}g}" for when in (t[0], t[-1], e.t[0], e.t[-1]))
                 yield (
-                    f"input '{name}' is known from {t[0]:g} to {t[-1]:g} but experiment '{e.name}' runs from "
-                    f"{e.t[0]:g} to {e.t[-1]:g}; its first and last value are held outside"
+                    f"input '{name}' is known from {first} to {last} but experiment '{e.name}' runs from "
+                    f"{begin} to {end}; its first and last value are held outside"
                 )
 
 
 def _bounds(p: Problem) -> Iterator[str]:
     for name in p.free:
         low, high = p.limits(name)
-        if 0 < low < high < np.inf and p.scale.get(name) != "log" and np.log10(high / low) >= _DECADES:
+        if 0 < low < high < np.inf and p.scale_of(name) != "log" and np.log10(high / low) >= _DECADES:
             yield f"the bounds of '{name}' span {np.log10(high / low):.0f} decades; a log scale suits it (--log {name})"
         prior = p.prior.get(name) if not callable(p.prior) else None
         if isinstance(prior, tuple) and prior[0] != "uniform" and not low <= prior[1] <= high:
@@ -218,7 +247,7 @@ def _stretches(p: Problem, name: str) -> Iterator[tuple[Array, Array]]:
     """What is observed of a column, between the times at which states jump."""
     for i, (t, y) in enumerate(_columns(p, name)):
         t, y = t[np.isfinite(y)], y[np.isfinite(y)]
-        ends = np.searchsorted(t, [jump.time for jump in p.course(i).jumps], side="right")
+        ends = np.searchsorted(t, [jump.time for jump in p.condition(i).jumps], side="right")
         yield from zip(np.split(t, ends), np.split(y, ends), strict=True)
 
 

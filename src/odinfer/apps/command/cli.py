@@ -21,27 +21,42 @@ from odinfer.apps.command.flags import (
     read_problem,
     read_values,
 )
-from odinfer.apps.command.options import EACH, HOW, OUT, DataFile, Debug, Kernel, ModelFile, Quiet, Seed, option, posing
+from odinfer.apps.command.options import (
+    DESIGN,
+    EACH,
+    HOW,
+    OUT,
+    DataFile,
+    Debug,
+    Kernel,
+    ModelFile,
+    Quiet,
+    Seed,
+    option,
+    with_problem_options,
+)
+from odinfer.apps.command.population import fit_population, population_sentences
 from odinfer.apps.command.terminal import (
     DONE,
     INTERRUPTED,
     NOT_CONVERGED,
-    begin,
-    noticed,
+    collected_notes,
+    exit_code_and_message,
+    prepare_streams,
     progress,
-    said,
     say,
     show,
-    show_drawn,
+    show_rich,
     staged,
     until_interrupted,
 )
-from odinfer.checks import whole
+from odinfer.checks import checked_integer
 from odinfer.errors import InputError, listed
 from odinfer.files import safe_name
 from odinfer.methods import METHODS
 
 if TYPE_CHECKING:
+    from odinfer.problem.problem import Problem
     from odinfer.result.fit import Fit
 
 Posed = dict[str, Any]
@@ -50,7 +65,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="From a CSV of noisy time series and the equations of a model to parameters, states and a verdict.",
+    help="Estimate parameters and states of ODE models from noisy time series, and test the model.",
     epilog="Start here:  [bold]odinfer example lotka_volterra[/bold]",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -70,12 +85,12 @@ def _version(
 
 @app.command(
     epilog="Examples:\n\n  odinfer fit model.ode data.csv\n\n"
-    "  odinfer fit model.ode data.csv --set a=0:10 --log k --prior 'b~normal(2,0.5)' -o results\n\n"
+    "  odinfer fit model.ode data.csv --bounds a=0:10 --log k --prior 'b~normal(2,0.5)' -o results\n\n"
     "  odinfer fit problem.yaml     (PEtab)\n\n"
-    "  odinfer fit model.ode many.csv --each --workers 8     (stop it any time: the same command goes on)\n\n"
+    "  odinfer fit model.ode many.csv --each --workers 8     (stop it any time: the same command resumes)\n\n"
     "Exit codes: 0 done, 1 did not converge, 2 bad input, 130 interrupted."
 )
-@posing
+@with_problem_options
 def fit(
     model: ModelFile,
     data: DataFile = None,
@@ -83,26 +98,32 @@ def fit(
     posed: Posed,
     method: Annotated[str, option("--method", "NAME", f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.", HOW)] = "odin",
     kernel: Kernel = None,
-    gamma: Annotated[str | None, option("--gamma", "learn|NUMBER", "The mismatch of the equations.", HOW)] = None,
+    gamma: Annotated[
+        str | None, option("--gamma", "learn|NUMBER", "Mismatch variance γ of the equations: learned, or fixed.", HOW)
+    ] = None,
     grid: Annotated[int | None, option("--grid", "N", "Grid points per gap between observations.", HOW)] = None,
-    starts: Annotated[int | None, option("--starts", "N", "How many random starts.", HOW)] = None,
+    starts: Annotated[int | None, option("--starts", "N", "Number of random start points.", HOW)] = None,
     optimizer: Annotated[str | None, option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
-    no_refine: Annotated[bool, option("--no-refine", "", "Stop after ODIN: no trajectories.", HOW)] = False,
+    no_refine: Annotated[
+        bool, option("--no-refine", "", "Match slopes only (ODIN), without maximum likelihood.", HOW)
+    ] = False,
     paper: Annotated[str | None, option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
     uncertainty: Annotated[
-        str | None, option("--uncertainty", "KIND", "More than the default: profile, bootstrap or sample.", HOW)
+        str | None, option("--uncertainty", "KIND", "Further intervals: profile, bootstrap or sample.", HOW)
     ] = None,
-    test: Annotated[bool, option("--test", "", "Test the model as a whole, by simulation.", HOW)] = False,
+    test: Annotated[bool, option("--test", "", "Test the model by simulation.", HOW)] = False,
     seed: Seed = 0,
-    each: Annotated[bool, option("--each", "", "Fit every experiment on its own.", EACH)] = False,
+    each: Annotated[bool, option("--each", "", "Fit every experiment separately.", EACH)] = False,
     workers: Annotated[
         int | None, option("--workers", "N", "Processes; with --each one per core if not given.", EACH)
     ] = None,
     cluster: Annotated[str | None, option("--cluster", "ADDRESS", "A Dask scheduler.", EACH)] = None,
     store: Annotated[
-        Path | None, option("--store", "DIR", "Where results last: the same command goes on.", EACH)
+        Path | None, option("--store", "DIR", "Folder for finished results: the same command resumes.", EACH)
     ] = None,
-    timeout: Annotated[float | None, option("--timeout", "S", "Give a series up after S seconds.", EACH)] = None,
+    timeout: Annotated[
+        float | None, option("--timeout", "S", "Stop the fit of a series after S seconds.", EACH)
+    ] = None,
     out: Annotated[
         Path | None, option("--out -o", "DIR", "Where to write; MODEL-fit or MODEL-each if not given.", OUT)
     ] = None,
@@ -114,10 +135,7 @@ def fit(
     debug: Debug = False,
 ) -> int:
     """Estimate parameters and states of MODEL from DATA."""
-    from odinfer.methods import fit as run
     from odinfer.problem.observables import unusual
-    from odinfer.result.extras import with_more
-    from odinfer.result.report import OUTPUTS
 
     for_each = {"workers": workers, "cluster": cluster, "store": store, "timeout": timeout}
     if timeout is not None and not each:
@@ -125,49 +143,70 @@ def fit(
     if each and truth:
         raise InputError("--truth cannot be used with --each: every series has values of its own")
     folder = out or Path(f"{safe_name(model.stem)}-{'each' if each else 'fit'}")
-    with noticed(quiet) as notes:
+    with collected_notes(quiet) as notes:
         problem = read_problem(model, data, posed, notes)
+        if problem.model.said.effects:
+            if each or uncertainty or method != "odin" or store:
+                flags = "--test, --seed, --workers, --cluster, --truth, --out, --json, --quiet"
+                raise InputError(f"parameters vary by subject; use no flags but {flags}")
+            crew = {"workers": workers, "cluster": cluster}
+            done = fit_population(problem, folder, truth, seed, as_json, quiet, test, crew)
+            return DONE if done else NOT_CONVERGED
         known = (*problem.parameters, *problem.model.parameters)
         true = problem.split.spread(read_values("--truth", truth, known)) if truth else None
         options = {"kernel": kernel, "gamma": gamma, "grid": grid, "starts": starts, "optimizer": optimizer}
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
         given = [f"--{name}" for name, value in options.items() if value is not None]
-        if given and how.name == "odin" and not problem.plain:
-            notes.append(f"{listed(given)} had no part: {unusual(problem)}, so the fit goes by trajectories alone")
+        if given and how.name == "odin" and not problem.fully_observed_gaussian:
+            notes.append(f"{listed(given)} were not used: {unusual(problem)}, so the fit is by trajectories alone")
         check_uncertainty(uncertainty)
         if each:
             asked = {"method": how, "seed": seed, "uncertainty": uncertainty, "test": test, **for_each}
             return DONE if fit_all(problem, folder, asked, as_json, quiet) else NOT_CONVERGED
-        with staged(folder, OUTPUTS) as stage:
-            with progress(quiet or as_json) as tell:
-                result = run(
-                    problem, method=how, seed=seed, progress=tell, workers=workers, cluster=cluster, store=store
-                )
-                result = with_more(result, uncertainty, test, seed, tell)
-                if uncertainty is not None and result.uncertainty is None:
-                    notes.append(f"no {uncertainty}: {result.without_intervals}")
-                if test and result.uncertainty is None:
-                    notes.append("no trajectory follows the data, so the model as a whole was not tested")
-            if not (as_json or quiet):  # the answer first: writing takes longer than most fits
-                _tell(result, true)
-            from odinfer.result import report
-
-            logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about fonts are not for our users
-            names = [path.name for path in report.write_outputs(result, stage, true)]
-            document = (stage / "fit.json").read_text("utf-8")
-    if as_json:
-        show(document.rstrip())
-    elif not quiet:
-        first = next((name for name in names if name.endswith(".html")), names[0])
-        others = ", ".join(name for name in names if name != first)
-        show(f"\nOpen {folder / first} first. Also in {folder}: {others}")
+        how_run = {"method": how, "seed": seed, "workers": workers, "cluster": cluster, "store": store}
+        result, end = _fit_one(problem, how_run, folder, uncertainty, test, true, notes, as_json, quiet)
+    if end:
+        show(end)
     if not result.converged:
         say(f"not converged: {result.status}")
     return DONE if result.converged else NOT_CONVERGED
 
 
-@app.command(epilog="Example:\n\n  odinfer check model.ode data.csv --set a=0:10")
-@posing
+def _fit_one(
+    problem: Problem, how: dict[str, Any], folder: Path, uncertainty: str | None, test: bool,
+    truth: Mapping[str, float] | None, notes: list[str], as_json: bool, quiet: bool,
+) -> tuple[Fit, str]:  # fmt: skip
+    """Fit all data together, print the summary and write the files.
+
+    Returns:
+        The fit, and what is printed last: the document as JSON or the list of files.
+    """
+    from odinfer.methods import fit as run
+    from odinfer.result.extras import with_extras
+    from odinfer.result.report import OUTPUTS
+
+    with staged(folder, OUTPUTS) as stage:
+        with progress(quiet or as_json) as tell:
+            result = with_extras(run(problem, progress=tell, **how), uncertainty, test, how["seed"], tell)
+            if uncertainty is not None and result.uncertainty is None:
+                notes.append(f"no {uncertainty}: {result.without_intervals}")
+            if test and result.uncertainty is None:
+                notes.append("no trajectory follows the data, so the model was not tested")
+        if not (as_json or quiet):  # before the files, since writing takes longer than most fits
+            _print_summary(result, truth)
+        from odinfer.result import report
+
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about fonts are not for our users
+        names = [path.name for path in report.write_outputs(result, stage, truth)]
+        if as_json:
+            return result, (stage / "fit.json").read_text("utf-8").rstrip()
+    first = next((name for name in names if name.endswith(".html")), names[0])
+    others = ", ".join(name for name in names if name != first)
+    return result, "" if quiet else f"\nOpen {folder / first} first. Also in {folder}: {others}"
+
+
+@app.command(epilog="Example:\n\n  odinfer check model.ode data.csv --bounds a=0:10")
+@with_problem_options
 def check(
     model: ModelFile,
     data: DataFile = None,
@@ -178,13 +217,15 @@ def check(
     """Say what is understood from MODEL and DATA and what looks wrong, without fitting."""
     from odinfer.apps.command import check as checks
 
-    with noticed() as notes:
+    with collected_notes() as notes:
         problem = read_problem(model, data, posed, notes)
         found = checks.findings(problem)
     show(checks.describe(problem))
+    if problem.model.said.effects:
+        show("\n" + "\n".join(population_sentences(problem)))
     verdict = "Can be fitted, but note:" if found else "Looks good."
-    if problem.model.said.triggers:
-        verdict = "Can be simulated, but not fitted: states make events happen."
+    if any(trigger.delay is not None for trigger in problem.model.said.triggers):
+        verdict = "Can be simulated, but not fitted: an event has a delay."
     show("\n".join([f"\n{verdict}", *(f"- {f}" for f in found)]))
     return DONE
 
@@ -194,14 +235,16 @@ def check(
     "  odinfer compare model.ode data.csv     (terms in square brackets in model.ode are optional)\n\n"
     "Exit codes: 0 done, 1 no candidate could be fitted, 2 bad input, 130 interrupted."
 )
-@posing
+@with_problem_options
 def compare(
     files: Annotated[list[Path], typer.Argument(metavar="MODEL... DATA", help="Candidates, then the CSV file.")],
     posed: Posed,
     kernel: Kernel = None,
-    level: Annotated[float, option("--level", "P", "False alarms per right model; 0.05 if not given.", HOW)] = 0.05,
-    draws: Annotated[int, option("--draws", "N", "Simulations at most per equation and model; 199.", HOW)] = 199,
-    holdout: Annotated[str | None, option("--holdout", "last|gaps", "Also score a fifth left out.", HOW)] = None,
+    level: Annotated[float, option("--level", "P", "Significance level; 0.05 if not given.", HOW)] = 0.05,
+    draws: Annotated[int, option("--draws", "N", "Maximum number of simulations per test; 199.", HOW)] = 199,
+    holdout: Annotated[
+        str | None, option("--holdout", "last|gaps", "Also score predictions of a held-out fifth.", HOW)
+    ] = None,
     workers: Annotated[int, option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
     cluster: Annotated[str | None, option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,
     seed: Seed = 0,
@@ -216,10 +259,10 @@ def compare(
     from odinfer.selection.compare import compare as run
 
     folder = out or Path("comparison")
-    whole("--draws", draws, 0, LIMITS["draws"])
+    checked_integer("--draws", draws, 0, LIMITS["draws"])
     if len(files) < 2:
         raise InputError("compare takes model files and then a data file: odinfer compare a.ode b.ode data.csv")
-    with noticed(quiet) as notes:
+    with collected_notes(quiet) as notes:
         problems = read_candidates(files[:-1], files[-1], posed, notes)
         how = Odin(kernel=kernel or "auto")
         with staged(folder) as stage, progress(quiet or as_json) as tell:
@@ -233,11 +276,118 @@ def compare(
         show(document.rstrip())
     elif not quiet:
         if sys.stdout.isatty():
-            show_drawn(reports.summary_rich(found))
+            show_rich(reports.summary_rich(found))
         else:
             show(found.summary())
         show(f"Open {folder / names[0]} first. Also in {folder}: {', '.join(names[1:])}")
     return DONE if any(f.converged for f in found.fits.values()) else NOT_CONVERGED
+
+
+Fitted = Annotated[
+    Path | None, option("--fit", "fit.json", "A saved fit of the same problem; fitted anew if not given.", HOW)
+]
+
+
+@app.command(epilog="Example:\n\n  odinfer forecast model.ode data.csv --times 0:30:61 -o forecast.csv")
+@with_problem_options
+def forecast(
+    model: ModelFile,
+    data: DataFile = None,
+    *,
+    posed: Posed,
+    times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Or a list such as 10,20,30.")],
+    level: Annotated[float, option("--level", "P", "Level of the bands; 0.95 if not given.", OUT)] = 0.95,
+    observed: Annotated[bool, option("--observed", "", "Bands of new observations, noise included.", OUT)] = False,
+    fitted: Fitted = None,
+    seed: Seed = 0,
+    out: Annotated[Path, option("--out -o", "FILE", "A CSV file; forecast.csv if not given.", OUT)] = Path(
+        "forecast.csv"
+    ),
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Predict states with bands at any times, also beyond the data."""
+    from odinfer.apps.command.results import fit_of, run_forecast
+
+    with collected_notes(quiet) as notes:
+        found = fit_of(read_problem(model, data, posed, notes), fitted, seed, quiet)
+        run_forecast(found, times, level, observed, out)
+    return DONE
+
+
+@app.command(epilog="Example:\n\n  odinfer profile model.ode data.csv --parameter k -o profile.pdf")
+@with_problem_options
+def profile(
+    model: ModelFile,
+    data: DataFile = None,
+    *,
+    posed: Posed,
+    parameter: Annotated[
+        list[str] | None, option("--parameter", "NAME", "A parameter; all of them if not given.", HOW)
+    ] = None,
+    fitted: Fitted = None,
+    seed: Seed = 0,
+    out: Annotated[
+        Path, option("--out -o", "FILE", "A .pdf, .svg or .png file; profile.svg if not given.", OUT)
+    ] = Path("profile.svg"),
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Compute and draw profile likelihoods of parameters."""
+    from odinfer.apps.command.results import fit_of, run_profile
+
+    with collected_notes(quiet) as notes:
+        run_profile(fit_of(read_problem(model, data, posed, notes), fitted, seed, quiet), parameter or [], out)
+    return DONE
+
+
+@app.command(epilog="Example:\n\n  odinfer plot fit.json --kind residuals --width column -o residuals.pdf")
+def plot(
+    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A fit.json of `odinfer fit`.")],
+    kind: Annotated[
+        str, typer.Option(metavar="KIND", help="states, residuals, intervals, pairs or another picture.")
+    ] = "states",
+    width: Annotated[str | None, typer.Option(metavar="WIDTH", help="column, page, or inches.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .pdf, .svg or .png file.")] = Path(
+        "plot.pdf"
+    ),
+    debug: Debug = False,
+) -> int:
+    """Draw a picture of a saved fit, as vector graphics or pixels."""
+    from odinfer.apps.command.results import run_plot
+
+    run_plot(fit, kind, width, out)
+    return DONE
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer discover model.ode data.csv\n\n"
+    "  odinfer discover data.csv     (equations from data alone)\n\n"
+    "Exit codes: 0 done, 1 the model contradicts the data and no term helps, 2 bad input, 130 interrupted."
+)
+@with_problem_options
+def discover(
+    model: ModelFile,
+    data: DataFile = None,
+    *,
+    posed: Posed,
+    refits: Annotated[int, option("--refits", "N", "Screened terms that are refitted; 12 if not given.", HOW)] = 12,
+    draws: Annotated[int, option("--draws", "N", "Simulations of one test; 99 if not given.", HOW)] = 99,
+    seed: Seed = 0,
+    out: Annotated[Path | None, option("--out -o", "DIR", "Where to write; MODEL-discover if not given.", OUT)] = None,
+    as_json: Annotated[bool, option("--json", "", "Print discovery.json and nothing else.", OUT)] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Which term is missing from which equation of MODEL? With DATA only: which equations do they follow?"""
+    from odinfer.apps.command.discover import is_data, run_discovery
+
+    folder = out or Path(f"{safe_name(model.stem)}-discover")
+    checked_integer("--draws", draws, 19, LIMITS["draws"])
+    with collected_notes(quiet) as notes:
+        problem = None if data is None and is_data(model) else read_problem(model, data, posed, notes)
+        asked = {"data": model if problem is None else None, "refits": refits, "draws": draws, "seed": seed}
+        return DONE if run_discovery(problem, asked, folder, as_json, quiet) else NOT_CONVERGED
 
 
 @app.command(
@@ -253,14 +403,88 @@ def simulate(
     noise: Annotated[
         str, typer.Option(metavar="SD|model", help="Add noise: of this sd where MODEL has no distribution.")
     ] = "0",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the noise.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Random seed of the noise.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A CSV file; else printed.")] = None,
     debug: Debug = False,
 ) -> int:
     """Integrate MODEL from given parameters and initial values; CSV out."""
-    from odinfer.apps.command.simulate import simulated
+    from odinfer.apps.command.simulate import run_simulation
 
-    return DONE if simulated(model, times, x0, theta, inputs, noise, seed, out) else NOT_CONVERGED
+    return DONE if run_simulation(model, times, x0, theta, inputs, noise, seed, out) else NOT_CONVERGED
+
+
+@app.command(
+    epilog="Examples:\n\n  odinfer design model.ode data.csv --add 4\n\n"
+    "  odinfer design model.ode --theta ka=1,CL=3,V=30 --times 0:24 --add 6 --for CL\n\n"
+    "  odinfer design a.ode data.csv --between b.ode     (which sample tells two models apart?)"
+)
+@with_problem_options
+def design(
+    model: ModelFile,
+    known: Annotated[
+        Path | None, typer.Argument(metavar="[DATA|FIT]", help="Data to fit first, or a fit.json; else --theta.")
+    ] = None,
+    *,
+    posed: Posed,
+    add: Annotated[int, option("--add", "N", "Number of samples; 4 if not given.", DESIGN, min=1, max=1000)] = 4,
+    times: Annotated[
+        str | None, option("--times", "START:STOP", "Candidate times, a range or a list 1,2,6.", DESIGN)
+    ] = None,
+    apart: Annotated[
+        float | None, option("--apart", "T", "Shortest time between samples; 0 allows repeats.", DESIGN, min=0)
+    ] = None,
+    targets: Annotated[
+        str, option("--for", "CL,V", "Parameters, or forecasts such as 'x(48)', that matter.", DESIGN)
+    ] = "",
+    criterion: Annotated[str, option("--criterion", "D|A|c", "What to make small; D if not given.", DESIGN)] = "D",
+    observe: Annotated[str, option("--observe", "x,y", "Columns to measure; all if not given.", DESIGN)] = "",
+    experiments: Annotated[
+        str, option("--experiments", "a,b", "Experiments to add samples to; all if not given.", DESIGN)
+    ] = "",
+    doses: Annotated[
+        list[str] | None, option("--doses", "0:gut=100", "Doses to choose from; repeat the option.", DESIGN)
+    ] = None,
+    cost: Annotated[
+        list[str] | None, option("--cost", "NAME=C", "Cost of a column, or of a sample (sample=1).", DESIGN)
+    ] = None,
+    budget: Annotated[float | None, option("--budget", "C", "The most that all samples may cost.", DESIGN)] = None,
+    between: Annotated[
+        Path | None, option("--between", "MODEL", "A second model: samples that tell both apart.", DESIGN)
+    ] = None,
+    draws: Annotated[
+        int, option("--draws", "N", "Average over so many draws of the parameters.", DESIGN, min=0, max=200)
+    ] = 0,
+    spread: Annotated[
+        float | None, option("--spread", "S", "Relative standard deviation of these draws.", DESIGN)
+    ] = None,
+    theta: Annotated[str, option("--theta", "a=2,b=1|FILE", "Parameters, without data.", DESIGN)] = "",
+    x0: Annotated[str, option("--x0", "x=1,y=2", "Initial states, without data.", DESIGN)] = "",
+    subjects: Annotated[
+        int, option("--subjects", "N", "Subjects of a study, for a MODEL with random effects.", DESIGN, min=0)
+    ] = 0,
+    covariates: Annotated[str, option("--covariates", "wt=70", "Covariates of these subjects.", DESIGN)] = "",
+    confirm: Annotated[
+        int, option("--confirm", "N", "Simulate and fit so many data sets of the design.", DESIGN, min=0)
+    ] = 0,
+    seed: Seed = 0,
+    out: Annotated[Path | None, option("--out -o", "DIR", "Where to write; design if not given.", OUT)] = None,
+    as_json: Annotated[bool, option("--json", "", "Print design.json and nothing else.", OUT)] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Which samples to take next: those that determine MODEL's parameters best, or tell two models apart."""
+    from odinfer.apps.command.design import read_candidate_times, read_covariates, read_doses, run_design
+    from odinfer.apps.command.flags import read_costs
+
+    options = {
+        "add": add, "times": read_candidate_times(times) if times else None, "apart": apart, "for_": targets,
+        "criterion": criterion, "observe": observe, "experiments": experiments, "doses": read_doses(doses or []),
+        "costs": read_costs(cost), "budget": budget, "draws": draws, "spread": spread, "confirm": confirm, "seed": seed,
+        "subjects": subjects, "covariates": read_covariates(covariates),
+    }  # fmt: skip
+    values = {"theta": theta, "x0": x0}
+    run_design(model, known, between, values, options, posed, out or Path("design"), as_json, quiet)
+    return DONE
 
 
 @app.command(
@@ -268,7 +492,7 @@ def simulate(
     "  odinfer convert model.xml folder     (SBML, to .ode)\n\n"
     "  odinfer convert model.ode data.csv --petab folder     (to PEtab)"
 )
-@posing
+@with_problem_options
 def convert(
     model: Annotated[Path, typer.Argument(metavar="FILE", help="A PEtab problem.yaml or a model, in SBML or our own.")],
     data: Annotated[Path | None, typer.Argument(metavar="DIR|DATA", help="Where to; or, to PEtab, the data.")] = None,
@@ -285,7 +509,7 @@ def convert(
         raise InputError(
             f"where to? odinfer convert {model.name} folder, or odinfer convert model.ode data.csv --petab folder"
         )
-    with noticed() as notes, staged(folder) as stage:
+    with collected_notes() as notes, staged(folder) as stage:
         if petab is None:
             names = to_own(model, stage)
         else:
@@ -320,8 +544,10 @@ def studio(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="[FILE.ode] [DATA]", help="What to begin with; an example if none.")
     ] = None,
-    port: Annotated[int, typer.Option(metavar="N", help="Of the address; any that is free if not given.")] = 0,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="To be reached from other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="Port to listen on; any free one if not given.")] = 0,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on, for other machines.")
+    ] = "127.0.0.1",
     no_open: Annotated[bool, typer.Option("--no-open", metavar="", help="Print the address only.")] = False,
     debug: Debug = False,
 ) -> int:
@@ -345,7 +571,7 @@ def studio(
 
 def main() -> None:
     """Run the command: the one place where exceptions become one line and an exit code."""
-    begin()
+    prepare_streams()
     try:
         code = int(app(prog_name="odinfer", standalone_mode=False) or DONE)
     except (KeyboardInterrupt, typer.Abort):
@@ -356,16 +582,16 @@ def main() -> None:
             import traceback
 
             traceback.print_exc()
-        code, words = said(error)
+        code, words = exit_code_and_message(error)
         say(words)
     sys.exit(code)
 
 
-def _tell(result: Fit, truth: Mapping[str, float] | None) -> None:
+def _print_summary(result: Fit, truth: Mapping[str, float] | None) -> None:
     """The answer, in colour on a terminal."""
     from odinfer.result import summary
 
     if sys.stdout.isatty():
-        show_drawn(summary.summary_rich(result, truth))
+        show_rich(summary.summary_rich(result, truth))
     else:
         show(summary.summary(result, truth).rstrip())

@@ -31,7 +31,7 @@ def fit_all(problem: Problem, folder: Path, options: Mapping[str, Any], as_json:
     workers = options["workers"]
     if workers is None:
         workers = min(len(os.sched_getaffinity(0)), len(problem.data.experiments))
-    left = f"what is done is in {store}, and the same command goes on from there"
+    left = f"finished series are in {store}, and the same command resumes"
     with staged(folder, OUTPUTS, left) as stage:
         with progress(quiet or as_json, lines=True) as tell:
             fits = fit_each(problem, **{**options, "workers": workers, "store": store}, progress=tell)

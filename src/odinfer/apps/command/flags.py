@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odinfer.checks import measured, number, whole
+from odinfer.checks import checked_integer, checked_number, checked_positive
 from odinfer.errors import InputError, nearest
-from odinfer.style.text import plain
+from odinfer.style.text import printable
 
 if TYPE_CHECKING:
     from odinfer.apps.studio.server import Opening
@@ -41,7 +41,8 @@ def model_text(path: Path) -> str:
 def read_problem(model: Path, data: Path | None, flags: Mapping[str, Any], notes: list[str]) -> Problem:
     """Read the files, each once, and apply the flags that `fit` and `check` share."""
     from odinfer.model.model import Model
-    from odinfer.problem.from_table import observable, posed
+    from odinfer.problem.from_table import posed
+    from odinfer.problem.matching import observable
 
     if model.suffix.lower() in PETAB:
         return _of_petab(model, data, flags)
@@ -50,11 +51,11 @@ def read_problem(model: Path, data: Path | None, flags: Mapping[str, Any], notes
     text = model_text(model)
 
     def parsed(inputs: Sequence[str] = ()) -> Model:
-        return Model.from_text(text, plain(model.stem), inputs)
+        return Model.from_text(text, printable(model.stem), inputs)
 
     system = parsed()
     table = _read_table(data, {*system.parameters, *system.inputs, *observable(system)}, flags)
-    rest = _known(flags), flags["replicates"], flags["positive"]
+    rest = _prior_knowledge(flags), flags["replicates"]
     return posed(system, parsed, table, notes, flags["input"] or (), *rest)
 
 
@@ -68,25 +69,26 @@ def _of_petab(path: Path, data: Path | None, flags: Mapping[str, Any]) -> Proble
     for flag in ("input", "time", "map", "sd"):
         if flags[flag]:
             raise InputError(f"--{flag} is about a data file; a PEtab problem says this in its tables")
-    found, k = read_petab(path), _known(flags)
-    return Problem(
-        found.model, found.data, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["log"], flags["positive"]
-    )
+    found, k = read_petab(path), _prior_knowledge(flags)
+    return Problem(found.model, found.data, k["set"], k["fixed"], k["prior"], k["sigma"], k["start"], k["scale"])
 
 
 def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any], notes: list[str]) -> list[Problem]:
     """A Problem per candidate; a flag about a name applies to those candidates that have it."""
     from odinfer.model.optional_terms import candidates
-    from odinfer.problem.from_table import observable, posed
+    from odinfer.problem.from_table import posed
+    from odinfer.problem.matching import observable
 
-    known, found = _known(flags), []
+    known, found = _prior_knowledge(flags), []
     texts = [(path, model_text(path)) for path in models]
-    families = [(path, text, candidates(text, plain(path.stem))) for path, text in texts]
+    families = [(path, text, candidates(text, printable(path.stem))) for path, text in texts]
     everything = {n for _, _, family in families for m in family for n in (*m.parameters, *m.inputs, *observable(m))}
     for flag, values in (*known.items(), ("input", flags["input"] or ())):
         for name in values:
             if name not in everything:
-                raise InputError(f"--{flag}: no candidate has '{name}'{nearest(name, sorted(everything))}")
+                raise InputError(
+                    f"--{flag.replace('set', 'bounds')}: no candidate has '{name}'{nearest(name, sorted(everything))}"
+                )
     table = _read_table(data, everything, flags)
     for path, text, family in families:
         for i, model in enumerate(family):
@@ -95,9 +97,9 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
             inputs = [n for n in flags["input"] or () if n in (*model.parameters, *model.inputs)]
 
             def again(given: Sequence[str], path: Path = path, text: str = text, i: int = i) -> Model:
-                return candidates(text, plain(path.stem), given)[i]
+                return candidates(text, printable(path.stem), given)[i]
 
-            found.append(posed(model, again, table, notes, inputs, mine, flags["replicates"], flags["positive"]))
+            found.append(posed(model, again, table, notes, inputs, mine, flags["replicates"]))
         if len(family) > 1:
             notes.append(f"the optional terms of '{path.name}' make {len(family)} candidates")
     return found
@@ -106,10 +108,10 @@ def read_candidates(models: Sequence[Path], data: Path, flags: Mapping[str, Any]
 def _read_table(data: Path, known: Collection[str], flags: Mapping[str, Any]) -> Table:
     """The data file, with the time that was chosen and columns under the names that they have in the models."""
     from odinfer.data.reader import read_table
-    from odinfer.problem.from_table import ROLES
+    from odinfer.problem.matching import ROLES
 
-    names = _assigned("--map", "COLUMN=NAME", flags["map"], str.rpartition)
-    sd = _assigned("--sd", "NAME=COLUMN", flags["sd"], str.partition)
+    names = _assignments("--map", "COLUMN=NAME", flags["map"], str.rpartition)
+    sd = _assignments("--sd", "NAME=COLUMN", flags["sd"], str.partition)
     choices = sorted(known)
     for flag, given, allowed in (("--map", names.values(), [*choices, *ROLES]), ("--sd", sd, choices)):
         for name in given:
@@ -118,7 +120,7 @@ def _read_table(data: Path, known: Collection[str], flags: Mapping[str, Any]) ->
     return read_table(data, flags["time"], names, sd)
 
 
-def _assigned(
+def _assignments(
     flag: str, form: str, items: Iterable[str] | None, split: Callable[[str, str], tuple[str, str, str]]
 ) -> dict[str, str]:
     """Left → right of the assignments of a flag; the name of a column may hold the sign, so `split` is at its end."""
@@ -131,12 +133,17 @@ def _assigned(
     return found
 
 
-def _known(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _prior_knowledge(flags: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What the flags say is known beforehand: flag → name → value."""
     return {
-        "set": {name: _interval(name, text) for name, text in _pairs("--set", flags["bounds"]).items()},
+        "set": {name: _interval(name, text) for name, text in _pairs("--bounds", flags["bounds"]).items()},
         **{flag: _numbers(f"--{flag}", flags[flag]) for flag in ("fixed", "start", "sigma")},
-        "log": {name.strip(): "log" for text in flags["log"] or () for name in text.split(",")},
+        "scale": {
+            name.strip(): scale
+            for flag, scale in (("log", "log"), ("real", "linear"))
+            for text in flags[flag] or ()
+            for name in text.split(",")
+        },
         "prior": dict(_prior(text) for text in flags["prior"] or ()),
     }
 
@@ -155,7 +162,7 @@ def read_opening(files: Sequence[Path]) -> Opening:
         data = rest[0].read_bytes() if rest else None
     except OSError as error:
         raise InputError(f"{rest[0]}: {error.strerror}") from None
-    return Opening(plain(model.stem) if model else "", text, plain(rest[0].name) if rest else "", data)
+    return Opening(printable(model.stem) if model else "", text, printable(rest[0].name) if rest else "", data)
 
 
 def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Method:
@@ -171,9 +178,9 @@ def read_method(name: str, paper: str | None, options: Mapping[str, Any]) -> Met
     with contextlib.suppress(KeyError, ValueError):
         given["gamma"] = float(given["gamma"])
     if isinstance(given.get("gamma"), float) and given["gamma"] > 0:
-        measured("--gamma", given["gamma"])
+        checked_positive("--gamma", given["gamma"])
     for key in given.keys() & LIMITS:
-        whole(f"--{key}", given[key], 1, LIMITS[key])
+        checked_integer(f"--{key}", given[key], 1, LIMITS[key])
     method: Method = cls.paper(paper, **given) if paper else cls(**given)
     return method
 
@@ -185,9 +192,9 @@ def check_uncertainty(kind: str | None) -> None:
     if kind is not None and kind not in KINDS[1:]:
         raise InputError(f"--uncertainty: unknown kind '{kind}'{nearest(kind, KINDS[1:])}")
     if kind == "sample":
-        from odinfer.sampling.nuts import blackjax
+        from odinfer.sampling.nuts import import_blackjax
 
-        blackjax()
+        import_blackjax()
 
 
 def _pairs(flag: str, items: Iterable[str] | None) -> dict[str, str]:
@@ -217,16 +224,21 @@ def _numbers(flag: str, items: Iterable[str] | None) -> dict[str, float]:
 def _interval(name: str, text: str) -> tuple[float | None, float | None]:
     low, _, high = (part.strip() for part in text.partition(":"))
     if ":" not in text or not (low or high):
-        raise InputError(f"--set {name}: '{text}' is not an interval; write {name}=0:100, {name}=0: or {name}=:100")
-    return _number(f"--set {name}", low) if low else None, _number(f"--set {name}", high) if high else None
+        raise InputError(f"--bounds {name}: '{text}' is not an interval; write {name}=0:100, {name}=0: or {name}=:100")
+    return _number(f"--bounds {name}", low) if low else None, _number(f"--bounds {name}", high) if high else None
 
 
-def _prior(text: str) -> tuple[str, tuple[str, float, float]]:
-    match = re.fullmatch(r"\s*([^~]*[^~\s])\s*~\s*(\w+)\s*\(([^,]+),([^,]+)\)\s*", text)
+def _prior(text: str) -> tuple[str, tuple[Any, ...]]:
+    from odinfer.model.priors import two_numbers
+
+    match = re.fullmatch(r"\s*([^~]*[^~\s])\s*~\s*(\w+)\s*\(([^,]+)(?:,([^,]+))?\)\s*", text)
     if not match:
         raise InputError(f"--prior takes text such as 'a~normal(2,0.5)', not '{text}'")
-    name, family, a, b = match.groups()
-    return name, (family, _number(f"--prior {name}", a), _number(f"--prior {name}", b))
+    name, family, *numbers = match.groups()
+    values = two_numbers(family, [_number(f"--prior {name}", number) for number in numbers if number is not None])
+    if len(values) != 2:
+        raise InputError(f"--prior {name}: {family} takes two numbers, such as 'a~normal(2,0.5)', not '{text}'")
+    return name, (family, *values)
 
 
 def read_values(flag: str, text: str, known: Iterable[str]) -> dict[str, float]:
@@ -244,14 +256,19 @@ def read_values(flag: str, text: str, known: Iterable[str]) -> dict[str, float]:
     for name, value in values.items():
         if name not in known:
             raise InputError(f"{flag}: the model has no '{name}'{nearest(name, known)}")
-        number(f"{flag}: the value of '{name}'", value)
+        checked_number(f"{flag}: the value of '{name}'", value)
     return values
+
+
+def read_costs(texts: Sequence[str] | None) -> dict[str, float]:
+    """Costs of --cost by column."""
+    return _numbers("--cost", texts)
 
 
 def read_times(text: str) -> Any:
     import numpy as np
 
-    numbers = [number("--times", _number("--times", part)) for part in re.split("[:,]", text)]
+    numbers = [checked_number("--times", _number("--times", part)) for part in re.split("[:,]", text)]
     if ":" not in text:
         return np.array(numbers)
     if len(numbers) != 3 or not (numbers[2].is_integer() and 2 <= numbers[2] <= 1e6):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 KNOWN, DATA, HOW, OUT = "What is known beforehand", "What the data mean", "How to fit", "Output"
-EACH = "Many series (--each), or many starts"
+EACH, DESIGN = "Many series (--each), or many starts", "The design"
 
 
 def option(flag: str, metavar: str, help: str, panel: str = KNOWN, **more: Any) -> Any:
@@ -26,46 +26,46 @@ DataFile = Annotated[
     Path | None, typer.Argument(metavar="DATA", help="A CSV or Excel file: a column time and one per state.")
 ]
 Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
-Kernel = Annotated[str | None, option("--kernel", "NAME", "Of the smoother; auto: by evidence.", HOW)]
-Seed = Annotated[int, option("--seed", "N", "Of everything random; 0 if not given.", HOW, min=0)]
+Kernel = Annotated[str | None, option("--kernel", "NAME", "Kernel of the Gaussian process; auto chooses it.", HOW)]
+Seed = Annotated[int, option("--seed", "N", "Random seed; 0 if not given.", HOW, min=0)]
 Quiet = Annotated[bool, option("--quiet -q", "", "Print warnings and errors only.", OUT)]
 
 # What a problem is, beside its model and its data: name → (type, default, option).
-_POSING: dict[str, tuple[Any, Any, Any]] = {
-    "bounds": (Names, None, option("--set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")),
+_PROBLEM_OPTIONS: dict[str, tuple[Any, Any, Any]] = {
+    "bounds": (Names, None, option("--bounds --set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")),
     "fixed": (Names, None, option("--fixed", "NAME=VALUE", "A parameter that is not estimated.")),
     "start": (Names, None, option("--start", "NAME=VALUE", "Where the search for a parameter starts.")),
     "log": (Names, None, option("--log", "NAME", "A parameter on a log scale, hence positive.")),
+    "real": (Names, None, option("--real", "NAME", "A parameter of any sign; without it, parameters are positive.")),
     "prior": (Names, None, option("--prior", "TEXT", '"a~normal(2,0.5)", lognormal or uniform.')),
     "sigma": (Names, None, option("--sigma", "NAME=VALUE", "The noise of a state, a standard deviation.")),
-    "positive": (bool, False, option("--positive", "", "All parameters are positive.")),
     "input": (Names, None, option("--input", "NAME", "A column that is a known input u(t).", DATA)),
     "time": (str | None, None, option("--time", "COLUMN", "The column that is the time.", DATA)),
     "map": (Names, None, option("--map", "COLUMN=NAME", "A column by its name in the model.", DATA)),
-    "sd": (Names, None, option("--sd", "NAME=COLUMN", "Known errors by row, if not in NAME_sd.", DATA)),
+    "sd": (Names, None, option("--sd", "NAME=COLUMN", "Column with known standard deviations.", DATA)),
     "replicates": (
         str,
         "keep",
-        option("--replicates", "keep|mean|error", "Several values at one time: kept, averaged, or an error.", DATA),
+        option("--replicates", "keep|mean|error", "Replicates at one time: kept, averaged, or an error.", DATA),
     ),
 }
 
 
-def posing(command: Callable[..., int]) -> Callable[..., int]:
+def with_problem_options(command: Callable[..., int]) -> Callable[..., int]:
     """A command with the options of a problem in place of its argument `posed`, which gets their values by name."""
     signature = inspect.signature(command, eval_str=True)
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [p.replace(kind=keyword) for p in signature.parameters.values()]
     options = [
         inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, words])
-        for name, (kind, default, words) in _POSING.items()
+        for name, (kind, default, words) in _PROBLEM_OPTIONS.items()
     ]
     at = [p.name for p in own].index("posed")
     every = [*own[:at], *options, *own[at + 1 :]]
 
     @functools.wraps(command)
     def run(**given: Any) -> int:
-        posed = {name: given.pop(name) for name in _POSING}
+        posed = {name: given.pop(name) for name in _PROBLEM_OPTIONS}
         return command(**given, posed=posed)
 
     del run.__wrapped__

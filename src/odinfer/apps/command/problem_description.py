@@ -11,7 +11,7 @@ from odinfer.model.expression import initial_name
 from odinfer.model.statements import Statements, statements
 from odinfer.noise import FAMILIES
 from odinfer.problem.problem import Problem
-from odinfer.style.text import few
+from odinfer.style.text import abbreviate
 
 _FAMILIES = {
     "normal": "normal about {}",
@@ -29,7 +29,7 @@ _ARGUMENTS = {"sd": "sd", "b": "scale", "df": "degrees of freedom", "k": "k", "n
 def sentences(problem: Problem) -> list[str]:
     """What is observed, how it scatters, what is hidden, initial values, local parameters, events and doses."""
     said = statements(problem.model.said.text)
-    parts = (_observed, _hidden, _initial, _local, _events, _doses)
+    parts = (_observed, _hidden, _initial, _positive, _local, _events, _doses)
     return [line for part in parts for line in part(problem, said)]
 
 
@@ -55,7 +55,7 @@ def _observed(p: Problem, said: Statements) -> Iterator[str]:
 
 def _hidden(p: Problem, said: Statements) -> Iterator[str]:
     if p.hidden:
-        yield f"{listed(few(p.hidden))} {'is' if len(p.hidden) == 1 else 'are'} hidden."
+        yield f"{listed(abbreviate(p.hidden))} {'is' if len(p.hidden) == 1 else 'are'} hidden."
 
 
 def _initial(p: Problem, said: Statements) -> Iterator[str]:
@@ -70,17 +70,23 @@ def _initial(p: Problem, said: Statements) -> Iterator[str]:
     if names:
         yield f"Estimated as parameters, at {when}: {', '.join(names)}."
     if free:
-        yield f"Free at {when}: {listed(few(free))}."
+        yield f"Free at {when}: {listed(abbreviate(free))}."
+
+
+def _positive(p: Problem, said: Statements) -> Iterator[str]:
+    if names := p.assumed_positive_names:
+        which = listed(abbreviate(names))
+        yield f"Assumed positive: {which}. Write 'real {names[0]}' for a parameter of any sign."
 
 
 def _local(p: Problem, said: Statements) -> Iterator[str]:
     if p.split.any:
-        yield f"One value per experiment: {listed(few(p.model.said.local))}."
+        yield f"One value per experiment: {listed(abbreviate(p.model.said.local))}."
 
 
 def _events(p: Problem, said: Statements) -> Iterator[str]:
     for event in said.events:
-        when = f"{'Before' if event.before else 'At'} {listed(few([f'{t:g}' for t in event.times]))}"
+        when = f"{'Before' if event.before else 'At'} {listed(abbreviate([f'{t:g}' for t in event.times]))}"
         if event.when is not None:
             when = f"Whenever {event.when.piece(0, None).strip()} becomes true"
         changes = ", ".join(f"{name} = {source.piece(0, None).strip()}" for name, source in event.changes)
@@ -96,6 +102,8 @@ def _doses(p: Problem, said: Statements) -> Iterator[str]:
     rates = sum(d.rate > 0 for d in every)
     words = f"{len(every)} doses" if len(every) > 1 else "1 dose"
     over = f", {rates} of them over some time" if rates else ""
+    steady = sum(d.steady > 0 for d in every)
+    over += f", {steady} of them at steady state" if steady else ""
     where = f" in {len(experiments)} experiments" if len(experiments) > 1 else ""
-    amounts = listed(few([f"{amount:g}" for amount in sorted({d.amount for d in every})]))
+    amounts = listed(abbreviate([f"{amount:g}" for amount in sorted({d.amount for d in every})]))
     yield f"{words} of {amounts} into {listed(sorted(into))}{over}{where}."

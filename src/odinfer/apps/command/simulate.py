@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.apps.command.flags import model_text, read_times, read_values
-from odinfer.apps.command.terminal import noticed, say, show, staged
-from odinfer.checks import measured
+from odinfer.apps.command.terminal import collected_notes, say, show, staged
+from odinfer.checks import checked_positive
 from odinfer.data.csv_file import write_csv
 from odinfer.data.data import Experiment
 from odinfer.data.reader import read_csv
@@ -20,17 +20,17 @@ from odinfer.errors import InputError
 from odinfer.model.model import Model
 from odinfer.noise import FAMILIES
 from odinfer.ode.simulate import simulate
-from odinfer.problem.condition import Course
+from odinfer.problem.condition import Condition
 
 Array = NDArray[np.float64]
 
 
-def simulated(
+def run_simulation(
     model: Path, times: str, x0: str, theta: str, inputs: Path | None, noise: str, seed: int, out: Path | None
 ) -> bool:
-    """Write a CSV file, or print it; whether the solution goes on to the last time."""
+    """Write a CSV file, or print it; whether the solution reaches the last time."""
     sd = read_noise(noise)
-    with noticed():
+    with collected_notes():
         system = Model.from_text(model_text(model), model.stem)
         values = {**system.fixed, **(read_values("--theta", theta, system.parameters) if theta else {})}
         initial, t, series = read_values("--x0", x0, system.states) if x0 else {}, read_times(times), {}
@@ -40,7 +40,7 @@ def simulated(
         if out is not None and out.is_dir():
             raise InputError(f"cannot write to '{out}': it is a folder; give a file with -o")
         with staged(out.parent if out else Path(tempfile.gettempdir())) as stage:
-            columns = written(system, values, initial, t, series, sd, seed)
+            columns = csv_text(system, values, initial, t, series, sd, seed)
             file = stage / (out.name if out else "printed.csv")
             write_csv(file, columns)
             printed = "" if out else file.read_text("utf-8")
@@ -63,11 +63,11 @@ def read_noise(text: str) -> float | None:
     except ValueError:
         raise InputError(f"--noise takes a standard deviation or 'model', not '{text[:60]}'") from None
     if sd != 0:
-        measured("--noise", sd)
+        checked_positive("--noise", sd)
     return sd
 
 
-def written(
+def csv_text(
     model: Model,
     theta: Mapping[str, float],
     x0: Mapping[str, float],
@@ -94,7 +94,7 @@ def written(
             )
         return {"time": t, **dict(zip(model.states, (x + sd * rng.normal(size=x.shape)).T, strict=True))}
     values = np.array([theta.get(name, np.nan) for name in model.parameters])
-    u = Course.of(model, Experiment("simulation", t, np.empty((len(t), 0)), dict(inputs))).inputs_at(t)
+    u = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), dict(inputs))).inputs_at(t)
     point = t, x, np.broadcast_to(values, (len(t), len(values))), u
     seen = {}
     for column in said:

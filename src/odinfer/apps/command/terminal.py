@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from odinfer import files
 from odinfer.errors import InputError, InputWarning, cut
-from odinfer.style.text import duration, plain
+from odinfer.style.text import format_duration, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from odinfer.progress import Progress
 
-EVERY = 15.0  # seconds between two lines of progress where no terminal shows a bar
+PROGRESS_SECONDS = 15.0  # seconds between two lines of progress where no terminal shows a bar
 DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143  # exit codes
-NOTHING = "nothing was written"
-_ENDINGS = {signal.SIGINT: ("interrupted", INTERRUPTED), signal.SIGTERM: ("terminated", TERMINATED)}
+NOTHING_WRITTEN = "nothing was written"
+_SIGNALS = {signal.SIGINT: ("interrupted", INTERRUPTED), signal.SIGTERM: ("terminated", TERMINATED)}
 
 
 # --- what is printed
 
 
-def begin() -> None:
+def prepare_streams() -> None:
     """Standard streams that can be written to, whatever the caller has closed, and interrupts that are one line."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -44,16 +44,16 @@ def begin() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a Greek name in a pipe that has no Greek
     warnings.simplefilter("ignore")  # those for users are collected by `noticed`
-    _handle(_stopping())
+    _set_handlers(_stop_handler())
 
 
 def say(text: str) -> None:
     """One line on stderr."""
     with contextlib.suppress(InputError):  # there is nobody left to tell
-        _write(sys.stderr, cut(plain(" ".join(text.split()))) + "\n")
+        _write(sys.stderr, cut(printable(" ".join(text.split()))) + "\n")
 
 
-def said(error: Exception) -> tuple[int, str]:
+def exit_code_and_message(error: Exception) -> tuple[int, str]:
     """The exit code of an exception, and the line about it."""
     usage = getattr(error, "format_message", None)  # the command line itself is wrong
     if usage:
@@ -69,10 +69,10 @@ def said(error: Exception) -> tuple[int, str]:
 
 def show(text: str) -> None:
     """Lines on stdout: names and labels in them come from files, so nothing in them commands the terminal."""
-    _write(sys.stdout, "\n".join(map(plain, text.split("\n"))) + "\n")
+    _write(sys.stdout, "\n".join(map(printable, text.split("\n"))) + "\n")
 
 
-def show_drawn(drawn: RenderableType) -> None:
+def show_rich(drawn: RenderableType) -> None:
     """A table with colours, of texts that are plain already."""
     from rich.console import Console
 
@@ -95,7 +95,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 @contextlib.contextmanager
-def noticed(quiet: bool = False) -> Iterator[list[str]]:
+def collected_notes(quiet: bool = False) -> Iterator[list[str]]:
     """Collect notes and warnings and show them at the end, so that an error is the only line on stderr."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -111,7 +111,7 @@ def noticed(quiet: bool = False) -> Iterator[list[str]]:
 def progress(quiet: bool, lines: bool = False) -> Iterator[Progress | None]:
     """A bar on a terminal that says what is being done and how long it will still take; else lines now and then."""
     if quiet or not sys.stderr.isatty():
-        yield _line_by_line() if lines and not quiet else None
+        yield _progress_lines() if lines and not quiet else None
         return
     from rich import progress as rich
 
@@ -123,20 +123,20 @@ def progress(quiet: bool, lines: bool = False) -> Iterator[Progress | None]:
     )
     with bar(*columns) as shown:
         task = shown.add_task("starting", total=1.0)
-        yield lambda what, share: shown.update(task, description=plain(what), completed=share)
+        yield lambda what, share: shown.update(task, description=printable(what), completed=share)
 
 
-def _line_by_line() -> Progress:
-    """A line every EVERY seconds, for long work whose messages go to a file."""
+def _progress_lines() -> Progress:
+    """A line every PROGRESS_SECONDS seconds, for long work whose messages go to a file."""
     told: list[tuple[float, float]] = []  # when, and how much was done; first of all maybe what a store had
 
     def tell(what: str, share: float) -> None:
         now = time.monotonic()
-        if not told or now - told[-1][0] >= EVERY:
+        if not told or now - told[-1][0] >= PROGRESS_SECONDS:
             told.append((now, share))
             if len(told) > 1 and share > told[0][1]:
                 left = (1.0 - share) * (now - told[0][0]) / (share - told[0][1])
-                say(f"{what}, {duration(left)} left")
+                say(f"{what}, {format_duration(left)} left")
 
     return tell
 
@@ -154,18 +154,18 @@ def bar(*columns: Any) -> Any:
 
 
 @contextlib.contextmanager
-def staged(folder: Path, names: Iterable[str] = (), left: str = NOTHING) -> Iterator[Path]:
-    """`files.staged`, also where the command is interrupted or terminated: then nothing appears but what is `left`."""
-    with handling(), files.staged(folder, names) as stage:
-        _handle(_stopping(stage, left))
+def staged(folder: Path, names: Iterable[str] = (), left: str = NOTHING_WRITTEN) -> Iterator[Path]:
+    """Stage a folder of outputs; where the command is interrupted or terminated, nothing appears but what is `left`."""
+    with signal_handlers(), files.staged_folder(folder, names) as stage:
+        _set_handlers(_stop_handler(stage, left))
         yield stage
-        _handle(signal.SIG_IGN)
+        _set_handlers(signal.SIG_IGN)
 
 
 @contextlib.contextmanager
-def handling(interrupt: Any = None) -> Iterator[None]:
+def signal_handlers(interrupt: Any = None) -> Iterator[None]:
     """Handlers of signals are as before afterwards; inside, an interrupt is handled so, if given."""
-    before = {number: signal.getsignal(number) for number in _ENDINGS}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     if interrupt is not None and before[signal.SIGINT] is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
     try:
@@ -182,23 +182,23 @@ def until_interrupted() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with handling(), contextlib.suppress(KeyboardInterrupt):
-        _handle(stop)
+    with signal_handlers(), contextlib.suppress(KeyboardInterrupt):
+        _set_handlers(stop)
         yield
 
 
-def _handle(handler: Any) -> None:
-    for number in _ENDINGS:
+def _set_handlers(handler: Any) -> None:
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and shells ask for in the background
             signal.signal(number, handler)
 
 
-def _stopping(stage: Path | None = None, left: str = NOTHING) -> Callable[..., None]:
+def _stop_handler(stage: Path | None = None, left: str = NOTHING_WRITTEN) -> Callable[..., None]:
     def stop(number: int, _: object) -> None:
         # At once and not by an exception, which Python loses where it is raised inside a callback.
         if stage is not None:
             shutil.rmtree(stage, ignore_errors=True)
-        word, code = _ENDINGS[signal.Signals(number)]
+        word, code = _SIGNALS[signal.Signals(number)]
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write("\r\x1b[K\x1b[?25h" if sys.stderr.isatty() else "")  # the progress line hides the cursor
         say(f"{word}; {left}")

@@ -1,6 +1,6 @@
 """Many series, one model: every experiment of the data fitted on its own, all of them in one table and on one page.
 
-`entry` is `odinfer.fit_each`, `series` one of its jobs, `row` what a table and a picture need of a fit, `fits` the
-result; `unlike` finds those that are not like the rest; `summary`, `panels` and `page` show it. Imports from `methods`,
+`entry` is `odinfer.fit_each`, `job` one of its jobs, `row` what a table and a picture need of a fit, `fits` the
+result; `outliers` finds series far from the rest; `summary`, `panels` and `page` show it. Imports from `methods`,
 `result` and before.
 """

@@ -7,30 +7,31 @@ import pickle
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from odinfer.apps.each.fits import Fits
-from odinfer.apps.each.job import How, compute, job, row_of, usable
+from odinfer.apps.each.job import FitOptions, compute, is_valid_record, job, row_of
 from odinfer.apps.each.row import Row
-from odinfer.checks import choice, measured, whole
-from odinfer.data.data import Data
+from odinfer.checks import checked_choice, checked_integer, checked_positive
 from odinfer.errors import InputError
 from odinfer.methods import Method, check_method, method_class
 from odinfer.model.model import Model
-from odinfer.parallel.resume import Headway, Job, resume
+from odinfer.parallel.resume import Job, JobProgress, resume
 from odinfer.parallel.store import Store
-from odinfer.parallel.workers import Workers, check_workers, start
+from odinfer.parallel.workers import Workers, check_workers, start_workers
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.problem.user_input import as_model_and_data, is_model
+from odinfer.progress import Progress, no_progress
 from odinfer.search.start_executor import check_storable
 from odinfer.uncertainty.results import KINDS
 
-_ASK = 0.5  # seconds between two looks at what another process is computing
+_POLL_SECONDS = 0.5  # seconds between two looks at what another process is computing
 
 
 def fit_each(
-    problem: Problem | Model,
-    data: Data | None = None,
-    method: Method | None = None,
+    problem: Problem | Model | str | Path,
+    data: Any = None,
+    method: Method | str | None = None,
     seed: int = 0,
     *,
     uncertainty: str | None = None,
@@ -44,8 +45,8 @@ def fit_each(
     """Fit every experiment of the data on its own; parameters that are local are just parameters there.
 
     Args:
-        problem: a Problem, or a Model together with `data`.
-        data: the observations, if `problem` is a Model.
+        problem: a Problem, or a model (a Model, its text, or an .ode file) together with `data`.
+        data: the observations, if `problem` is a model: Data, a DataFrame, a dictionary of columns or a file.
         method, seed: as in `fit`, and for every experiment the same.
         uncertainty: intervals of another kind for each: "profile", "bootstrap" or "sample".
         test: the model as a whole, by simulation, for each.
@@ -54,7 +55,7 @@ def fit_each(
         cluster: address of a Dask scheduler instead.
         store: a folder in which results last: what it has of equal model, data and options is not computed again,
             also after a kill. Of models from text only.
-        timeout: seconds after which an experiment is given up, with a status.
+        timeout: seconds after which the fit of an experiment is stopped, with a status.
         progress: called with (what, share done).
 
     Returns:
@@ -74,14 +75,15 @@ def fit_each(
         dry         0.49   0.46    0.51
         wet         0.29   0.27    0.32
     """
-    how = How(method or method_class("odin")(), whole("seed", seed), uncertainty, bool(test))
+    chosen = method_class(method or "odin")() if method is None or isinstance(method, str) else method
+    how = FitOptions(chosen, checked_integer("seed", seed), uncertainty, bool(test))
     if uncertainty is not None:
-        choice("uncertainty", uncertainty, KINDS[1:])
+        checked_choice("uncertainty", uncertainty, KINDS[1:])
     if workers is not None:
         check_workers(workers)
     if timeout is not None:
-        measured("timeout", timeout)
-    problems, rows = _posed(problem, data, how.method)
+        checked_positive("timeout", timeout)
+    problems, rows = _problems(problem, data, how.method)
     first = next(iter(problems.values()))
     if store is not None:
         check_storable(first)
@@ -92,19 +94,24 @@ def fit_each(
     with contextlib.ExitStack() as stack:
         folder = store if store is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="odinfer-"))
         kept = stack.enter_context(Store(folder, create=True))
-        crew = None if here else stack.enter_context(contextlib.closing(start(min(workers or 1, len(jobs)), cluster)))
-        _run(list(jobs.values()), kept, crew, timeout, progress or silent)
+        crew = (
+            None
+            if here
+            else stack.enter_context(contextlib.closing(start_workers(min(workers or 1, len(jobs)), cluster)))
+        )
+        _fit_all(list(jobs.values()), kept, crew, timeout, progress or no_progress)
         outcomes = {name: kept.records[own.key]["outcome"] for name, own in jobs.items()}
     rows |= {name: row_of(outcome, problems[name]) for name, outcome in outcomes.items()}
     documents = {name: outcome["fit"] for name, outcome in outcomes.items() if "fit" in outcome}
     return Fits(first.model.name, how.method.name, problems, rows, documents)
 
 
-def _posed(given: Problem | Model, data: Data | None, method: Method) -> tuple[dict[str, Problem], dict[str, Row]]:
+def _problems(given: Any, data: Any, method: Method) -> tuple[dict[str, Problem], dict[str, Row]]:
     """The problem of each experiment; a row for every experiment, with a status for those that have no problem."""
-    if isinstance(given, Model):
-        if not isinstance(data, Data):
-            raise InputError("fit_each needs data: fit_each(model, data) with data from od.read_csv(...) or od.Data")
+    if is_model(given):
+        if data is None:
+            raise InputError("fit_each needs data: fit_each(model, data) with a DataFrame, a file or Data")
+        given, data = as_model_and_data(given, data)
     elif not isinstance(given, Problem):
         raise InputError(f"fit_each takes a Problem or a Model, not {type(given).__name__}")
     elif data is not None:
@@ -138,18 +145,18 @@ def _check_portable(problem: Problem) -> None:
         ) from None
 
 
-def _run(jobs: list[Job], store: Store, crew: Workers | None, timeout: float | None, progress: Progress) -> None:
+def _fit_all(jobs: list[Job], store: Store, crew: Workers | None, timeout: float | None, progress: Progress) -> None:
     """Until the store has all; what another process is computing is waited for, or taken over where it has died."""
 
-    def tell(state: Headway) -> None:
+    def tell(state: JobProgress) -> None:
         done = state.before + state.done
         failed = f", {state.failed} failed" if state.failed else ""
         progress(f"{done} of {state.total} series{failed}", done / state.total)
 
     retry = True
     while True:
-        state = resume(compute, jobs, store, crew, usable=usable, retry=retry, timeout=timeout, tell=tell)
-        if not state.elsewhere:
+        state = resume(compute, jobs, store, crew, usable=is_valid_record, retry=retry, timeout=timeout, tell=tell)
+        if not state.claimed_by_others:
             return
         retry = False
-        time.sleep(_ASK)
+        time.sleep(_POLL_SECONDS)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odinfer.apps.each.outliers import unlike
+from odinfer.apps.each.outliers import find_outliers
 from odinfer.apps.each.row import Estimate, Row
 from odinfer.problem.problem import Problem
 from odinfer.result.fit import Fit
 from odinfer.result.formats.load import loads
-from odinfer.style.text import number
+from odinfer.style.text import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ class Fits(Mapping[str, "Fit | Failure"]):
         if experiment not in self.documents:
             return Failure(self.rows[experiment].status)
         found = loads(self.documents[experiment], f"the fit of '{experiment}'")
-        return replace(found, problem=self.problems[experiment])
+        return found.attach(self.problems[experiment])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rows)
@@ -71,22 +71,22 @@ class Fits(Mapping[str, "Fit | Failure"]):
     @functools.cached_property
     def contradicted(self) -> dict[str, tuple[str, ...]]:
         """Experiment → states whose equations its data contradict, or the model as a whole."""
-        return {name: row.accused for name, row in self.rows.items() if row.accused and row.converged}
+        return {name: row.rejected for name, row in self.rows.items() if row.rejected and row.converged}
 
     @functools.cached_property
-    def unlike(self) -> dict[str, tuple[str, ...]]:
+    def outliers(self) -> dict[str, tuple[str, ...]]:
         """Experiment → parameters, or noise levels as sigma_x, that are far from those of the rest; farthest first."""
         alike: dict[str, dict[str, Estimate]] = {}
         for name, row in self.rows.items():
             noise = {f"sigma_{c}": (s, np.nan, np.nan) for c, s in row.sigma.items()}
             for quantity, value in {**row.theta, **noise}.items() if row.converged else ():
                 alike.setdefault(quantity, {})[name] = value
-        return unlike(alike)
+        return find_outliers(alike)
 
     def estimates(self) -> dict[str, dict[str, Estimate]]:
         """Parameter or initial value → experiment → estimate with the ends of its 95 % interval."""
         starts = {row.start for row in self.rows.values() if row.initial}
-        begin = number(starts.pop()) if len(starts) == 1 else "start"
+        begin = format_number(starts.pop()) if len(starts) == 1 else "start"
         found: dict[str, dict[str, Estimate]] = {}
         for quantity, label in (("theta", "{}"), ("initial", f"{{}}({begin})")):
             for name, row in self.rows.items():
@@ -97,7 +97,7 @@ class Fits(Mapping[str, "Fit | Failure"]):
     def table(self) -> pd.DataFrame:
         """A row per experiment.
 
-        Columns are status, converged, contradicted, unlike (both lists in words), and for every estimate a the columns
+        Columns are status, converged, contradicted, outlier (both lists in words), and for every estimate a the columns
         a, a_low and a_high, the ends of its 95 % interval; the noise levels come last, as sigma_x.
         """
         import pandas as pd
@@ -105,8 +105,8 @@ class Fits(Mapping[str, "Fit | Failure"]):
         columns: dict[str, list[object]] = {
             "status": [row.status for row in self.rows.values()],
             "converged": [row.converged for row in self.rows.values()],
-            "contradicted": [", ".join(row.accused) for row in self.rows.values()],
-            "unlike": [", ".join(self.unlike.get(name, ())) for name in self.rows],
+            "contradicted": [", ".join(row.rejected) for row in self.rows.values()],
+            "outlier": [", ".join(self.outliers.get(name, ())) for name in self.rows],
         }
 
         def add(name: str, values: list[object]) -> None:

@@ -11,19 +11,19 @@ from typing import Any
 from odinfer.apps.each.row import Row
 from odinfer.data.data import Experiment
 from odinfer.methods import Method, fit
-from odinfer.parallel.resume import FAILED, Job, failure_of
+from odinfer.parallel.resume import FAILED, Job, error_outcome
 from odinfer.parallel.store import canonical, digest
 from odinfer.problem.problem import Problem
-from odinfer.result.extras import with_more
+from odinfer.result.extras import with_extras
 from odinfer.result.formats.json_format import dumps
-from odinfer.result.formats.json_values import of_record, packed, record
+from odinfer.result.formats.json_values import decode_record, encode, encode_record
 from odinfer.version import __version__
 
 _OPTIONS = ("bounds", "fixed", "prior", "sigma", "start", "scale", "positive")
 
 
 @dataclass(frozen=True, eq=False)
-class How:
+class FitOptions:
     """What all series have in common: how they are fitted, and what is added to each fit."""
 
     method: Method
@@ -32,7 +32,7 @@ class How:
     test: bool = False
 
 
-def job(problem: Problem, how: How) -> Job:
+def job(problem: Problem, how: FitOptions) -> Job:
     """The fitting of a problem of one experiment."""
     (e,) = problem.data.experiments
     m = problem.model
@@ -41,9 +41,9 @@ def job(problem: Problem, how: How) -> Job:
     run = {
         "experiment": e.name,
         "model": m.name,
-        "problem": digest(canonical(packed(told))),
-        "data": digest(canonical(_content(e, problem.columns))),
-        "method": [f"{kind.__module__}.{kind.__qualname__}", packed(_plain(how.method))],
+        "problem": digest(canonical(encode(told))),
+        "data": digest(canonical(_data_content(e, problem.columns))),
+        "method": [f"{kind.__module__}.{kind.__qualname__}", encode(_method_options(how.method))],
         "more": [how.uncertainty, how.test],
         "seed": how.seed,
         "version": __version__,
@@ -51,27 +51,27 @@ def job(problem: Problem, how: How) -> Job:
     return Job(digest(canonical(run)), run, (problem, how))
 
 
-def _content(e: Experiment, columns: tuple[str, ...]) -> Any:
+def _data_content(e: Experiment, columns: tuple[str, ...]) -> Any:
     values = {f.name: getattr(e, f.name) for f in fields(e)}
-    return packed({**values, "columns": columns, "doses": [asdict(dose) for dose in e.doses]}, arrays=True)
+    return encode({**values, "columns": columns, "doses": [asdict(dose) for dose in e.doses]}, arrays=True)
 
 
-def _plain(method: Any) -> Any:
+def _method_options(method: Any) -> Any:
     return asdict(method) if is_dataclass(method) and not isinstance(method, type) else repr(method)
 
 
-def compute(problem: Problem, how: How) -> dict[str, Any]:
+def compute(problem: Problem, how: FitOptions) -> dict[str, Any]:
     """The record of a series. Whatever goes wrong in a fit is a status: a table of many series must not miss one."""
     clock, cpu = time.perf_counter(), time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nobody reads a thousand of them; those of a fit are in it
             found = fit(problem, method=how.method, seed=how.seed)
-            found = with_more(found, how.uncertainty, how.test, how.seed)
-        row = record(Row.of(found))
+            found = with_extras(found, how.uncertainty, how.test, how.seed)
+        row = encode_record(Row.of(found))
         outcome = {"status": found.status, "converged": found.converged, "row": row, "fit": dumps(found)}
     except Exception as error:
-        outcome = failure_of(error)
+        outcome = error_outcome(error)
     return {"outcome": outcome, "timing": {"seconds": time.perf_counter() - clock, "cpu": time.process_time() - cpu}}
 
 
@@ -79,7 +79,7 @@ def row_of(outcome: Mapping[str, Any], problem: Problem | None = None) -> Row:
     """What a record has for the table, names in the order of the problem's; of a failure its status."""
     if "row" not in outcome:
         return Row(str(outcome["status"]))
-    row: Row = of_record(Row, outcome["row"])
+    row: Row = decode_record(Row, outcome["row"])
     if problem is None:
         return row
     orders = {"theta": problem.parameters, "initial": problem.model.states, "sigma": problem.columns}
@@ -90,7 +90,7 @@ def row_of(outcome: Mapping[str, Any], problem: Problem | None = None) -> Row:
     return replace(row, **named)
 
 
-def usable(stored: Mapping[str, Any]) -> bool:
+def is_valid_record(stored: Mapping[str, Any]) -> bool:
     """Whether a record of a store, which may come from elsewhere, is one of a series."""
     try:
         outcome = stored["outcome"]

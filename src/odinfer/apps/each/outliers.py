@@ -1,4 +1,4 @@
-"""Which series are unlike the rest: an estimate far from the median, by the spread of all and by its own error."""
+"""Find outliers among series: estimates far from the median, by the spread of all and by their own errors."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from odinfer.uncertainty.results import BAND
 
 Array = NDArray[np.float64]
 
-FEWEST = 8  # series, below which there is no rest to be unlike
-_CHANCE = 0.05  # of naming any of series that are all alike, were their estimates normal
+FEWEST = 8  # series below which no outliers are named
+_CHANCE = 0.05  # probability of naming any series if all estimates come from one normal distribution
 _MAD = 1.4826  # makes the median absolute deviation a standard deviation
 
 
 def distances(estimates: Sequence[Estimate]) -> Array:
-    """How far each estimate is from their median, in standard deviations (E,); 0 where nothing can be said.
+    """Compute how far each estimate is from their median, in standard deviations (E,); 0 if that is not known.
 
-    The standard deviation is the larger of that of all estimates (robust, so that a few far ones do not hide
-    themselves) and the estimate's own: what is merely unknown is not unlike. Positive estimates are compared by
-    their logarithms.
+    The standard deviation is the larger of the spread of all estimates (by the median absolute deviation) and the
+    estimate's own, so that an uncertain estimate is no outlier. Positive estimates are compared by their logarithms.
     """
     table = np.array(estimates, float).reshape(-1, 3)
     known = np.isfinite(table[:, 0])
@@ -40,8 +39,8 @@ def distances(estimates: Sequence[Estimate]) -> Array:
     return away
 
 
-def unlike(quantities: Mapping[str, Mapping[str, Estimate]]) -> dict[str, tuple[str, ...]]:
-    """The series that are unlike the rest, the most unlike first, each with what is unlike of it.
+def find_outliers(quantities: Mapping[str, Mapping[str, Estimate]]) -> dict[str, tuple[str, ...]]:
+    """Name the outliers, the farthest first, each with its quantities that are far out.
 
     Args:
         quantities: name → series → estimate.

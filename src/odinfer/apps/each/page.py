@@ -8,34 +8,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odinfer.apps.each import panels
-from odinfer.apps.each.row import WHOLE
-from odinfer.apps.each.summary import as_text, headline, remarks, spread_table, tone
+from odinfer.apps.each.row import WHOLE_MODEL
+from odinfer.apps.each.summary import findings, format_estimate, headline, spread_table, tone
 from odinfer.data.csv_file import write_csv
 from odinfer.errors import InputError, listed
-from odinfer.files import make_folder, replacing, write_whole
-from odinfer.result.formats.json_values import numbers
+from odinfer.files import make_folder, replaced_file, write_file
+from odinfer.result.formats.json_values import encode_numbers
 from odinfer.style.drawing import PALETTE
-from odinfer.style.html import page
-from odinfer.style.text import number
+from odinfer.style.html import render_page
+from odinfer.style.text import format_number
 from odinfer.version import __version__
 
 if TYPE_CHECKING:
     from odinfer.apps.each.fits import Fits
 
 OUTPUTS = ("report.html", "estimates.csv")
-_OPEN = 24  # panels that are seen at once; the others are folded
-_BYTES = 2_000_000  # of panels
-_QUANTITIES = 16  # drawn
-_ROWS = 1000  # of the table
+_OPEN_PANELS = 24  # panels that are seen at once; the others are folded
+_MAX_BYTES = 2_000_000  # of panels
+_MAX_QUANTITIES = 16  # drawn
+_MAX_ROWS = 1000  # of the table
 
 
 def save(fits: Fits, path: Path) -> None:
     """To a .csv file, a .html page, or a folder with both."""
     if path.suffix == ".csv":
-        with replacing(path) as temporary:
+        with replaced_file(path) as temporary:
             _write_table(fits, temporary)
     elif path.suffix == ".html":
-        write_whole(path, html(fits))
+        write_file(path, html(fits))
     elif path.suffix:
         raise InputError(f"fits are saved as .csv, as .html or to a folder, not as '{path.suffix}'")
     else:
@@ -45,8 +45,8 @@ def save(fits: Fits, path: Path) -> None:
 def write_outputs(fits: Fits, folder: Path) -> list[Path]:
     """report.html and estimates.csv; the page first."""
     make_folder(folder)
-    write_whole(folder / OUTPUTS[0], html(fits))
-    with replacing(folder / OUTPUTS[1]) as temporary:
+    write_file(folder / OUTPUTS[0], html(fits))
+    with replaced_file(folder / OUTPUTS[1]) as temporary:
         _write_table(fits, temporary)
     return [folder / name for name in OUTPUTS]
 
@@ -54,7 +54,7 @@ def write_outputs(fits: Fits, folder: Path) -> list[Path]:
 def dumps(fits: Fits) -> str:
     """The table as JSON, an object per series; numbers that JSON has not are null (NaN), "inf" and "-inf"."""
     rows = fits.table().reset_index().to_dict("records")
-    plain = [{k: numbers(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    plain = [{k: encode_numbers(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
     return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -67,24 +67,24 @@ def html(fits: Fits) -> str:
     """One self-contained page."""
     first = next(iter(fits.problems.values()))
     axes, shared = panels.axes_of(fits.problems)
-    why, found = _noted(fits), fits.estimates()
-    drawn = _drawn(fits, axes, why)
+    why, found = _reasons(fits), fits.estimates()
+    drawn = _panels(fits, axes, why)
     noted, others = ([name for name in drawn if (name in why) == yes] for yes in (True, False))
-    return page(
+    return render_page(
         "each.html",
         live=False,
         fits=fits,
         equations=first.model.text,
         headline=headline(fits),
-        remarks=remarks(fits),
+        remarks=findings(fits),
         tone=tone(fits),
         spread=spread_table(fits),
         quantities={
             name: drawing
-            for name, by_series in list(found.items())[:_QUANTITIES]
-            if (drawing := panels.estimates(by_series, [s for s, why in fits.unlike.items() if name in why]))
+            for name, by_series in list(found.items())[:_MAX_QUANTITIES]
+            if (drawing := panels.estimates(by_series, [s for s, why in fits.outliers.items() if name in why]))
         },
-        number=number,
+        number=format_number,
         row=panels.ROW,
         size=(panels.WIDTH, panels.HEIGHT),
         colours=PALETTE,
@@ -92,32 +92,32 @@ def html(fits: Fits) -> str:
         left_out=len(first.columns) - panels.COLUMNS,
         ranges=_ranges(first.columns, next(iter(axes.values()))) if shared else "",
         groups=(("Worth a look", noted), ("The others" if noted else "All of them", others)),
-        open=_OPEN,
+        open=_OPEN_PANELS,
         panels=drawn,
         alts={name: _alt(fits, name, why) for name in drawn},
         why=why,
         header=("series", *found),
         cells=_cells(fits, found),
         undrawn=len(fits) - len(drawn),
-        unlisted=max(0, len(fits) - _ROWS),
+        unlisted=max(0, len(fits) - _MAX_ROWS),
         version=__version__,
     )
 
 
-def _noted(fits: Fits) -> dict[str, str]:
+def _reasons(fits: Fits) -> dict[str, str]:
     """Why a series needs a look, in a few words."""
-    unlike = {name: f"unlike: {', '.join(why)}" for name, why in fits.unlike.items()}
-    accused = {
-        name: f"contradicts {WHOLE}" if why == (WHOLE,) else f"contradicts the equation for {listed(why)}"
+    outliers = {name: f"outlier in {', '.join(why)}" for name, why in fits.outliers.items()}
+    rejected = {
+        name: f"contradicts {WHOLE_MODEL}" if why == (WHOLE_MODEL,) else f"contradicts the equation for {listed(why)}"
         for name, why in fits.contradicted.items()
     }
-    return {**unlike, **accused, **fits.failed}
+    return {**outliers, **rejected, **fits.failed}
 
 
-def _drawn(fits: Fits, axes: Mapping[str, panels.Axes], why: Mapping[str, str]) -> dict[str, panels.Panel]:
+def _panels(fits: Fits, axes: Mapping[str, panels.Axes], why: Mapping[str, str]) -> dict[str, panels.Panel]:
     """Panels, those that need a look first, as many as a page can hold."""
     drawn: dict[str, panels.Panel] = {}
-    room = _BYTES
+    room = _MAX_BYTES
     for name in sorted(fits.problems, key=lambda name: name not in why):
         made = panels.panel(fits.problems[name], fits.rows[name], axes[name])
         room -= 400 + sum(map(len, (*made.dots, *made.lines)))
@@ -128,27 +128,27 @@ def _drawn(fits: Fits, axes: Mapping[str, panels.Axes], why: Mapping[str, str]) 
 
 
 def _ranges(columns: tuple[str, ...], axes: panels.Axes) -> str:
-    parts = [f"time from {number(axes.start, 4)} to {number(axes.stop, 4)}"]
+    parts = [f"time from {format_number(axes.start, 4)} to {format_number(axes.stop, 4)}"]
     each = zip(columns, axes.low.tolist(), axes.high.tolist(), strict=False)
-    parts += [f"{name} from {number(low, 3)} to {number(high, 3)}" for name, low, high in each]
+    parts += [f"{name} from {format_number(low, 3)} to {format_number(high, 3)}" for name, low, high in each]
     return ", ".join(parts)
 
 
 def _alt(fits: Fits, name: str, why: Mapping[str, str]) -> str:
     """What a panel shows: whether the fit is one, and the estimates."""
     row = fits.rows[name]
-    found = ", ".join(f"{p} {as_text(value)[0]}" for p, value in list(row.theta.items())[:6])
+    found = ", ".join(f"{p} {format_estimate(value)[0]}" for p, value in list(row.theta.items())[:6])
     return f"{name}: data and fit, {why.get(name) or row.status}" + (f"; {found}" if found else "")
 
 
 def _cells(fits: Fits, found: Any) -> list[tuple[str, ...]]:
     """Estimates with their intervals, a row per series."""
     rows = []
-    for name in list(fits)[:_ROWS]:
+    for name in list(fits)[:_MAX_ROWS]:
         cells = []
         for by_series in found.values():
             own = by_series.get(name, (float("nan"),) * 3)
-            value, low, high = as_text(own)
+            value, low, high = format_estimate(own)
             cells.append(f"{value} ({low} to {high})" if own[1] == own[1] else value)
         rows.append((name, *cells))
     return rows

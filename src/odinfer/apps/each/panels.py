@@ -16,9 +16,9 @@ Array = NDArray[np.float64]
 WIDTH, HEIGHT = 240, 120  # of a panel, in units of which a path has whole numbers
 ROW = 1000, 150  # of a row of estimates
 COLUMNS = 6  # drawn in a panel
-_DOTS = 60  # per column of a panel
+_MAX_DOTS = 60  # per column of a panel
 _MARGIN = 4
-_ALIKE = 10.0  # the largest range of a column over the median one, up to which all panels share their axes
+_SHARED_AXES_RATIO = 10.0  # the largest range of a column over the median one, up to which all panels share their axes
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def axes_of(problems: Mapping[str, Problem]) -> tuple[dict[str, Axes], bool]:
     low, high = np.stack([a.low for a in own.values()]), np.stack([a.high for a in own.values()])
     span = np.array([[a.stop - a.start] for a in own.values()])
     sizes = np.hstack([high - low, span])
-    if (np.nanmax(sizes, 0) > _ALIKE * np.nanmedian(sizes, 0)).any():
+    if (np.nanmax(sizes, 0) > _SHARED_AXES_RATIO * np.nanmedian(sizes, 0)).any():
         return own, False
     start, stop = min(a.start for a in own.values()), max(a.stop for a in own.values())
     same = Axes(start, stop, np.nanmin(low, 0), np.nanmax(high, 0))
@@ -76,7 +76,7 @@ def panel(problem: Problem, row: Row, axes: Axes) -> Panel:
     dots, lines = [], []
     for m in range(min(e.y.shape[1], COLUMNS)):
         seen = np.flatnonzero(np.isfinite(e.y[:, m]))
-        seen = seen[np.unique(np.linspace(0, len(seen) - 1, min(len(seen), _DOTS)).round().astype(int))]
+        seen = seen[np.unique(np.linspace(0, len(seen) - 1, min(len(seen), _MAX_DOTS)).round().astype(int))]
         dots.append("".join(f"M{x} {y}h0" for x, y in axes.place(e.t[seen], e.y[seen, m], m).tolist()))
         inside = (row.t >= axes.start) & (row.t <= axes.stop)
         lines.append(_line(axes.place(row.t[inside], row.x[inside, m], m)) if row.x.size else "")
@@ -120,7 +120,7 @@ def estimates(by_series: Mapping[str, Estimate], marked: Sequence[str]) -> Estim
         return None
     names = sorted(found, key=lambda name: found[name][0])
     table = np.array([found[name] for name in names])
-    log = bool((table[:, 0] > 0).all() and table[-1, 0] > _ALIKE * table[0, 0])
+    log = bool((table[:, 0] > 0).all() and table[-1, 0] > _SHARED_AXES_RATIO * table[0, 0])
     with np.errstate(all="ignore"):
         scaled = np.log(np.maximum(table, 0.0)) if log else table
     # Estimates and most intervals are inside; a few endless intervals must not flatten all.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,60 +9,59 @@ import numpy as np
 
 from odinfer.apps.each.row import Estimate
 from odinfer.diagnostics.equation_test import FALSE_ALARMS
-from odinfer.style.text import TextTable, aligned, few, number, plain
+from odinfer.result.summary import wrapped
+from odinfer.style.text import TextTable, abbreviate, format_number, format_with_error, printable
 from odinfer.uncertainty.results import BAND
 
 if TYPE_CHECKING:
     from odinfer.apps.each.fits import Fits
 
 _ROWS = 40  # lines up to which every estimate of every series is printed
-_WIDTH = 100  # columns of text
 _LOW, _HIGH = 0.05, 0.95  # the spread of series that is told
 
 
 def headline(fits: Fits) -> str:
     """How many series there are, and how many of them are good."""
     n, good = len(fits), len(fits) - len(fits.failed)
-    what = f"{n:,} series, each fitted on its own" if n > 1 else "1 series"
+    what = f"{n:,} series, fitted one by one" if n > 1 else "1 series"
     return f"{what}: {'all' if good == n > 1 else f'{good:,}'} converged."
 
 
-def remarks(fits: Fits) -> list[str]:
+def findings(fits: Fits) -> list[str]:
     """Which series need a look, and why, a sentence each."""
     lines = []
     if fits.failed:
-        lines.append(f"Without a result: {_named({name: (status,) for name, status in fits.failed.items()})}.")
+        lines.append(f"Without a result: {_list_series({name: (status,) for name, status in fits.failed.items()})}.")
     if fits.contradicted:
-        chance = f"a right model is accused in at most {100 * FALSE_ALARMS:g} % of series"
-        lines.append(f"Contradicting the model: {_named(fits.contradicted)}; {chance}.")
-    if fits.unlike:
-        lines.append(f"Unlike the rest: {_named(fits.unlike)}.")
+        chance = f"a correct model is rejected in at most {100 * FALSE_ALARMS:g} % of series"
+        lines.append(f"The model is rejected by: {_list_series(fits.contradicted)}; {chance}.")
+    if fits.outliers:
+        lines.append(f"Outliers: {_list_series(fits.outliers)}.")
     return lines
 
 
-def _named(found: Mapping[str, tuple[str, ...]]) -> str:
+def _list_series(found: Mapping[str, tuple[str, ...]]) -> str:
     names = [f"{name} ({', '.join(why)})" for name, why in found.items()]
-    return f"{len(found):,}, namely {', '.join(few(names))}"
+    return f"{len(found):,}, namely {', '.join(abbreviate(names))}"
 
 
 def tone(fits: Fits) -> str:
-    return "bad" if fits.failed else "part" if fits.contradicted or fits.unlike else "good"
+    return "bad" if fits.failed else "part" if fits.contradicted or fits.outliers else "good"
 
 
 def summary(fits: Fits) -> str:
     """All of it as plain text."""
     found = fits.estimates()
     table = long_table(fits) if sum(map(len, found.values())) <= _ROWS else spread_table(fits)
-    lines = [f"{fits.model}, fitted by {fits.method}", headline(fits), "", *table.lines(), "", *remarks(fits)]
-    wrapped = (line if len(line) <= _WIDTH else textwrap.fill(line, _WIDTH) for line in map(plain, lines))
-    return "\n".join(wrapped).rstrip() + "\n"
+    lines = [f"{fits.model}, fitted by {fits.method}", headline(fits), "", *table.lines(), "", *findings(fits)]
+    return wrapped(map(printable, lines)).rstrip() + "\n"
 
 
 def long_table(fits: Fits) -> TextTable:
     """Every estimate of every series."""
     found = fits.estimates()
     rows = [
-        (name, quantity, *as_text(value))
+        (name, quantity, *format_estimate(value))
         for name in fits
         for quantity, by_series in found.items()
         if (value := by_series.get(name)) is not None
@@ -71,10 +69,10 @@ def long_table(fits: Fits) -> TextTable:
     return TextTable(("series", "parameter", "estimate", "95 % from", "to"), tuple(rows))
 
 
-def as_text(value: Estimate) -> list[str]:
+def format_estimate(value: Estimate) -> list[str]:
     """An estimate and the ends of its interval, to the same place."""
     sides = [abs(end - value[0]) for end in value[1:] if np.isfinite(end)]
-    return aligned(value, min((side for side in sides if side > 0), default=np.nan) / BAND)
+    return format_with_error(value, min((side for side in sides if side > 0), default=np.nan) / BAND)
 
 
 def spread_table(fits: Fits) -> TextTable:
@@ -82,11 +80,13 @@ def spread_table(fits: Fits) -> TextTable:
     rows = []
     for quantity, by_series in fits.estimates().items():
         good = [value for name, value in by_series.items() if name not in fits.failed]
-        rows.append((quantity, *(number(v, 4) for v in spread(good))))
-    return TextTable(("parameter", "median", "5 % below", "95 % below", "usual error (95 %)"), tuple(rows))
+        rows.append((quantity, *(format_number(v, 4) for v in spread_statistics(good))))
+    return TextTable(
+        ("parameter", "median", "5 % quantile", "95 % quantile", "median half width of 95 % interval"), tuple(rows)
+    )
 
 
-def spread(values: list[Estimate]) -> tuple[float, float, float, float]:
+def spread_statistics(values: list[Estimate]) -> tuple[float, float, float, float]:
     """Median, 5 % and 95 % quantile, and the median of half the width of the intervals; NaN where there is none."""
     table = np.array(values, float).reshape(-1, 3)
     value = table[np.isfinite(table[:, 0]), 0]

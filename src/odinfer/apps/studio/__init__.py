@@ -1,9 +1,8 @@
 """Everything in the browser: `odinfer studio`, a local page on which data are dropped, models typed and fits looked at.
 
-`server` has the addresses of the page, `guard` decides who may ask at all, `sessions` keeps what belongs to a tab, and
-`lanes` are the processes in which everything runs that touches what a user brings: `desk` what must be quick (reading
-tables and equations, with errors at their places), `work` what takes long (fits, comparisons, intervals). `javascript`
-makes a module of a model, so that trajectories follow sliders without asking the server; `scripts` says the same in
-commands and Python. The page itself lies in `page/`. Starlette and uvicorn are the extra `studio`. Imports from all
-folders but `bench` and `command`.
+`server` has the routes, `access` decides which requests are admitted, and `sessions` keeps the data and jobs of a tab.
+Everything that touches input of a user runs in processes of `worker_process`: `interactive` reads tables and equations,
+`initial_guess` finds values for the sliders, `jobs` runs fits, comparisons and intervals. `javascript` translates a
+model, so that trajectories follow sliders without the server; `scripts` writes the same as commands and Python. The
+page itself is in `page/`. Starlette and uvicorn are the extra `studio`.
 """

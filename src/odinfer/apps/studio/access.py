@@ -21,8 +21,9 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MOST_UPLOADED, MOST_SENT = 20_000_000, 2_000_000  # bytes of a data file, and of anything else
-UPLOAD = "/api/data"
+MAX_UPLOAD, MAX_REQUEST = 20_000_000, 2_000_000  # bytes of a data file, and of anything else
+MAX_PROJECT = 300_000_000  # of a project with its results
+UPLOADS = {"/api/data": MAX_UPLOAD, "/api/project": MAX_PROJECT}
 _SAFE = ("GET", "HEAD")
 _POLICY = (
     "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -95,7 +96,7 @@ class Guard:
             return await self._admit(scope, send)
         if scope["path"] == "/" and scope["query_string"]:
             return await _redirect(send)  # the link again: the token goes from the address line
-        most = MOST_UPLOADED if scope["path"] == UPLOAD else MOST_SENT
+        most = UPLOADS.get(scope["path"], MAX_REQUEST)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > most:
             return await _refuse(send, 413, f"this is more than {most // 1_000_000} MB")
@@ -144,7 +145,7 @@ class Guard:
         if right and self._unused:
             self._unused = False
             cookie = f"{self._cookie}={self._secret}; Path=/; HttpOnly; SameSite=Strict"
-            return await _redirect(send, {"set-cookie": cookie})
+            return await _lead_on(send, cookie)
         used = "this link was used already, in another browser perhaps" if right else "open the link from the terminal"
         await _refuse(send, 403, f"{used}; to get a new one, stop odinfer studio and start it again")
 
@@ -155,6 +156,16 @@ def _same(one: str, other: str) -> bool:
 
 def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+async def _lead_on(send: Send, cookie: str) -> None:
+    """A page that leads to the studio's own: after a redirect from elsewhere, browsers keep strict cookies back."""
+    head = b'<meta http-equiv="refresh" content="0; url=/"><link rel="icon" href="data:,">'
+    body = b"<!doctype html>" + head + b"<title>odinfer studio</title>"
+    headers = {**_HEADERS, "content-type": "text/html; charset=utf-8", "set-cookie": cookie}
+    headers["content-length"] = str(len(body))
+    await send({"type": "http.response.start", "status": 200, "headers": _encoded(headers)})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _redirect(send: Send, more: dict[str, str] | None = None) -> None:

@@ -2,7 +2,7 @@
 
 Where every state is observed, slopes are matched (ODIN's first stage); where some are hidden, a few starts are
 followed. Long series are thinned, and of many experiments some are looked at: this is a guess, and no fit. Runs in a
-process of its own (`lanes.py`), so that nobody who types waits for it.
+process of its own (`worker_process.py`), so that nobody who types waits for it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from numpy.typing import NDArray
 
 from odinfer.apps.studio.interactive import Plain, Source, problems
 from odinfer.errors import InputError
-from odinfer.likelihood.refinement import Refined, shoot
-from odinfer.methods.multistart_mle import lucky
+from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial
+from odinfer.methods.multistart_mle import none_if_singular
 from odinfer.methods.odin import Odin
-from odinfer.ode.adaptive_mesh import Budget, Exhausted
+from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted
 from odinfer.problem.problem import Problem
-from odinfer.scaling.dimensional_analysis import natural_scales, sizes
-from odinfer.search.growing_horizon import grown
-from odinfer.search.startpoints import rough_noise, starts
+from odinfer.scaling.dimensional_analysis import implied_sizes, natural_sizes
+from odinfer.search.growing_horizon import fit_growing_horizon
+from odinfer.search.startpoints import difference_noise, starts
 
 Array = NDArray[np.float64]
 
 _MOST_TIMES, _MOST_TOGETHER, _MOST_ALONE, _MOST_STATES = 60, 6, 12, 20
 # Where states are hidden: how many starts are followed, steps of integration for all of them, shares of the
 # observations in the first horizon in turn, and nats that a step must gain.
-_STARTS, _STEPS, _FIRST, _ENOUGH = 4, 600, (0.0, 0.99), 1.0
-_ON = 8  # steps of the optimiser from the end of another experiment
+_STARTS, _STEPS, _FIRST, _ENOUGH = 4, 5000, (0.0, 0.99), 1.0
+_REFINE_STEPS = 8  # steps of the optimiser from the end of another experiment
 _DIGITS = 3
 
 
@@ -51,17 +51,27 @@ def guess(text: str, name: str, source: Source) -> Plain:
     found: Values | None = None
     budget = Budget(_STEPS)
     for part in map(_smaller, _parts(problem)):
-        natural = _natural(part)
-        if len(part.model.states) <= _MOST_STATES and not part.model.said.triggers:  # which no search follows
-            found = _matched(part) if part.plain else _on(part, problem, budget, found) or _followed(part, budget)
-        values = _named(problem, part, found or natural) | values
-        sizes = _named(problem, part, natural) | sizes
-    return {"values": values, "sizes": sizes}
+        natural = _default_values(part)
+        if _searchable(part):
+            found = (
+                _matched(part)
+                if part.fully_observed_gaussian
+                else _refine(part, problem, budget, found) or _simulate(part, budget)
+            )
+        values = _values_by_name(problem, part, found or natural) | values
+        sizes = _values_by_name(problem, part, natural) | sizes
+    return {"values": values, "sizes": {name: size for name, size in sizes.items() if size > 0}}
+
+
+def _searchable(problem: Problem) -> bool:
+    """Whether a few steps can come near the data: not with events that states trigger, nor unknown functions."""
+    said = problem.model.said
+    return len(problem.model.states) <= _MOST_STATES and not said.triggers and not said.unknown
 
 
 def _parts(problem: Problem) -> list[Problem]:
     """What is looked at in turn: experiments alone, unless they are quicker together or say too little alone."""
-    if problem.plain and not problem.split.any:
+    if problem.fully_observed_gaussian and not problem.split.any:
         return [problem]
     try:
         return [problem.alone(e.name) for e in problem.data.experiments[:_MOST_ALONE]]
@@ -69,7 +79,7 @@ def _parts(problem: Problem) -> list[Problem]:
         return [problem]
 
 
-def begin() -> None:
+def preload() -> None:
     """Load what every guess needs."""
     import scipy.integrate  # noqa: F401
 
@@ -84,21 +94,21 @@ def _smaller(problem: Problem) -> Problem:
     if all(kept.all() for kept in rows):
         return problem
     try:
-        return replace(problem, data=problem.data.keeping(rows))
+        return replace(problem, data=problem.data.with_rows(rows))
     except InputError:  # a column that is seen rarely would be lost
         return problem
 
 
 def _matched(problem: Problem) -> Values | None:
     """By ODIN's first stage."""
-    minima = lucky(lambda: Odin().search.run(problem, seed=0))
+    minima = none_if_singular(lambda: Odin().search.run(problem, seed=0))
     if minima is None or not minima.solutions:
         return None
     best = minima.solutions[0]
-    return Values([curve.x[0] for curve in minima.engine.curves(best)], problem.theta(best.phi))
+    return Values([curve.x[0] for curve in minima.engine.curves(best)], minima.engine.problem.theta(best.phi))
 
 
-def _on(part: Problem, problem: Problem, budget: Budget, near: Values | None) -> Values | None:
+def _refine(part: Problem, problem: Problem, budget: Budget, near: Values | None) -> Values | None:
     """From where another experiment has ended: what all have in common stays there."""
     if near is None:
         return None
@@ -107,19 +117,21 @@ def _on(part: Problem, problem: Problem, budget: Budget, near: Values | None) ->
         if name not in problem.model.said.local and name not in part.fixed:
             held = held.holding(name, value)
     unknown = np.full(len(part.model.states), np.nan)
-    found: Refined | None = None
-    with contextlib.suppress(Exhausted):
-        found = lucky(lambda: shoot(held, unknown, near.x0, held.phi(near.theta), _ON, budget, _ENOUGH))
+    found: TrajectoryOptimum | None = None
+    with contextlib.suppress(BudgetExhausted):
+        found = none_if_singular(
+            lambda: maximise_from_initial(held, unknown, near.x0, held.phi(near.theta), _REFINE_STEPS, budget, _ENOUGH)
+        )
     return near if found is None else Values([path.x0 for path in found.paths], held.theta(found.phi))
 
 
-def _followed(problem: Problem, budget: Budget) -> Values | None:
+def _simulate(problem: Problem, budget: Budget) -> Values | None:
     """The best of a few trajectories, or the first that two starts lead to."""
-    noise, unknown = rough_noise(problem), np.full(len(problem.model.states), np.nan)
-    best: Refined | None = None
+    noise, unknown = difference_noise(problem), np.full(len(problem.model.states), np.nan)
+    best: TrajectoryOptimum | None = None
     for i, (x0, phi) in enumerate(starts(problem, _STARTS, np.random.default_rng(0))):
         first = _FIRST[i % len(_FIRST)]
-        found = lucky(partial(grown, problem, unknown, noise, x0, phi, budget, first, _ENOUGH))
+        found = none_if_singular(partial(fit_growing_horizon, problem, unknown, noise, x0, phi, budget, first, _ENOUGH))
         gain = np.inf if best is None or found is None else best.objective - found.objective
         if found is not None and gain > 0:
             best = found
@@ -128,23 +140,24 @@ def _followed(problem: Problem, budget: Budget) -> Values | None:
     return None if best is None else Values([path.x0 for path in best.paths], problem.theta(best.phi))
 
 
-def _natural(problem: Problem) -> Values:
-    """The sizes that data and equations imply, within bounds."""
-    if problem.plain:
+def _default_values(problem: Problem) -> Values:
+    """The values that are declared as starts; else the sizes that data and equations imply, within bounds."""
+    if problem.fully_observed_gaussian:
         y = np.concatenate([e.y for e in problem.data.experiments])
-        own, states = natural_scales(problem), np.sqrt(np.nanmean(y**2, axis=0))
+        own, states = natural_sizes(problem), np.sqrt(np.nanmean(y**2, axis=0))
     else:
-        found = sizes(problem)
+        found = implied_sizes(problem)
         own, states = 10.0**found.parameters, 10.0**found.states
     theta = np.empty(len(problem.parameters))
     for e in range(len(problem.data.experiments)):
         theta[problem.split.of(e)] = own
     low, high = np.reshape([problem.limits(p) for p in problem.parameters], (-1, 2)).T
+    theta = np.array([problem.start.get(p, value) for p, value in zip(problem.parameters, theta, strict=True)])
     x0 = np.clip(states, *problem.state_bounds)
     return Values([x0] * len(problem.data.experiments), np.clip(theta, low, high))
 
 
-def _named(problem: Problem, part: Problem, values: Values) -> dict[str, float]:
+def _values_by_name(problem: Problem, part: Problem, values: Values) -> dict[str, float]:
     """By the names of sliders: with [experiment] for those that were looked at, and bare for all others."""
     several = len(problem.data.experiments) > 1
     found = dict(zip(part.parameters, values.theta.tolist(), strict=True))

@@ -1,6 +1,6 @@
 """What the page asks while somebody types or drops a file: tables and equations to plain data, errors at their places.
 
-Runs in a process of its own (`lanes.py`), which remembers the tables that it has read.
+Runs in a process of its own (`worker_process.py`), which remembers the tables that it has read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from odinfer.apps.studio.javascript import module
 from odinfer.apps.studio.scripts import Choice
-from odinfer.data.column_roles import sd_columns
+from odinfer.data.column_roles import find_sd_columns
 from odinfer.data.data import Data, Experiment
 from odinfer.data.reader import read_table
 from odinfer.data.table import Table
@@ -29,15 +29,17 @@ from odinfer.model.expression import state_of
 from odinfer.model.model import Model
 from odinfer.model.optional_terms import candidates
 from odinfer.noise import FAMILIES
-from odinfer.problem.condition import Course
-from odinfer.problem.from_table import DOSING, ROLES, observable, posed
+from odinfer.problem.condition import Condition
+from odinfer.problem.from_table import posed
+from odinfer.problem.matching import DOSING, ROLES, observable
 from odinfer.problem.problem import Problem
 
 Plain = dict[str, Any]
 
-_MOST_POINTS = 4_000  # of one series on the page: more cannot be told apart
-_MOST_EXPERIMENTS = 60
-_MOST_COLUMNS = 200
+_MAX_POINTS = 4_000  # of one series on the page: more cannot be told apart
+_MAX_EXPERIMENTS = 60
+_MAX_COLUMNS = 200
+_PREVIEW = 6, 30  # rows and columns of the table that are shown as they are
 _SPAN = 10.0  # of time, where there are no data
 
 
@@ -55,15 +57,16 @@ class Source:
 def table(source: Source) -> Plain:
     """The columns of a table with their roles, and everything in it that can be drawn."""
     found: Plain = {"columns": [], "experiments": [], "notes": [], "error": None}
-    with _noted(found["notes"]):
+    with _notes(found["notes"]):
         whole = _raw(source.path)
         found["columns"] = _columns(whole, source.choice)
+        found["preview"] = _preview(whole)
         try:
             data = _chosen(source).data()
         except InputError as error:
-            found["error"] = _on_the_page(str(error))
+            found["error"] = _for_page(str(error))
         else:
-            found["experiments"] = [_observed(e, data.states) for e in data.experiments[:_MOST_EXPERIMENTS]]
+            found["experiments"] = [_observed(e, data.states) for e in data.experiments[:_MAX_EXPERIMENTS]]
     return found
 
 
@@ -77,7 +80,7 @@ def _raw(path: Path) -> Table:
 
 def _chosen(source: Source) -> Table:
     c = source.choice
-    return _raw(source.path).choosing(c.time, c.names, c.sd)
+    return _raw(source.path).with_columns(c.time, c.names, c.sd)
 
 
 def _columns(whole: Table, choice: Choice) -> list[Plain]:
@@ -91,20 +94,28 @@ def _columns(whole: Table, choice: Choice) -> list[Plain]:
     names = list(whole.columns)
     if not role.observable:
         series = [name for name in names if name not in named]
-        named |= {column: f"errors of {name}" for name, column in sd_columns(series, series).items()}
+        named |= {column: f"errors of {name}" for name, column in find_sd_columns(series, series).items()}
     if role.observable:
         names = [n for n in names if n in named] + [n for n in dict.fromkeys(whole.columns[role.observable]) if n]
     return [
         {"name": name, "role": named.get(name), "cells": [*filter(None, whole.columns.get(name, [])[:3])]}
-        for name in names[:_MOST_COLUMNS]
+        for name in names[:_MAX_COLUMNS]
     ]
+
+
+def _preview(whole: Table) -> Plain:
+    """The first rows as they stand in the file."""
+    rows, columns = _PREVIEW
+    names = list(whole.columns)[:columns]
+    count = min(rows, max((len(whole.columns[name]) for name in names), default=0))
+    return {"names": names, "rows": [[str(whole.columns[name][i] or "") for name in names] for i in range(count)]}
 
 
 def _observed(e: Experiment, names: Sequence[str]) -> Plain:
     columns = {}
     for k, name in enumerate(names):
         seen = np.flatnonzero(np.isfinite(e.y[:, k]))
-        seen = seen[:: max(1, math.ceil(len(seen) / _MOST_POINTS))]
+        seen = seen[:: max(1, math.ceil(len(seen) / _MAX_POINTS))]
         limit = e.limit[seen, k].tolist() if e.limit is not None else None
         columns[name] = {"t": e.t[seen].tolist(), "y": e.y[seen, k].tolist(), "limit": limit}
     return {"name": e.name, "columns": columns}
@@ -133,7 +144,7 @@ def problems(text: str, name: str, source: Source, notes: list[str]) -> list[Pro
 def understand(text: str, name: str, source: Source | None) -> Plain:
     """What a text says, or where it is wrong, and what it means for the data."""
     answer: Plain = {"error": None, "data_error": None, "notes": []}
-    with _noted(answer["notes"]):
+    with _notes(answer["notes"]):
         try:
             models = candidates(text, name)
         except InputError as error:
@@ -146,7 +157,7 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
                 model = posing.model
             except InputError as error:
                 placed = _placed(text, str(error))
-                answer |= {"error": placed} if placed["line"] else {"data_error": _on_the_page(str(error))}
+                answer |= {"error": placed} if placed["line"] else {"data_error": _for_page(str(error))}
         answer["notes"] += _misspelled(model)
         if model.said.triggers:
             answer["notes"].append("events that states make happen are not drawn here; odinfer simulate follows them")
@@ -161,15 +172,15 @@ def _described(model: Model, problem: Problem | None) -> Plain:
     else:
         shown = {c.name: c.arguments[0] for c in said.columns}
     shown |= {name: model.instruction(name) for name in model.states if name not in shown}
-    courses: list[Course] = []
+    courses: list[Condition] = []
     if said.triggers:
         pass  # the page cannot follow them, and a curve without them would be wrong
     elif problem is not None:
-        courses = [problem.course(i) for i in range(min(len(problem.data.experiments), _MOST_EXPERIMENTS))]
+        courses = [problem.condition(i) for i in range(min(len(problem.data.experiments), _MAX_EXPERIMENTS))]
     elif not model.inputs:
         times = np.array([min([0.0, *(event.times[0] for event in said.events)]), _SPAN])
         last = max([_SPAN, *(1.2 * event.times[-1] for event in said.events)])
-        courses = [Course.of(model, Experiment("1", np.array([times[0], last]), np.empty((2, 0)), {}))]
+        courses = [Condition.of(model, Experiment("1", np.array([times[0], last]), np.empty((2, 0)), {}))]
     observed = problem.columns if problem is not None else ()
     data = problem.data if problem is not None else None
     return {
@@ -188,7 +199,7 @@ def _described(model: Model, problem: Problem | None) -> Plain:
         "inputs": [*model.inputs],
         "experiments": [_course(c, data, i) for i, c in enumerate(courses)],
         "module": module(model, [*shown.values()]),
-        "plain": problem is not None and problem.plain,
+        "plain": problem is not None and problem.fully_observed_gaussian,
     }
 
 
@@ -196,12 +207,13 @@ def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
     low, high = model.bounds.get(name, (-math.inf, math.inf))
     family, *numbers = model.prior.get(name, ("",))
     several = problem is not None and problem.split.any
-    log = model.scale.get(name) == "log"
+    log = model.scale.get(name) == "log" or (problem is not None and name in problem.assumed_positive_names)
     return {
         "name": name,
         "low": _finite(low) if low or not log else None,  # which a log scale implies
         "high": _finite(high),
         "log": log,
+        "scale": model.scale.get(name),
         "fixed": model.fixed.get(name),
         "start": model.start.get(name),
         "prior": [family, *numbers] if family else None,
@@ -234,7 +246,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _course(course: Course, data: Data | None, i: int) -> Plain:
+def _course(course: Condition, data: Data | None, i: int) -> Plain:
     """What one experiment does to a trajectory, as `simulate.js` takes it."""
     e, model = course.experiment, course.model
     jumps: list[Plain] = [
@@ -319,14 +331,14 @@ def _misspelled(model: Model) -> list[str]:
     return notes
 
 
-def _on_the_page(message: str) -> str:
+def _for_page(message: str) -> str:
     """What to do about a column, where there are no flags but a list to choose from."""
     message = re.sub(r"to take another: --map '[^']*' \(in Python columns=\)", "choose one under Columns", message)
     return re.sub(r"by --\w+ \S+( \(in Python [^)]*\))?", "under Columns", message)
 
 
 @contextmanager
-def _noted(notes: list[str]) -> Iterator[None]:
+def _notes(notes: list[str]) -> Iterator[None]:
     """Warnings for users become notes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -335,8 +347,10 @@ def _noted(notes: list[str]) -> Iterator[None]:
         notes[:] = [*dict.fromkeys(notes)]
 
 
-def choice_of(given: Mapping[str, Any]) -> Choice:
+def choice_of(given: Any) -> Choice:
     """What was chosen on the page, checked: names and texts of a sensible length."""
+    if not isinstance(given, Mapping) or not all(isinstance(given.get(k) or {}, Mapping) for k in ("names", "sd")):
+        raise InputError("columns are assigned by name")
     time, names, sd = given.get("time"), given.get("names") or {}, given.get("sd") or {}
     texts = [time or "", *(t for pairs in (names, sd) for pair in pairs.items() for t in pair)]
     if not all(isinstance(text, str) and len(text) <= 1000 for text in texts) or len(texts) > 5000:

@@ -17,7 +17,10 @@ Code = Sequence[tuple[str, tuple[Any, ...]]]
 
 _INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _INFIX |= {"==": "===", "!=": "!==", "and": "&&", "or": "||"}
-_MATH = ("exp", "log", "log10", "sqrt", "abs", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")
+_MATH = (
+    "exp", "log", "log10", "sqrt", "abs", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh", "floor", "ceil",
+)  # fmt: skip
 # Where Math.pow differs from C: powers of one, and of minus one with an infinite exponent. Whole exponents multiply.
 _LIBRARY = """\
 const power = (x, n) => x === 1 || (x === -1 && (n === Infinity || n === -Infinity)) ? 1 : Math.pow(x, n);

@@ -1,7 +1,7 @@
-"""What takes long: fits, intervals and comparisons, and the files of each. Runs in a process of its own (`lanes.py`).
+"""Run the long jobs of the page in a worker process: fits, intervals and comparisons, with the files of each.
 
-The process keeps its last fits in memory, so that intervals go on from there; a new process fits again, which by the
-seed gives the same.
+The process keeps its last fits in memory for intervals that are asked for later. A new process fits again, which gives
+the same result by the seed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from odinfer.apps.studio.interactive import Plain, Source, problems
+from odinfer.apps.studio.next_steps import caveats, next_steps
 from odinfer.apps.studio.scripts import compare_command, compare_script, data_file, fit_command, fit_script, model_file
 from odinfer.errors import InputError
 from odinfer.problem.problem import Problem
@@ -29,13 +30,13 @@ from odinfer.uncertainty.results import BAND
 Tell = Callable[[Plain], None]
 
 SEED = 0
-_MOST_KEPT = 4  # fits in memory
-_MOST_POINTS = 400  # of a curve on the page
+_MAX_CACHED_FITS = 4  # fits in memory
+_MAX_POINTS = 400  # of a curve on the page
 _kept: OrderedDict[Any, Fit] = OrderedDict()
 
 
 @dataclass(frozen=True)
-class Order:
+class JobRequest:
     """What is to be done.
 
     Attributes:
@@ -53,13 +54,13 @@ class Order:
     folder: Path
 
 
-def begin() -> None:
+def preload() -> None:
     """Load what every fit needs, before somebody waits for it."""
     import odinfer.methods.odin
     import odinfer.result.report  # noqa: F401
 
 
-def run(order: Order, tell: Tell) -> Plain:
+def run(order: JobRequest, tell: Tell) -> Plain:
     """Do it: tells of progress, then the answer as soon as it is known, and returns the names of the files."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about fonts are not for our users
     order.folder.mkdir(parents=True, exist_ok=True)
@@ -71,10 +72,10 @@ def _progress(tell: Tell) -> Progress:
     return lambda what, share: tell({"progress": what, "share": round(float(share), 4)})
 
 
-def _fit(order: Order, tell: Tell) -> list[str]:
+def _fit(order: JobRequest, tell: Tell) -> list[str]:
     from odinfer.methods import fit
     from odinfer.result import report
-    from odinfer.result.extras import with_more
+    from odinfer.result.extras import with_extras
 
     ((name, text),) = order.models
     notes: list[str] = []
@@ -85,26 +86,28 @@ def _fit(order: Order, tell: Tell) -> list[str]:
         every = problems(text, name, order.source, notes)
         if len(every) > 1:
             raise InputError(f"the optional terms make {len(every)} candidates; press Compare to fit them all")
+        if every[0].model.said.effects:
+            raise InputError("parameters vary by subject, which the studio cannot fit; use odinfer fit, or od.fit")
         found = fit(every[0], seed=SEED, progress=_progress(tell))
     if kind is not None:
         if found.uncertainty is None:
             raise InputError(found.without_intervals)
-        found = with_more(found, kind, False, SEED, _progress(tell))
+        found = with_extras(found, kind, False, SEED, _progress(tell))
     _kept[key] = found
     _kept.move_to_end(key)
-    while len(_kept) > _MOST_KEPT:
+    while len(_kept) > _MAX_CACHED_FITS:
         _kept.popitem(last=False)
-    assert found.problem is not None
     command = fit_command(name, order.name, order.source.choice, kind)
-    tell({"answer": answer(found) | {"notes": notes, "command": command}})
+    more = {"next": next_steps(found, text), "caveats": caveats(found)}
+    tell({"answer": answer_of(found) | {"notes": notes, "command": command} | more})
     tell({"progress": "writing the report", "share": 1.0})
     names = [path.name for path in report.write_outputs(found, order.folder)]
     kinds = [kind for kind in found.intervals_by_kind() if kind != "likelihood"]
     script = fit_script(found.problem, order.name, order.source.choice, kinds)
-    return names + _also(order, command, "fit.py", script)
+    return names + _extras(order, command, "fit.py", script)
 
 
-def _also(order: Order, command: str, script_name: str, script: str) -> list[str]:
+def _extras(order: JobRequest, command: str, script_name: str, script: str) -> list[str]:
     """The inputs, and how to do it again."""
     written: dict[str, bytes] = {model_file(name): text.encode() for name, text in order.models}
     written |= {data_file(order.name): order.source.path.read_bytes()}
@@ -114,7 +117,7 @@ def _also(order: Order, command: str, script_name: str, script: str) -> list[str
     return list(written)
 
 
-def _compare(order: Order, tell: Tell) -> list[str]:
+def _compare(order: JobRequest, tell: Tell) -> list[str]:
     from odinfer.selection import report
     from odinfer.selection.compare import compare
 
@@ -134,11 +137,11 @@ def _compare(order: Order, tell: Tell) -> list[str]:
             "answer": {
                 "kind": "compare",
                 "headline": report.headline(found),
-                "tone": "good" if report.good(found) else "bad",
+                "tone": "good" if report.is_supported(found) else "bad",
                 "sentences": [report.sentence(name, c, found.level) for name, c in found.candidates.items()],
                 "rows": rows,
                 "verdicts": found.verdicts,
-                "fits": {name: answer(f) for name, f in found.fits.items()},
+                "fits": {name: answer_of(f) for name, f in found.fits.items()},
                 "notes": [*dict.fromkeys(notes)],
                 "command": command,
             }
@@ -146,16 +149,16 @@ def _compare(order: Order, tell: Tell) -> list[str]:
     )
     tell({"progress": "writing the report", "share": 1.0})
     names = [path.name for path in report.write_outputs(found, order.folder)]
-    return names + _also(order, command, "compare.py", compare_script(every, order.name, order.source.choice))
+    return names + _extras(order, command, "compare.py", compare_script(every, order.name, order.source.choice))
 
 
 # --- a fit as the page shows it
 
 
-def answer(fit: Fit) -> Plain:
+def answer_of(fit: Fit) -> Plain:
     """All that the page shows of a fit."""
-    from odinfer.result.estimates import correlation_table, parameter_table
-    from odinfer.result.summary import amounts, facts, headline, state_table, tone
+    from odinfer.result.estimates import correlation_table, parameter_table, solutions_table
+    from odinfer.result.summary import data_counts, facts, headline, state_table, tone
 
     fixed = fit.details.get("fixed") or ()
     by_kind = fit.intervals_by_kind()
@@ -168,9 +171,10 @@ def answer(fit: Fit) -> Plain:
         "status": fit.status,
         "converged": fit.converged,
         "warnings": [*fit.warnings],
-        "facts": [line for line in facts(fit) if line not in amounts(fit)],
-        "amounts": amounts(fit),
+        "facts": [line for line in facts(fit) if line not in data_counts(fit)],
+        "amounts": data_counts(fit),
         "parameters": _table(parameter_table(fit)),
+        "solutions": _table(solutions_table(fit)),
         "correlations": _table(correlation_table(fit)),
         "theta": {name: _number(value) for name, value in fit.theta.items()},
         "fixed": [*fixed],
@@ -203,7 +207,7 @@ def _table(table: TextTable | None) -> Plain | None:
 def _curves(fit: Fit, name: str) -> Plain:
     """States and columns with their bands along the curve, and residuals."""
     e = fit.experiments[name]
-    rows = np.unique(np.linspace(0, len(e.curve.t) - 1, _MOST_POINTS).astype(int)) if len(e.curve.t) else slice(0)
+    rows = np.unique(np.linspace(0, len(e.curve.t) - 1, _MAX_POINTS).astype(int)) if len(e.curve.t) else slice(0)
     tables = [(fit.state_names, e.curve.x, *state_band(fit, e.curve.x, e.curve.sd))]
     if e.expected is not None and e.expected_sd is not None:
         half = BAND * e.expected_sd

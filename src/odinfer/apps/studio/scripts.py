@@ -30,11 +30,19 @@ def model_file(name: str) -> str:
     return f"{safe_name(name)}.ode"
 
 
+# Names of files that a job writes, which stand beside the data in a download.
+_RESULTS = ("states", "comparison", "gamma", "command")
+
+
 def data_file(name: str) -> str:
-    """The name under which data are kept: what the user calls it, as far as that can be the name of a file."""
+    """The name under which data are kept: what the user calls it, as far as that can be the name of a file.
+
+    It differs from those of results.
+    """
     path = PurePath(name.replace("\\", "/"))
     ending = path.suffix.lower() if path.suffix.lower() in (".xlsx", ".xlsm", ".tsv", ".txt") else ".csv"
-    return f"{safe_name(path.stem or 'data')}{ending}"
+    stem = f"{path.stem}-data" if path.stem.lower() in _RESULTS else path.stem
+    return f"{safe_name(stem or 'data')}{ending}"
 
 
 def fit_command(model: str, data: str, choice: Choice, kind: str | None) -> str:

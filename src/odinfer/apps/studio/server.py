@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import io
+import itertools
 import json
+import os
 import socket
-import tempfile
 import threading
 import webbrowser
 import zipfile
@@ -17,12 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from odinfer.apps.studio import initial_guess, interactive, jobs
+from odinfer.apps.studio import initial_guess, interactive, jobs, live_likelihood, projects
 from odinfer.apps.studio.access import Guard, TooLarge, is_loopback
-from odinfer.apps.studio.sessions import Queue, Session, Sessions
-from odinfer.apps.studio.worker_process import Ended, Lane
-from odinfer.checks import whole
+from odinfer.apps.studio.sessions import Job, Queue, Session, Sessions
+from odinfer.apps.studio.worker_process import WorkerEnded, WorkerProcess
+from odinfer.checks import checked_integer
 from odinfer.errors import InputError, nearest
+from odinfer.files import temporary_folder
 from odinfer.style.html import LIVE
 
 if TYPE_CHECKING:
@@ -33,10 +36,12 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent / "page"
 _SHARED = {name: LIVE / name for name in ("uplot.js", "uplot.css")}  # with reports
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_PATIENCE = 30.0  # seconds for reading a table or a text
-_GUESSING = 15.0  # seconds after which sliders start without a guess
-_GRACE = 2  # seconds that open streams get when the studio ends
-_MOST_MODELS = 26
+_PAGE_FILES = {path.name: path for path in PAGE.iterdir() if path.suffix in _TYPES}
+_READ_TIMEOUT = 30.0  # seconds for reading a table or a text
+_GUESS_TIMEOUT = 15.0  # seconds after which sliders start without a guess
+_SHUTDOWN_SECONDS = 2  # seconds that open streams get when the studio ends
+_MAX_MODELS = 26
+_SAVED_AFTER = 1.0  # seconds without a change after which a tab is saved
 
 
 @dataclass(frozen=True)
@@ -63,147 +68,247 @@ class Studio:
 
     def __init__(self, examples: Mapping[str, Example], opening: Opening, folder: Path) -> None:
         self.examples, self.opening, self.sessions = examples, opening, Sessions(folder)
-        self.desk, self.lane, self.guesser = Lane(_begin_desk), Lane(jobs.begin), Lane(initial_guess.begin)
+        self.reader, self.worker, self.guesser = (
+            WorkerProcess(_preload_nothing),
+            WorkerProcess(jobs.preload),
+            WorkerProcess(initial_guess.preload),
+        )
         self.queue: Queue | None = None
+        self.folder = folder
+        self.projects = projects.folder()
+
+    def changed(self, session: Session) -> None:
+        """Save a tab soon, if there is anything in it."""
+        if session.saving is not None:
+            session.saving.cancel()
+        loop = asyncio.get_running_loop()
+        session.saving = loop.call_later(_SAVED_AFTER, lambda: loop.create_task(asyncio.to_thread(self.save, session)))
+
+    def job_ended(self, job: Job) -> None:
+        for session in self.sessions.all():
+            if job.id in session.jobs:
+                self.changed(session)
+
+    def save(self, session: Session) -> None:
+        """Save a tab; a disk that refuses stops nobody from working."""
+        session.saving = None
+        shot = projects.snapshot(session)
+        if shot.said["page"].get("models"):
+            with contextlib.suppress(OSError, InputError):
+                projects.save(shot, self.projects / f"{session.project}{projects.ENDING}")
+
+    def save_all(self) -> None:
+        for session in self.sessions.all():
+            if session.saving is not None:
+                session.saving.cancel()
+                self.save(session)
 
     def session(self, request: Request) -> Session:
         found = self.sessions.get(request.headers.get("x-session", ""))
         if found is None:
-            raise _Gone
+            raise _SessionExpired
         return found
 
     async def read(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
-            return await self.desk.call(function, *args, timeout=_PATIENCE)
-        except Ended:
+            return await self.reader.call(function, *args, timeout=_READ_TIMEOUT)
+        except WorkerEnded:
             raise InputError("this could not be read: it needs too much memory; bring less") from None
 
     def close(self) -> None:
-        for lane in (self.lane, self.desk, self.guesser):
-            lane.close()
+        for worker in (self.worker, self.reader, self.guesser):
+            worker.close()
 
 
-class _Gone(Exception):
+class _SessionExpired(Exception):
     """The session of a tab is not there any longer."""
 
 
-def _begin_desk() -> None:
+def _preload_nothing() -> None:
     pass
 
 
-def application(studio: Studio) -> Starlette:
-    """All addresses; what guards them is `guard.Guard`."""
-    from starlette.applications import Starlette
-    from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
-    from starlette.responses import Response as Plain
-    from starlette.routing import Route
+class Handlers:
+    """The answers to all requests, a method per route; `access.Guard` decides which requests come here."""
 
-    reading, guessing = asyncio.Lock(), asyncio.Lock()  # each has one lane
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        self.reading, self.guessing = asyncio.Lock(), asyncio.Lock()  # each has one worker process
 
-    async def understood(function: Callable[..., Any], *args: Any) -> Any:
-        async with reading:
-            return await studio.read(function, *args)
+    async def understood(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function that reads input of the user, one at a time."""
+        async with self.reading:
+            return await self.studio.read(function, *args)
 
-    async def page(request: Request) -> Response:
+    async def page(self, request: Request) -> Response:
+        """Send a file of the page."""
         name = request.path_params.get("name", "index.html")
-        path = _SHARED.get(name) or (PAGE / name).resolve()
-        inside = name in _SHARED or path.is_relative_to(PAGE)
-        if not inside or path.suffix not in _TYPES or not path.is_file():
-            return PlainTextResponse("there is no such page", 404)
-        return Plain(path.read_bytes(), media_type=_TYPES[path.suffix])
+        path = _SHARED.get(name) or _PAGE_FILES.get(name)
+        if path is None:
+            return _bytes(b"there is no such page", "text/plain", 404)
+        return _bytes(path.read_bytes(), _TYPES[path.suffix])
 
-    async def module(request: Request) -> Response:
-        text = studio.sessions.module(request.path_params["key"])
-        return PlainTextResponse("gone", 404) if text is None else Plain(text, media_type="text/javascript")
+    async def module(self, request: Request) -> Response:
+        """Send a translated model."""
+        text = self.studio.sessions.module(request.path_params["key"])
+        return _bytes(b"gone", "text/plain", 404) if text is None else _bytes(text.encode(), "text/javascript")
 
-    async def begin(request: Request) -> Response:
-        session = studio.sessions.new()
-        o = studio.opening
+    async def begin(self, request: Request) -> Response:
+        """Open a session."""
+        session = self.studio.sessions.new()
+        o = self.studio.opening
         if o.data is not None:
             session.keep(o.name, o.data)
         if o.text is not None or o.data is not None:
             opened = {"models": [{"name": o.model or "model", "text": o.text}]} if o.text is not None else {}
             session.page = json.dumps(opened)
-        return JSONResponse({"id": session.id})
+        return _answer({"id": session.id})
 
-    async def found(request: Request) -> Response:
-        session = studio.session(request)
+    async def found(self, request: Request) -> Response:
+        """Send what a session holds, after a reload."""
+        session = self.studio.session(request)
         jobs = [job.shown() for job in session.jobs.values()]
-        examples = [{"name": name, "title": e.title} for name, e in studio.examples.items()]
-        return JSONResponse(
-            {"page": json.loads(session.page), "data": session.name or None, "jobs": jobs, "examples": examples}
+        examples = [{"name": name, "title": e.title} for name, e in self.studio.examples.items()]
+        return _answer(
+            {
+                "page": json.loads(session.page),
+                "data": session.name or None,
+                "revision": session.revision,
+                "jobs": jobs,
+                "examples": examples,
+                "projects": await asyncio.to_thread(projects.kept, self.studio.projects),
+            }
         )
 
-    async def keep(request: Request) -> Response:
-        session, given = studio.session(request), await _json(request)
+    async def keep(self, request: Request) -> Response:
+        """Keep the state of the page."""
+        session, given = self.studio.session(request), await _json(request)
         session.page = json.dumps(given)
-        return JSONResponse({})
+        self.studio.changed(session)
+        return _answer({})
 
-    async def upload(request: Request) -> Response:
-        session = studio.session(request)
+    async def alive(self, request: Request) -> Response:
+        """Say that the studio is there."""
+        return _answer({})
+
+    async def project(self, request: Request) -> Response:
+        """Send all of a tab as one file."""
+        shot = projects.snapshot(self.studio.session(request))
+        content = await asyncio.to_thread(shot.content)
+        return _bytes(content, "application/octet-stream", headers={"content-disposition": "attachment"})
+
+    async def open_project(self, request: Request) -> Response:
+        """Open a project in this tab: a file that is sent, or one of those that were saved by themselves."""
+        session, content = self.studio.session(request), await request.body()
+        key = request.headers.get("x-project", "")
+        if key:
+            content = projects.kept_path(self.studio.projects, key).read_bytes()
+        await asyncio.to_thread(projects.load, content, session)
+        if key and all(other.project != key for other in self.studio.sessions.all()):
+            session.project = key  # it resumes there
+        return _answer({})
+
+    async def upload(self, request: Request) -> Response:
+        """Take a data file."""
+        session = self.studio.session(request)
         name = unquote(request.headers.get("x-name", "data.csv"))[-200:]
         content = await request.body()
-        before = session.data, session.name
+        before = session.data, session.name, session.revision
         session.keep(name, content)
         try:
-            table = await understood(interactive.table, session.source(interactive.choice_of({})))
+            table = await self.understood(interactive.table, session.source(interactive.choice_of({})))
         except InputError:
-            session.data, session.name = before
+            session.data, session.name, session.revision = before
             raise
-        return JSONResponse({"name": name, **table})
+        finally:
+            session.remove_unused()
+        return _answer({"name": name, "revision": session.revision, **table})
 
-    async def example(request: Request) -> Response:
-        session, given = studio.session(request), await _json(request)
+    async def example(self, request: Request) -> Response:
+        """Load an example."""
+        session, given = self.studio.session(request), await _json(request)
         name = str(given.get("name"))
-        if name not in studio.examples:
-            raise InputError(f"there is no example '{name[:60]}'{nearest(name, studio.examples)}")
-        chosen = studio.examples[name]
+        if name not in self.studio.examples:
+            raise InputError(f"there is no example '{name[:60]}'{nearest(name, self.studio.examples)}")
+        chosen = self.studio.examples[name]
         session.keep(f"{name}.csv", chosen.data)
-        table = await understood(interactive.table, session.source(interactive.choice_of({})))
-        return JSONResponse({"name": f"{name}.csv", "model": name, "text": chosen.text, **table})
+        table = await self.understood(interactive.table, session.source(interactive.choice_of({})))
+        found = {"name": f"{name}.csv", "revision": session.revision, "model": name, "text": chosen.text}
+        return _answer(found | table)
 
-    async def table(request: Request) -> Response:
-        session, given = studio.session(request), await _json(request)
+    async def thumbnail(self, request: Request) -> Response:
+        """Send what an example looks like, for its picture on the start page."""
+        name = request.path_params["name"]
+        if name not in self.studio.examples:
+            raise InputError("there is no such example")
+        path = self.studio.folder / f"{name}.csv"
+        if not path.exists():
+            path.write_bytes(self.studio.examples[name].data)
+        source = interactive.Source(path, interactive.choice_of({}))
+        table = await self.understood(interactive.table, source)
+        return _answer({"experiments": table["experiments"][:6]})
+
+    async def table(self, request: Request) -> Response:
+        """Send the table of the data."""
+        session, given = self.studio.session(request), await _json(request)
         source = session.source(interactive.choice_of(given))
         if source is None:
             raise InputError("there are no data yet")
-        return JSONResponse({"name": session.name, **await understood(interactive.table, source)})
+        return _answer(
+            {"name": session.name, "revision": session.revision, **await self.understood(interactive.table, source)}
+        )
 
-    async def understand(request: Request) -> Response:
-        session, given = studio.session(request), await _json(request)
+    async def understand(self, request: Request) -> Response:
+        """Read a model."""
+        session, given = self.studio.session(request), await _json(request)
         name, text = _model(given)
         source = session.source(interactive.choice_of(given.get("choice") or {}))
-        answer = await understood(interactive.understand, text, name, source)
+        answer = await self.understood(interactive.understand, text, name, source)
         if "module" in answer:
             answer["module"] = f"/model/{session.module(answer['module'])}.js"
-        return JSONResponse(answer)
+        return _answer(answer)
 
-    async def guessed(request: Request) -> Response:
-        session, given = studio.session(request), await _json(request)
+    async def guessed(self, request: Request) -> Response:
+        """Send start values for the sliders."""
+        session, given = self.studio.session(request), await _json(request)
         name, text = _model(given)
         source = session.source(interactive.choice_of(given.get("choice") or {}))
         if source is None:
-            return JSONResponse({})
-        async with guessing:
+            return _answer({})
+        async with self.guessing:
             try:
-                return JSONResponse(
-                    await studio.guesser.call(initial_guess.guess, text, name, source, timeout=_GUESSING)
+                return _answer(
+                    await self.studio.guesser.call(initial_guess.guess, text, name, source, timeout=_GUESS_TIMEOUT)
                 )
-            except (InputError, Ended, RuntimeError):  # sliders start somewhere in any case
-                return JSONResponse({})
+            except (InputError, WorkerEnded, RuntimeError):  # sliders start somewhere in any case
+                return _answer({"failed": True})
 
-    async def order(request: Request) -> Response:
-        session, given = studio.session(request), await _json(request)
+    async def loglik(self, request: Request) -> Response:
+        """Send the log-likelihood of where the sliders stand."""
+        session, given = self.studio.session(request), await _json(request)
+        name, text = _model(given)
+        source = session.source(interactive.choice_of(given.get("choice") or {}))
+        values = given.get("values")
+        if source is None or not isinstance(values, dict):
+            return _answer({"loglik": None})
+        return _answer(await self.understood(live_likelihood.live_loglik, text, name, source, values))
+
+    async def order(self, request: Request) -> Response:
+        """Add a job."""
+        session, given = self.studio.session(request), await _json(request)
         models = given.get("models")
-        if not isinstance(models, list) or not 1 <= len(models) <= _MOST_MODELS:
-            raise InputError(f"give one model, or up to {_MOST_MODELS} to compare")
-        assert studio.queue is not None
+        if not isinstance(models, list) or not 1 <= len(models) <= _MAX_MODELS:
+            raise InputError(f"give one model, or up to {_MAX_MODELS} to compare")
+        assert self.studio.queue is not None
         choice = interactive.choice_of(given.get("choice") or {})
-        job = studio.queue.add(session, str(given.get("kind")), tuple(_model(m) for m in models), choice)
-        return JSONResponse(job.shown())
+        job = self.studio.queue.add(session, str(given.get("kind")), _distinct(models), choice)
+        return _answer(job.shown())
 
-    async def stream(request: Request) -> Response:
-        job = _job(studio.session(request), request)
+    async def stream(self, request: Request) -> Response:
+        """Send the messages of a job as they come."""
+        from starlette.responses import StreamingResponse
+
+        job = _job(self.studio.session(request), request)
 
         async def lines() -> AsyncIterator[str]:
             async for message in job.stream():
@@ -211,69 +316,98 @@ def application(studio: Studio) -> Starlette:
 
         return StreamingResponse(lines(), media_type="application/x-ndjson")
 
-    async def cancel(request: Request) -> Response:
-        job = _job(studio.session(request), request)
-        assert studio.queue is not None
-        await studio.queue.cancel(job)
-        return JSONResponse(job.shown())
+    async def cancel(self, request: Request) -> Response:
+        """Stop a job."""
+        job = _job(self.studio.session(request), request)
+        assert self.studio.queue is not None
+        await self.studio.queue.cancel(job)
+        return _answer(job.shown())
 
-    async def file(request: Request) -> Response:
-        job = _job(studio.session(request), request)
+    async def file(self, request: Request) -> Response:
+        """Send a file of a job, or all of them."""
+        job = _job(self.studio.session(request), request)
         name = request.path_params["name"]
         files = job.messages.get("files", [])
         if name == "everything.zip":
-            content = await asyncio.to_thread(_zipped, job.order.folder, files)
+            content = await asyncio.to_thread(_zip, job.order.folder, files)
         elif name in files:
             content = (job.order.folder / name).read_bytes()
         else:
-            return PlainTextResponse("there is no such file", 404)
+            return _bytes(b"there is no such file", "text/plain", 404)
         # Never shown as a page of this address, whatever is in it.
         headers = {"content-disposition": "attachment", "content-security-policy": "sandbox"}
-        return Plain(content, media_type="application/octet-stream", headers=headers)
+        return _bytes(content, "application/octet-stream", headers=headers)
+
+
+def _answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(content, status, headers)
+
+
+def _bytes(content: bytes, kind: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    from starlette.responses import Response
+
+    return Response(content, status, headers, kind)
+
+
+def application(studio: Studio) -> Starlette:
+    """Connect routes with handlers, and start the queue of jobs with the server."""
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    handle = Handlers(studio)
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        studio.queue = Queue(studio.lane)
+        studio.queue = Queue(studio.worker, studio.job_ended)
         working = asyncio.create_task(studio.queue.work())
         try:
             yield
         finally:
             working.cancel()
+            studio.save_all()
             studio.close()
 
     def refused(request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": str(error)}, 400)
+        return _answer({"error": str(error)}, 400)
 
     def too_large(request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": str(error)}, 413, {"connection": "close"})
+        return _answer({"error": str(error)}, 413, {"connection": "close"})
 
     def gone(request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": "this tab is not known any longer; reload it"}, 410)
+        return _answer({"error": "this tab is not known any longer; reload it"}, 410)
 
     routes = [
-        Route("/", page),
-        Route("/static/{name:path}", page),
-        Route("/model/{key}.js", module),
-        Route("/api/session", begin, methods=["POST"]),
-        Route("/api/session", found, methods=["GET"]),
-        Route("/api/page", keep, methods=["PUT"]),
-        Route("/api/data", upload, methods=["POST"]),
-        Route("/api/example", example, methods=["POST"]),
-        Route("/api/table", table, methods=["POST"]),
-        Route("/api/understand", understand, methods=["POST"]),
-        Route("/api/guess", guessed, methods=["POST"]),
-        Route("/api/jobs", order, methods=["POST"]),
-        Route("/api/jobs/{id}", cancel, methods=["DELETE"]),
-        Route("/api/jobs/{id}/stream", stream),
-        Route("/api/jobs/{id}/files/{name}", file),
+        Route("/", handle.page),
+        Route("/static/{name:path}", handle.page),
+        Route("/model/{key}.js", handle.module),
+        Route("/api/session", handle.begin, methods=["POST"]),
+        Route("/api/session", handle.found, methods=["GET"]),
+        Route("/api/page", handle.keep, methods=["PUT"]),
+        Route("/api/alive", handle.alive),
+        Route("/api/project", handle.project, methods=["GET"]),
+        Route("/api/project", handle.open_project, methods=["POST"]),
+        Route("/api/data", handle.upload, methods=["POST"]),
+        Route("/api/example", handle.example, methods=["POST"]),
+        Route("/api/examples/{name}", handle.thumbnail),
+        Route("/api/table", handle.table, methods=["POST"]),
+        Route("/api/understand", handle.understand, methods=["POST"]),
+        Route("/api/guess", handle.guessed, methods=["POST"]),
+        Route("/api/loglik", handle.loglik, methods=["POST"]),
+        Route("/api/jobs", handle.order, methods=["POST"]),
+        Route("/api/jobs/{id}", handle.cancel, methods=["DELETE"]),
+        Route("/api/jobs/{id}/stream", handle.stream),
+        Route("/api/jobs/{id}/files/{name}", handle.file),
     ]
-    handlers: Any = {InputError: refused, TooLarge: too_large, _Gone: gone}
+    handlers: Any = {InputError: refused, TooLarge: too_large, _SessionExpired: gone}
     return Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
 
 
 async def _json(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(await request.body())
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()  # no NaN, no halves of characters
     except (ValueError, RecursionError):
         raise InputError("this is not JSON") from None
     if not isinstance(found, dict):
@@ -288,6 +422,19 @@ def _model(given: Any) -> tuple[str, str]:
     return name.strip() or "model", text
 
 
+def _distinct(models: list[Any]) -> tuple[tuple[str, str], ...]:
+    """Models with names that differ, also as names of files."""
+    found: dict[str, str] = {}
+    for name, text in map(_model, models):
+        own, taken = name, {key.casefold() for key in found}
+        for i in itertools.count(2):
+            if own.casefold() not in taken:
+                break
+            own = f"{name} {i}"
+        found[own] = text
+    return tuple(found.items())
+
+
 def _job(session: Session, request: Request) -> Any:
     found = session.jobs.get(request.path_params["id"])
     if found is None:
@@ -295,7 +442,7 @@ def _job(session: Session, request: Request) -> Any:
     return found
 
 
-def _zipped(folder: Path, names: list[str]) -> bytes:
+def _zip(folder: Path, names: list[str]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:
@@ -329,22 +476,22 @@ def serve(
         import uvicorn
     except ImportError:
         raise InputError("the studio needs Starlette and uvicorn: pip install 'odinfer[studio]'") from None
-    whole("--port", port, 0, 65_535)
-    listening = _bound(host, port)
+    checked_integer("--port", port, 0, 65_535)
+    listening = _listening_socket(host, port)
     port = listening.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="odinfer-studio-") as folder, contextlib.closing(listening):
-        studio = Studio(examples, opening, Path(folder))
+    with temporary_folder("odinfer-studio-") as folder, contextlib.closing(listening):
+        studio = Studio(examples, opening, folder)
         guard = Guard(application(studio), host, port)
         shown = host if not is_loopback(host) or host != "localhost" else "127.0.0.1"
         shown = socket.gethostname() if shown in ("0.0.0.0", "::") else f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{port}/?token={guard.token}"
         config = uvicorn.Config(
             guard, log_level="error", lifespan="on", ws="none", server_header=False, access_log=False,
-            timeout_graceful_shutdown=_GRACE,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )  # fmt: skip
         show(address)
         if browse:
-            threading.Timer(0.5, webbrowser.open, [address]).start()
+            threading.Timer(0.5, webbrowser.open, [_link_file(folder, address).as_uri()]).start()
 
         class Server(uvicorn.Server):
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -357,7 +504,15 @@ def serve(
             studio.close()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _link_file(folder: Path, address: str) -> Path:
+    """A page that leads to the address: other users can read the command line of a browser, but not this file."""
+    path = folder / "link.html"
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">')
+    return path
+
+
+def _listening_socket(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)

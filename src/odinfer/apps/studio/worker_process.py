@@ -1,6 +1,6 @@
 """Processes in which everything runs that touches what a user brings: one call at a time, and to cancel is to kill.
 
-A lane that dies, hangs or fills its memory takes nothing with it; the next call finds a new one.
+A process that dies, hangs or fills its memory takes nothing with it; the next call finds a new one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from multiprocessing import get_context
 from typing import Any
 
 from odinfer.errors import InputError
-from odinfer.parallel.workers import begin_worker, inherited
+from odinfer.parallel.workers import exit_with_parent, worker_environment
 
-_MEMORY = 8 << 30  # bytes of address space a lane may ask for: a file that unpacks to more is refused
-
-
-class Ended(Exception):
-    """The process of a lane was killed or died while it had a call."""
+_MEMORY_LIMIT = 8 << 30  # bytes of address space a worker may ask for: a file that unpacks to more is refused
 
 
-class Lane:
+class WorkerEnded(Exception):
+    """The worker process was killed or died while it had a call."""
+
+
+class WorkerProcess:
     """One process at a time.
 
     Args:
@@ -45,7 +45,7 @@ class Lane:
                 return
             context = get_context("spawn")
             ours, theirs = context.Pipe()
-            with inherited():
+            with worker_environment():
                 self._process = context.Process(target=_serve, args=(theirs, self._begin), daemon=True)
                 self._process.start()
             theirs.close()
@@ -96,7 +96,7 @@ class Lane:
     ) -> Any:  # fmt: skip
         self.start()
         if self._closed:
-            raise Ended("closed")
+            raise WorkerEnded("closed")
         deadline = None if timeout is None else time.monotonic() + timeout
         connection = self._connection
         try:
@@ -118,16 +118,16 @@ class Lane:
                         raise RuntimeError(content)
         except (EOFError, OSError) as error:
             self.kill()  # it may still be about to end, and look alive to the next call
-            raise Ended(str(error) or type(error).__name__) from None
+            raise WorkerEnded(str(error) or type(error).__name__) from None
 
 
 def _serve(connection: Any, begin: Callable[[], None]) -> None:
-    """In the process of a lane: calls, one after the other, until nobody is left who asks."""
+    """In the worker process: answer calls one after the other until the connection ends."""
     import warnings
 
-    begin_worker()
+    exit_with_parent()
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, resource.getrlimit(resource.RLIMIT_AS)[1]))
     warnings.simplefilter("ignore")
     os.nice(5)  # the page stays quick
     begin()

@@ -1,5 +1,7 @@
 // What the page says to the server. A tab has a session of its own, which its storage remembers over a reload.
 
+import { save } from "./picture.js";
+
 const KEY = "odinfer-session";
 let session = sessionStorage.getItem(KEY);
 
@@ -46,10 +48,12 @@ export async function renew() {
 }
 
 export const upload = (file) => json("POST", "/api/data", file, { "X-Name": encodeURIComponent(file.name) });
+export const thumbnail = (name) => json("GET", `/api/examples/${encodeURIComponent(name)}`);
 export const example = (name) => json("POST", "/api/example", { name });
 export const table = (choice) => json("POST", "/api/table", choice);
 export const understand = (name, text, choice) => json("POST", "/api/understand", { name, text, choice });
 export const guess = (name, text, choice) => json("POST", "/api/guess", { name, text, choice });
+export const loglik = (name, text, choice, values) => json("POST", "/api/loglik", { name, text, choice, values });
 export const order = (kind, models, choice) => json("POST", "/api/jobs", { kind, models, choice });
 export const cancel = (id) => json("DELETE", `/api/jobs/${id}`);
 
@@ -67,18 +71,27 @@ export async function* follow(id) {
   }
 }
 
+/** All of this tab as a file; a project opened in its place: a file, or the key of one that was saved by itself. */
+export async function saveProject(name) { save(await (await send("GET", "/api/project")).blob(), name); }
+export const openProject = (file, key = "") => json("POST", "/api/project", file ?? new Blob([]), { "X-Project": key });
+
+/** Whether the studio answers, asked every few seconds; told when that changes. */
+export function heartbeat(told) {
+  let alive = true;
+  setInterval(async () => {
+    if (document.hidden) return;
+    const now = await fetch("/api/alive", { cache: "no-store" }).then((r) => r.ok, () => false);
+    if (now !== alive) told(alive = now);
+  }, 3000);
+}
+
 export async function download(id, name) {
   const blob = await (await send("GET", `/api/jobs/${id}/files/${encodeURIComponent(name)}`)).blob();
   save(blob, name);
 }
 
-export function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
+/** What may not have arrived is sent once more. */
+export function again(page) { last = ""; keep(page, true); }
 
 let waiting = null, last = "";
 

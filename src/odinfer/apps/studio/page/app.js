@@ -1,27 +1,32 @@
 // The page as a whole: what there is (`page`, which survives a reload), and what happens when something changes.
 import * as api from "./api.js";
-import { Chart, at, colour, range, shown, widened } from "./charts.js";
-import { MEASURES, columnBox, reassigned } from "./columns.js";
+import { colour, shown } from "./charts.js";
+import { MEASURES, columnBox, preview, reassigned, roleOf } from "./columns.js";
 import { Editor, element, patient } from "./editor.js";
+import { History } from "./history.js";
+import { Jobs } from "./jobs.js";
 import { LETTERS, bestIntervals, clear, files, showComparison, showFit } from "./results.js";
+import { thumbnail } from "./picture.js";
+import { Pictures } from "./pictures.js";
 import { keysOf, rowsOf } from "./rows.js";
 import { Sliders } from "./sliders.js";
-import { asName, firstModel, withBounds, withDistribution, withFixed, withLocal, withLog, withStart } from "./statements.js";
+import { asName, firstModel, withBounds, withDistribution, withFixed, withLocal, withScale, withStart } from "./statements.js";
 
 const $ = (id) => document.getElementById(id);
-const WORKING = ["waiting", "running", "writing"];
 
-/** What is remembered: models with their texts, values of sliders and jobs; what was chosen about columns. */
-let page = { models: [], current: 0, choice: { time: null, names: {}, sd: {} }, experiment: "", compared: null, showing: "fit" };
+/** What is remembered: models with their texts, values of sliders and jobs; what was chosen about columns; for every
+ * job which model it was asked for, and of what texts and data it was made. */
+let page = { models: [], current: 0, choice: { time: null, names: {}, sd: {} }, experiment: "", compared: null, showing: "fit", asked: {} };
 let dataName = null;  // of the file, if there is one
+let revision = 0;     // of the data: every file that is brought has another
 let table = null;     // its columns and everything that can be drawn of it
 let u = null;         // what the server has understood of the current model
 let curves = [];      // what the sliders give
-const jobs = new Map();
 
 const model = () => page.models[page.current];
 const experiments = () => (u?.experiments ?? []).map((e) => e.name);
-const keep = (now = false) => api.keep(page, now);
+let leaving = false;
+const keep = (now = false) => { if (!leaving) api.keep(page, now); };
 
 function complain(error) {
   $("message").hidden = !error;
@@ -34,12 +39,25 @@ const guarded = (action) => async (...args) => {
 
 // --- beginning
 
+const jobs = new Jobs($("job"), {
+  answered,
+  changed(job) {
+    if (model()?.guess?.failed) model().guess = null, soon();
+    if (job) drawResults();
+    keep();
+  },
+  failed: (words, job) => { if (page.asked[job.id]?.data === revision) complain(words); },
+});
+const steps = new History($("undo"), $("redo"), () => show());
 const editor = new Editor($("editor"), (text) => {
+  steps.remember(model(), "typing");
   model().text = text;
   soon();
 });
 const sliders = new Sliders($("sliders"), {
   moved(keys, value, redraw = false) {
+    steps.remember(model(), `moving ${keys[0]}`);
+    $("guess").hidden = !dataName;
     for (const key of keys) model().values[key] = value;
     model().moved = true;
     if (redraw) drawSliders();
@@ -52,12 +70,13 @@ const sliders = new Sliders($("sliders"), {
   bounded: (name, low, high) => rewrite(withBounds(model().text, name, low, high)),
   fixed: (name, value) => rewrite(withFixed(model().text, name, value)),
   started: (name, value) => rewrite(withStart(model().text, name, value)),
-  scaled: (name, log) => rewrite(withLog(model().text, name, log)),
+  scaled: (name, scale) => rewrite(withScale(model().text, name, scale)),
   spread: (name, local) => rewrite(withLocal(model().text, name, local)),
   distributed: (name, words) => rewrite(withDistribution(model().text, name, words)),
 });
 
 function rewrite(text) {
+  steps.remember(model(), "a change of the text");
   model().text = text;
   editor.text = text;
   understand();
@@ -73,16 +92,58 @@ function soon() {
 async function start() {
   const found = await api.begin();
   $("examples").replaceChildren(...found.examples.map(exampleButton));
+  thumbnails(found.examples).catch(console.debug);  // pictures only
+  $("projects").replaceChildren(...found.projects.map(projectButton));
+  $("continue").hidden = !found.projects.length;
   dataName = found.data;
+  revision = found.revision;
   if (found.page.models || found.data) {
     page = { ...page, ...found.page };
-    for (const m of page.models) m.values ??= {};
-    for (const job of found.jobs) adopt(job);
-    await open();
-    const running = found.jobs.find((job) => WORKING.includes(job.state));
-    if (running) watch(running);
-  } else {
-    document.body.dataset.view = "welcome";
+    for (const m of page.models) Object.assign(m, { id: m.id ?? fresh(), values: m.values ?? {} });
+    for (const job of found.jobs) jobs.adopt({ ...job, made: page.asked[job.id]?.made });
+    await open(false);
+    for (const job of found.jobs) if (["waiting", "running", "writing"].includes(job.state)) jobs.watch(job);
+  } else view("welcome", false);
+}
+
+const fresh = () => crypto.getRandomValues(new Uint32Array(2)).join("");
+const newModel = (name, text, more = {}) => ({ id: fresh(), name, text, values: {}, ...more });
+
+/** Show the start page or the workspace; Back returns to the other. */
+function view(name, push = true) {
+  if (document.body.dataset.view === name) return;
+  document.body.dataset.view = name;
+  if (push) history.pushState({ view: name }, ""); else history.replaceState({ view: name }, "");
+  $("back").hidden = !page.models.length;
+  scrollTo(0, 0);
+}
+
+addEventListener("popstate", ({ state }) => {
+  document.body.dataset.view = state?.view === "workspace" && page.models.length ? "workspace" : "welcome";
+  $("back").hidden = !page.models.length;
+  drawCharts();
+});
+
+const openProject = guarded(async (file, key) => {
+  await api.openProject(file, key);
+  leaving = true;  // what is on the page now is not this project's
+  location.reload();
+});
+
+function projectButton({ id, data, models, when }) {
+  const item = element("li"), button = item.appendChild(element("button"));
+  button.type = "button";
+  const day = new Date(when * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  button.append(element("b", "", data || models[0] || "project"), element("span", "", `${models.join(", ")} · ${day}`));
+  button.addEventListener("click", () => openProject(null, id));
+  return item;
+}
+
+/** Pictures of the examples, one after the other, so that nobody waits for them. */
+async function thumbnails(examples) {
+  for (const [i, { name }] of examples.entries()) {
+    const { experiments } = await api.thumbnail(name);
+    $("examples").children[i]?.firstElementChild.prepend(thumbnail(experiments, colour));
   }
 }
 
@@ -93,32 +154,42 @@ function exampleButton({ name, title }) {
   button.append(element("b", "", what), element("span", "", more ?? ""));
   button.addEventListener("click", guarded(async () => {
     const found = await api.example(name);
-    begun(found, [{ name: found.model, text: found.text, values: {} }]);
+    begun(found, [newModel(found.model, found.text)]);
     await open();
   }));
   return item;
 }
 
+/** Other data have come: models stay if they are given, results do not. */
 function begun(found, models) {
   dataName = found.name;
+  revision = found.revision;
   table = found;
   Object.assign(page, { models, current: 0, choice: { time: null, names: {}, sd: {} }, experiment: "", compared: null, showing: "fit" });
   sliders.ranges = {};
 }
 
 const take = guarded(async (file) => {
+  if (file.name.toLowerCase().endsWith(".odinfer")) return openProject(file);
   if (file.name.toLowerCase().endsWith(".ode")) {
     const text = await file.text(), name = file.name.replace(/\.ode$/i, "");
-    page.models.push({ name: unique(name), text, values: {} });
+    const first = page.models.length === 1 && page.models[0].generated === page.models[0].text;
+    if (first) page.models = [];  // nobody has written it
+    page.models.push(newModel(unique(name), text));
     page.current = page.models.length - 1;
+    page.showing = "fit";
     return open();
   }
   const found = await api.upload(file);
-  const had = page.models;
+  const had = page.models.filter((m) => m.generated !== m.text), current = Math.min(page.current, had.length - 1);
   begun(found, []);
   const columns = freeColumns();
-  page.models = had.length && had.some((m) => columns.some((c) => new RegExp(`(^|\\W)${c.name.replace(/\W/g, "\\$&")}(\\W|$)`, "u").test(m.text)))
-    ? had.map((m) => ({ ...m, job: null, guess: null })) : [firstGuess(columns)];
+  const written = new Set(had.flatMap((m) => m.text.match(/[\p{L}_][\p{L}\p{N}_]*/gu) ?? []));
+  if (columns.some((c) => written.has(asName(c.name)))) {
+    for (const { name } of columns) if (asName(name) !== name && written.has(asName(name))) page.choice.names[name] = asName(name);
+    page.models = had.map((m) => ({ ...m, job: null, guess: null, moved: false }));
+    page.current = Math.max(0, current);
+  } else page.models = [firstGuess(columns)];
   await open();
 });
 
@@ -126,16 +197,18 @@ const freeColumns = () => table.columns.filter((c) => !c.role && c.cells.some((c
 
 function firstGuess(columns) {
   for (const { name } of columns) if (asName(name) !== name) page.choice.names[name] = asName(name);
-  return { name: "model", text: firstModel(columns.map((c) => c.name)), values: {} };
+  const text = firstModel(columns.map((c) => c.name));
+  return newModel("model", text, { generated: text });
 }
 
-async function open() {
-  document.body.dataset.view = "workspace";
-  scrollTo(0, 0);
+async function open(push = true) {
+  view("workspace", push);
   $("file-name").textContent = dataName ?? "no data yet";
+  for (const id of ["log", "phase"]) $(id).checked = Boolean(page[id]);
+  page.current = Math.max(0, Math.min(page.current, page.models.length - 1));
+  drawTabs();
   if (dataName && (!table || page.choice.time || Object.keys(page.choice.names).length)) await readTable();
-  if (!page.models.length) page.models = [table ? firstGuess(freeColumns()) : { name: "model", text: "x' = -k*x\n", values: {} }];
-  page.current = Math.min(page.current, page.models.length - 1);
+  if (!page.models.length) page.models = [table ? firstGuess(freeColumns()) : newModel("model", "x' = -k*x\n")];
   await show();
 }
 
@@ -147,11 +220,15 @@ async function readTable() {
 async function show() {
   u = null;
   curves = [];
+  $("sliders").style.minHeight = `${$("sliders").offsetHeight}px`;  // nothing below jumps
+  $("sliders").replaceChildren();  // they were another model's
   drawTabs();
   editor.mark(null, []);
   editor.text = model().text;
   $("model-name").value = model().name;
+  steps.show(model());
   drawColumns();
+  drawResults();
   await understand();
 }
 
@@ -160,6 +237,7 @@ async function show() {
 let asked = 0;
 async function understand() {
   clearTimeout(timer);
+  timer = null;
   const number = ++asked, m = model();
   let found;
   try {
@@ -219,16 +297,16 @@ let guessing = null, guessAgain = false;
 
 /** Ask for a guess, if text and data are new since the last. */
 function guess() {
-  const m = model(), key = JSON.stringify([m.text, page.choice, dataName]);
+  const m = model(), key = JSON.stringify([m.text, page.choice, revision]);
   if (!dataName || m.guess?.key === key) return null;
   if (guessing) { guessAgain = true; return guessing; }
   guessing = (async () => {
-    const found = await api.guess(m.name, m.text, page.choice).catch(() => ({}));
+    const found = await api.guess(m.name, m.text, page.choice).catch(() => ({ failed: true }));
     guessing = null;
     const latest = m === model() && !guessAgain;
     guessAgain = false;
     if (!latest) return guess();
-    m.guess = { key, values: found.values ?? {}, sizes: found.sizes ?? {} };
+    m.guess = { key, values: found.values ?? {}, sizes: found.sizes ?? {}, failed: Boolean(found.failed) };
     if (u) {
       sliders.ranges = m.moved ? sliders.ranges : {};
       fill();
@@ -263,6 +341,7 @@ function follow() {
   if (busy) { again = true; return; }
   again = false;
   busy = true;
+  weigh();
   const { values } = model(), every = experiments(), several = every.length > 1;
   const own = (row, name, e) => values[row && several ? `${name}[${e}]` : name];
   const wanted = u.experiments.map((e, course) => ({ e, course })).filter(({ e }) => !page.experiment || e.name === page.experiment);
@@ -276,7 +355,9 @@ function follow() {
 
 // --- charts
 
-let charts = new Map(), signature = "";
+/** Names of axes as the file has them, with their units. */
+const timeName = () => page.choice.time ?? table?.columns.find((c) => c.role === "time")?.name ?? "time";
+const columnName = (name) => Object.entries(page.choice.names).find(([, own]) => own === name)?.[0] ?? "";
 
 /** What is drawn: columns with their observations by experiment. */
 function drawn() {
@@ -290,78 +371,26 @@ function drawn() {
   return { names: Object.keys(found[0]?.columns ?? {}).slice(0, 24), hidden: () => false, experiments: found };
 }
 
+/** What there is to show, if it was made of these data: the comparison, or the fit of the current model. */
+function shownJob() {
+  const id = page.showing === "compare" ? page.compared : model()?.job;
+  return id && page.asked[id]?.data === revision ? jobs.get(id) : null;
+}
+
+const fitted = (m) => (m?.job && page.asked[m.job]?.data === revision ? jobs.get(m.job)?.answer : null);
+
 function shownFits() {
   if (page.showing === "compare") {
-    const answer = jobs.get(page.compared)?.answer;
+    const answer = shownJob()?.answer;
     return answer ? Object.entries(answer.fits).map(([name, fit], i) => ({ name, fit, colour: i })) : [];
   }
-  const answer = jobs.get(model()?.job)?.answer;
+  const answer = fitted(model());
   return answer ? [{ name: "", fit: answer, colour: null }] : [];
 }
 
+const pictures = new Pictures($);
 function drawCharts() {
-  const { names, hidden, experiments: every } = drawn();
-  const key = JSON.stringify([names, names.map(hidden)]);
-  if (key !== signature) {
-    for (const chart of charts.values()) chart.remove();
-    const height = names.length > 4 ? 190 : 240;
-    charts = new Map(names.map((name) => [name, new Chart($("charts"), { title: name, note: hidden(name) ? "hidden" : "", height })]));
-    signature = key;
-  }
-  const fits = shownFits(), several = every.length > 1, comparing = page.showing === "compare";
-  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
-  $("slider-key").hidden = comparing;
-  const chosen = every.map((e, i) => ({ ...e, i })).filter((e) => !page.experiment || e.name === page.experiment);
-  const times = range(chosen.flatMap((e) => Object.values(e.columns).map((d) => d.t)), 0);
-  const measured = chosen.some((e) => Object.values(e.columns).some((d) => d.t.length)) ? times : null;
-  names.forEach((name, c) => {
-    const tint = (i) => colour(several ? i : c);
-    const points = [], lines = [], bands = [];
-    for (const e of chosen) {
-      const d = e.columns[name];
-      if (d) points.push({ ...d, colour: comparing && !several ? ink : tint(e.i) });
-      for (const { fit, colour: own } of fits) {
-        const found = fit.experiments[e.name], curve = found?.columns[name];
-        if (!curve) continue;
-        const paint = own === null ? tint(e.i) : colour(own);
-        if (fits.length * chosen.length <= 4) bands.push({ t: found.t, low: curve.low, high: curve.high, colour: paint, alpha: fits.length > 1 ? 0.1 : 0.18 });
-        lines.push({ t: found.t, y: curve.y, colour: paint, width: chosen.length > 4 ? 1.4 : 2.2 });
-      }
-    }
-    const solid = range([...points.map((p) => p.y), ...bands.flatMap((b) => [b.low, b.high]), ...lines.map((l) => l.y)], 0.08);
-    const followed = [];
-    for (const curve of comparing ? [] : curves) {
-      const e = u?.experiments[curve.course], m = u?.columns.indexOf(name) ?? -1;
-      if (!e || m < 0 || !curve.y[m] || !chosen.some((own) => own.name === e.name)) continue;
-      const own = chosen.length > 1 ? tint(curve.course) : ink;
-      followed.push({ t: curve.t, y: curve.y[m], colour: own, dash: [6, 4], width: chosen.length > 4 ? 1.1 : 1.8 });
-    }
-    // Curves of sliders may go far, and those that settle begin long before: they widen the picture, but do not flatten the data.
-    const empty = !points.length && !lines.length;
-    const wide = range(followed.map((l) => l.y), 0.08);
-    const y = empty ? wide : followed.length ? widened(solid, wide, 0.5) : solid;
-    const all = range([...points, ...lines, ...followed].map((l) => l.t), 0);
-    const x = range([measured ? widened(measured, all, 1) : all], 0.025);
-    const chart = charts.get(name);
-    chart.read = (time) => [
-      `t ${shown(time, 3)}`,
-      ...fits.slice(0, 4).map(({ fit, name: own }, i) => {
-        const e = fit.experiments[chosen[0]?.name], value = e?.columns[name] ? at(e.t, e.columns[name].y, time) : null;
-        return value === null ? "" : `${own ? LETTERS[i] : "fit"} ${shown(value, 3)}`;
-      }),
-      followed[0] ? `sliders ${shown(at(followed[0].t, followed[0].y, time), 3)}` : "",
-    ].filter(Boolean).join(" · ");
-    const count = points.reduce((sum, p) => sum + p.y.length, 0);
-    chart.describe(`${name}: ${count} observations${fits.length ? ", with the fit" : ""}${followed.length ? ", with the curve of the sliders" : ""}`);
-    chart.set({ points, bands, lines: [...lines, ...followed] }, x, y);
-  });
-  const keys = fits.map(({ name, colour: own }, i) => {
-    const box = element("span"), mark = box.appendChild(element("i", own === null ? "key band" : "key"));
-    if (own !== null) mark.style.borderTopColor = colour(own);
-    box.append(own === null ? "fit with 95 % band" : `${LETTERS[i]} ${name}`);
-    return box;
-  });
-  $("fit-keys").replaceChildren(...keys);
+  pictures.draw({ ...drawn(), u, curves, fits: shownFits(), comparing: page.showing === "compare", page, revision, timeName: timeName(), columnName });
 }
 
 // --- controls
@@ -403,11 +432,12 @@ function drawSliders() {
     return { ...row, keys: keys.length > 1 && page.experiment ? [keys[every.indexOf(page.experiment)]] : keys };
   });
   sliders.draw(rows, model().values, estimates());
+  $("sliders").style.minHeight = "";
 }
 
 /** Estimates with intervals by the keys of sliders. */
 function estimates() {
-  const answer = jobs.get(model().job)?.answer;
+  const answer = fitted(model());
   if (!answer) return {};
   const found = {}, intervals = bestIntervals(answer), several = Object.keys(answer.experiments).length > 1;
   for (const [name, value] of Object.entries(answer.theta)) {
@@ -429,6 +459,8 @@ function drawColumns() {
   $("table-error").textContent = table?.error ?? "";
   $("table-notes").replaceChildren(...(table?.notes ?? []).map((text) => element("li", "", text)));
   const columns = table?.columns ?? [];
+  $("preview").hidden = !table?.preview?.rows.length;
+  if (table?.preview) preview($("preview"), table, (c) => roleOf(c, page.choice, u));
   const now = { choice: page.choice, u, text: () => model()?.text ?? "", time: page.choice.time ?? columns.find((c) => c.role === "time")?.name };
   const on = { assigned: assign, scatters: (name, words) => rewrite(withDistribution(model().text, name, words)) };
   const none = element("p", "muted", "Drop a CSV or Excel file anywhere on this page.");
@@ -446,105 +478,118 @@ async function assign(column, role) {
   await understand();
 }
 
-// --- jobs
+// --- jobs and what they find
 
-function adopt(job) {
-  const before = jobs.get(job.id) ?? {};
-  jobs.set(job.id, { ...before, ...job });
-  return jobs.get(job.id);
-}
+/** What a job is made of; a result is stale if this is not what there is now. */
+const ingredients = (models) => JSON.stringify([models.map((m) => m.text), page.choice, revision]);
 
 const ask = guarded(async (kind) => {
-  const own = model();
-  const chosen = kind === "compare" ? page.models : [own];
-  const job = adopt(await api.order(kind, chosen.map(({ name, text }) => ({ name, text })), page.choice));
-  const made = { text: chosen.map((m) => m.text).join("\n"), choice: JSON.stringify(page.choice), data: dataName };
-  await watch({ ...job, for: kind === "compare" ? null : own, made });
+  if (timer) await understand();  // what was typed just now
+  if (kind !== "compare" && $("fit").disabled) return;
+  const chosen = kind === "compare" ? page.models : [model()], made = ingredients(chosen);
+  if (jobs.asked(kind, made)) return;
+  const job = await api.order(kind, chosen.map(({ name, text }) => ({ name, text })), page.choice);
+  page.asked = Object.fromEntries(Object.entries(page.asked).slice(-40));
+  page.asked[job.id] = { model: kind === "compare" ? null : chosen[0].id, made, data: revision };
+  keep(true);
+  jobs.watch(jobs.adopt({ ...job, made }));
 });
 
-let watched = null;
-
-async function watch(job) {
-  watched = job.id;
-  const target = job.for ?? page.models.find((m) => m.name === job.models[0]);
-  let answered = false;
-  const begun = performance.now();
-  try {
-    for await (const message of api.follow(job.id)) {
-      const now = adopt(message);
-      const seconds = (performance.now() - begun) / 1000;
-      $("job").hidden = Boolean(now.answer) || !WORKING.includes(now.state);
-      $("job-bar").value = now.share ?? 0;
-      $("job-words").textContent = `${now.progress ?? "starting"}${seconds > 2 ? ` · ${seconds.toFixed(0)} s` : ""}`;
-      if (now.answer && !answered) {
-        answered = true;
-        if (now.kind === "compare") Object.assign(page, { compared: job.id, showing: "compare", comparedOf: job.made ?? page.comparedOf });
-        else if (target) Object.assign(target, { job: job.id, made: job.made ?? target.made }), page.showing = "fit";
-        drawSliders();
-        drawResults();
-        drawCharts();
-        keep();
-      } else if (now.answer) drawFiles();
-      if (now.state === "failed") complain(now.error);
-    }
-  } catch (error) {
-    complain(error);
+function answered(job) {
+  const { model: id, data } = page.asked[job.id] ?? {}, target = page.models.find((m) => m.id === id);
+  if (data !== revision) return;  // of data that are there no longer
+  if (job.kind === "compare") Object.assign(page, { compared: job.id, showing: "compare" });
+  else if (target) {
+    target.job = job.id;
+    if (target === model()) page.showing = "fit";
+    if (job.kind === "fit" && page.asked[job.id].made === ingredients([target])) moveToFit(target);
   }
-  $("job").hidden = true;
-  watched = null;
+  drawSliders();
+  drawResults();
+  drawCharts();
   keep();
 }
 
-function drawResults() {
-  const comparing = page.showing === "compare";
-  const job = jobs.get(comparing ? page.compared : model()?.job), answer = job?.answer;
-  $("verdict").hidden = !answer;
-  if (!answer) return clear($("results"));
-  $("headline").textContent = answer.headline;
-  $("verdict").className = `verdict ${answer.tone}`;
-  $("take").hidden = $("uncertainty").hidden = comparing;
-  for (const button of $("uncertainty").children) button.classList.toggle("done", Boolean(answer.intervals?.[button.dataset.kind]));
-  const made = comparing ? page.comparedOf : model().made;
-  const text = comparing ? page.models.map((m) => m.text).join("\n") : model().text;
-  $("stale").hidden = !made || (made.text === text && made.choice === JSON.stringify(page.choice) && made.data === dataName);
-  if (comparing) showComparison($("results"), answer); else showFit($("results"), answer);
-  drawFiles();
+/** The sliders to the estimates. */
+function moveToFit(m) {
+  if (m !== model()) return;
+  steps.remember(m, "moving the sliders to the fit");
+  for (const [key, { value }] of Object.entries(estimates())) if (typeof value === "number") m.values[key] = value;
+  m.moved = true;
+  drawSliders();
+  follow();
 }
 
-function drawFiles() {
-  const job = jobs.get(page.showing === "compare" ? page.compared : model()?.job);
-  if (job) files($("files"), job, guarded((name) => api.download(job.id, name)));
+function drawResults() {
+  const comparing = page.showing === "compare", job = shownJob(), answer = job?.answer;
+  $("verdict").hidden = !answer;
+  if (!answer) return clear($("results"));
+  const stale = page.asked[job.id].made !== ingredients(comparing ? page.models : [model()]);
+  $("headline").textContent = answer.headline;
+  $("verdict").className = `verdict ${stale ? "stale-card" : answer.tone}`;
+  $("take").hidden = $("uncertainty").hidden = comparing;
+  for (const button of $("uncertainty").children) button.classList.toggle("done", Boolean(answer.intervals?.[button.dataset.kind]));
+  $("stale").hidden = !stale;
+  $("caveats").replaceChildren(...(stale ? [] : answer.caveats ?? []).map((text) => element("li", "", text)));
+  const offers = stale ? [] : answer.next ?? [];
+  $("next").hidden = !offers.length;
+  $("next").replaceChildren(element("span", "muted", "What next?"), ...offers.map(nextButton));
+  if (comparing) showComparison($("results"), answer); else showFit($("results"), answer);
+  files($("files"), job, guarded((name) => api.download(job.id, name)));
+}
+
+/** A step that the verdict suggests: another model beside this one, or more about its uncertainty. */
+function nextButton({ label, why, text, job }) {
+  const button = element("button", "", label);
+  Object.assign(button, { type: "button", title: why });
+  button.addEventListener("click", () => (job ? ask(job) : addModel(text)));
+  return button;
+}
+
+/** A model beside the current one, with its values where it has the same parameters. */
+function addModel(text) {
+  const m = model();
+  page.models.splice(page.current + 1, 0, newModel(unique(m.name), text, { values: { ...m.values }, moved: m.moved, guess: m.guess }));
+  page.current += 1;
+  page.showing = "fit";
+  show();
+  keep();
+}
+
+// --- the likelihood of the sliders
+
+let weighing = false, weighAgain = false;
+
+/** Show the log-likelihood where the sliders stand, beside that of the fit; the last position counts. */
+async function weigh() {
+  if (weighing) { weighAgain = true; return; }
+  const m = model();
+  if (!u || !dataName || !u.observed.length || $("fit").disabled) { $("loglik").textContent = ""; return; }
+  [weighing, weighAgain] = [true, false];
+  const { loglik } = await api.loglik(m.name, m.text, page.choice, m.values).catch(() => ({ loglik: null }));
+  weighing = false;
+  if (weighAgain || m !== model()) return weigh();
+  $("loglik").textContent = loglik === null ? "" : `log-likelihood ${loglik.toFixed(2)}`;
 }
 
 // --- what is clicked, dropped and typed
 
 $("fit").addEventListener("click", () => ask("fit"));
 $("compare").addEventListener("click", () => ask("compare"));
-$("cancel").addEventListener("click", guarded(async () => { if (watched) await api.cancel(watched); }));
+$("cancel").addEventListener("click", guarded(() => jobs.cancel()));
 for (const button of $("uncertainty").children) button.addEventListener("click", () => ask(button.dataset.kind));
-$("take").addEventListener("click", () => {
-  for (const [key, { value }] of Object.entries(estimates())) if (typeof value === "number") model().values[key] = value;
-  model().moved = true;
-  drawSliders();
-  follow();
-  keep();
-});
+$("take").addEventListener("click", () => { moveToFit(model()); keep(); });
 $("guess").addEventListener("click", () => {
+  steps.remember(model(), "moving the sliders to the guess");
   Object.assign(model(), { moved: false, guess: null });
   sliders.ranges = {};
   understand();
 });
-$("duplicate").addEventListener("click", () => {
-  const m = model();
-  page.models.splice(page.current + 1, 0, { name: unique(m.name), text: m.text, values: { ...m.values }, moved: m.moved, guess: m.guess });
-  page.current += 1;
-  page.showing = "fit";
-  show();
-  keep();
-});
+$("duplicate").addEventListener("click", () => addModel(model().text));
 $("remove").addEventListener("click", () => {
   page.models.splice(page.current, 1);
   page.current = Math.max(0, page.current - 1);
+  page.showing = "fit";
   show();
   keep();
 });
@@ -562,16 +607,18 @@ $("experiment").addEventListener("change", () => {
   drawCharts();
   keep();
 });
+for (const id of ["log", "phase"]) {
+  $(id).addEventListener("change", () => { page[id] = $(id).checked; drawCharts(); keep(); });
+}
 $("model-error").addEventListener("click", () => editor.select());
 $("message").querySelector("button").addEventListener("click", () => complain(null));
 $("file").addEventListener("change", () => { if ($("file").files[0]) take($("file").files[0]); $("file").value = ""; });
 $("other-data").addEventListener("click", () => $("file").click());
 $("home").addEventListener("click", guarded(async (event) => {
   event.preventDefault();
-  document.body.dataset.view = "welcome";
-  $("back").hidden = !page.models.length;
+  view("welcome");
 }));
-$("back").addEventListener("click", () => { document.body.dataset.view = "workspace"; drawCharts(); });
+$("back").addEventListener("click", () => { view("workspace"); drawCharts(); });
 
 let inside = 0;
 addEventListener("dragenter", (event) => { event.preventDefault(); if (++inside) $("dropping").hidden = false; });
@@ -588,4 +635,9 @@ addEventListener("pagehide", () => { if (page.models.length) keep(true); });
 document.addEventListener("click", (event) => { if (!$("downloads").contains(event.target)) $("downloads").open = false; });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawCharts(); drawResults(); });
 
+$("save").addEventListener("click", guarded(async () => {
+  keep(true);
+  await api.saveProject(`${(dataName ?? model().name).replace(/\.\w+$/, "").replace(/[^\p{L}\p{N} ._-]+/gu, "_")}.odinfer`);
+}));
+api.heartbeat((alive) => { $("stopped").hidden = alive; if (alive) api.again(page); });
 start().catch(complain);

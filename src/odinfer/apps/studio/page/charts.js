@@ -1,5 +1,6 @@
 // Charts: uPlot has the axes, zoom and cursor; points, curves and bands are drawn here, each with times of its own.
 import { element } from "./editor.js";
+import { picture, save } from "./picture.js";
 
 const { uPlot } = globalThis;  // which the page has loaded before
 
@@ -23,15 +24,31 @@ export function shown(value, digits = 4) {
   return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace(/^-/, "−");
 }
 
+/** Charts over the same time: a zoom or a cursor in one is one in all. */
+export class Group {
+  constructor() { Object.assign(this, { zoom: null, charts: new Set(), key: `group-${++Group.count}` }); }
+
+  zoomed(from, range) {
+    this.zoom = range;
+    for (const chart of this.charts) if (chart !== from) chart.show();
+  }
+}
+Group.count = 0;
+
 export class Chart {
   /** height: of the plot in CSS pixels; zero: a line at y = 0. */
-  constructor(parent, { title, note = "", height = 230, zero = false, x = "time" }) {
-    Object.assign(this, { height, zero, xLabel: x, layers: { points: [], lines: [], bands: [] }, x: [0, 1], y: [0, 1] });
+  constructor(parent, { title, note = "", height = 230, zero = false, x = "", y = "", group = new Group() }) {
+    Object.assign(this, { height, zero, group, log: false, labels: [x, y], layers: { points: [], lines: [], bands: [] }, x: [0, 1], y: [0, 1] });
     this.card = parent.appendChild(element("div", "chart"));
     const head = this.card.appendChild(element("header"));
     const name = head.appendChild(element("h3", "", title));
     if (note) name.append(" ", element("small", "", note));
     this.readout = head.appendChild(element("span", "readout"));
+    const copy = head.appendChild(element("button", "quiet copy", "SVG"));
+    Object.assign(copy, { type: "button", title: "Save this picture as an SVG file" });
+    copy.setAttribute("aria-label", `Save the picture of ${title} as SVG`);
+    copy.addEventListener("click", () => save(new Blob([picture(this, title)], { type: "image/svg+xml" }), `${title}.svg`));
+    group.charts.add(this);
     this.plot = this.card.appendChild(element("div", "plot"));
     this.plot.setAttribute("role", "img");
     this.plot.setAttribute("aria-label", title);
@@ -46,6 +63,7 @@ export class Chart {
   remove() {
     this.observer.disconnect();
     every.delete(this);
+    this.group.charts.delete(this);
     this.u?.destroy();
     this.card.remove();
   }
@@ -63,6 +81,11 @@ export class Chart {
     else if (this.u.width !== width) this.u.setSize({ width, height: this.height });
   }
 
+  /** The range of x that is in sight. */
+  get span() { return this.group.zoom ?? this.x; }
+
+  show() { if (this.u) this.u.setData(this.data()); }
+
   data() { return [[this.x[0], this.x[1]], [this.y[0], this.y[1]]]; }
 
   options(width) {
@@ -72,20 +95,36 @@ export class Chart {
     return {
       width, height: this.height,
       legend: { show: false },
-      cursor: { drag: { x: true, y: false }, points: { show: false }, y: false },
-      scales: { x: { time: false, range: (u, low, high) => [low, high] }, y: { range: () => this.y } },
+      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false, sync: { key: this.group.key } },
+      scales: { x: { time: false, range: () => this.span }, y: { range: () => this.y, distr: this.log ? 3 : 1 } },
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
-        { ...axis, size: 34, space: 60, values: (u, values) => values.map((v) => shown(v, 6)) },
-        { ...axis, size: (u, values) => 14 + 7 * Math.max(5, ...(values ?? []).map((v) => v.length)), space: 36, values: (u, values) => values.map((v) => shown(v, 6)) },
+        { ...axis, size: 34, space: 60, label: this.labels[0] || undefined, labelSize: 18, values: (u, values) => values.map((v) => shown(v, 6)) },
+        { ...axis, label: this.labels[1] || undefined, labelSize: 18, size: (u, values) => 14 + 7 * Math.max(5, ...(values ?? []).map((v) => v.length)), space: 36, values: (u, values) => values.map((v) => (this.log && !/^[125]/.test(v?.toExponential() ?? "") ? "" : shown(Number(v?.toPrecision(9)), 6))) },
       ],
-      hooks: { draw: [(u) => this.draw(u)], setCursor: [(u) => this.cursor(u)] },
+      hooks: { draw: [(u) => this.draw(u)], setCursor: [(u) => this.cursor(u)], setSelect: [(u) => this.select(u)], ready: [(u) => this.ready(u)] },
     };
   }
 
+  ready(u) { u.over.addEventListener("dblclick", () => this.zoom(null)); }
+
+  select(u) {
+    const { left, width } = u.select;
+    if (width < 4) return;
+    const range = [u.posToVal(left, "x"), u.posToVal(left + width, "x")];
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.zoom(range);
+  }
+
+  zoom(range) {
+    this.group.zoomed(this, range);
+    this.show();
+  }
+
   /** x and y: ranges; layers: what to draw. */
-  set(layers, x, y) {
+  set(layers, x, y, log = false) {
     Object.assign(this.layers, layers);
+    if (log !== this.log) { this.log = log; [this.x, this.y] = [x, y]; return this.rebuild(); }
     const same = this.x[0] === x[0] && this.x[1] === x[1] && this.y[0] === y[0] && this.y[1] === y[1];
     this.x = x;
     this.y = y;
@@ -130,8 +169,8 @@ export class Chart {
       }
       ctx.globalAlpha = 1;
     }
-    for (const { t: times, y: values, colour, dash = [], width = 2, alpha = 1 } of this.layers.lines) {
-      const { t, y } = within(times, values, u.scales.x.min, u.scales.x.max);
+    for (const { t: times, y: values, colour, dash = [], width = 2, alpha = 1, path = false } of this.layers.lines) {
+      const { t, y } = path ? { t: times, y: values } : within(times, values, u.scales.x.min, u.scales.x.max);
       ctx.globalAlpha = alpha;
       ctx.strokeStyle = colour;
       ctx.lineWidth = width * ratio;

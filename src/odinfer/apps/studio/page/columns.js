@@ -36,6 +36,37 @@ export function columnBox(c, now, on) {
   return box;
 }
 
+/** What a column is, in one word for its chip: time, experiment, doses, errors, observed, covariate or ignored. */
+export function roleOf(c, choice, u) {
+  const given = choice.names[c.name];
+  if (given === UNUSED) return "ignored";
+  if (choice.time ? c.name === choice.time : (given ?? c.role) === "time") return "time";
+  const name = given ?? (c.role && c.role !== "time" ? c.role : c.name);
+  if (u?.dosing.includes(name)) return "doses";
+  if (name.startsWith("errors of ")) return "errors";
+  if (name === "experiment") return "experiment";
+  if (u?.observed.includes(name)) return "observed";
+  if (u?.inputs.includes(name)) return "input";
+  return u ? "ignored" : c.role ?? "observed";
+}
+
+/** The first rows as they stand in the file, with the role of every column above them. */
+export function preview(parent, { preview: { names, rows }, columns }, role) {
+  const table = element("table", "rows"), head = table.createTHead().insertRow();
+  for (const name of names) {
+    const cell = head.appendChild(element("th")), column = columns.find((c) => c.name === name);
+    cell.scope = "col";
+    const said = column ? role(column) : "ignored";
+    cell.append(element("span", `chip ${said}`, said), element("span", "", name));
+  }
+  const body = table.createTBody();
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const cell of row) line.insertCell().textContent = cell;
+  }
+  parent.replaceChildren(table);
+}
+
 /** How what is observed under a name scatters about what is predicted. */
 function noise(name, { u, text }, on) {
   // Asked for again when something is chosen: the text may have changed since this was drawn.

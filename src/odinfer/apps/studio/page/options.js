@@ -31,8 +31,9 @@ export function options(row, span, now, on) {
   };
 
   const scale = line("Scale");
-  choice(scale, "linear", !row.log, "Linear scale", () => on.scaled(row.name, false));
-  choice(scale, "log", row.log, "Log scale", () => on.scaled(row.name, true));
+  choice(scale, row.log && !row.scale ? "automatic: positive, log" : "automatic", !row.scale, "Scale not declared", () => on.scaled(row.name, null));
+  choice(scale, "log", row.scale === "log", "Log scale", () => on.scaled(row.name, "log"));
+  choice(scale, "linear, any sign", row.scale === "linear", "Linear scale", () => on.scaled(row.name, "linear"));
 
   const bounds = line("Bounds");
   choice(bounds, "none", row.low === null && row.high === null, "No bounds", () => on.bounded(row.name, null, null));

@@ -71,6 +71,7 @@ export function showFit(parent, answer) {
         name, ...kinds.map((kind) => { const pair = answer.intervals[kind][name]; return pair ? `${shown(pair[0])} to ${shown(pair[1])}` : "–"; }),
       ]));
   }
+  if (answer.solutions) tableOf(section(parent, "Solutions that fit as well"), answer.solutions.header, answer.solutions.rows);
   tableOf(section(parent, "Equations and noise"), answer.states.header, answer.states.rows, judged);
   residuals(section(parent, "Residuals: data minus fit"), answer);
   if (answer.correlations) {

@@ -12,7 +12,7 @@ export function rowsOf(u) {
   for (const state of u.free) {
     const seen = (experiment) => (u.experiments.find((e) => e.name === experiment) ?? u.experiments[0])?.first[state] ?? null;
     const signed = u.experiments.some((e) => e.observed[state]?.y.some((v) => v < 0));
-    rows.push({ name: `${state}(0)`, kind: "initial", local: several, low: null, high: null, fixed: null, start: null, prior: null, log: false, signed, seen, otherwise: 1 });
+    rows.push({ name: `${state}(0)`, kind: "initial", local: several, low: null, high: null, fixed: null, start: null, prior: null, log: false, scale: null, signed, seen, otherwise: 1 });
   }
   return rows;
 }
@@ -21,6 +21,7 @@ function middle(p) {
   const { low, high } = p;
   if (p.prior && p.prior[0] !== "uniform") return p.prior[1];
   if (low !== null && high !== null) return low > 0 && high / low > 20 ? Math.sqrt(low * high) : (low + high) / 2;
+  if (p.log && (low > 0 || high !== null)) return low > 0 ? 3 * low : high / 3;
   if (low !== null) return low >= 1 ? 2 * low : low + 1;
   if (high !== null) return high > 1 ? 1 : high - 1;
   return 1;

@@ -1,5 +1,5 @@
 // Trajectories of a model: Dormand–Prince with dense output and, where that is stiff, a Rosenbrock method of order two.
-// A course (one experiment) says when it starts and ends, what drives it, and where it jumps; see `desk.py`.
+// A course (one experiment) says when it starts and ends, what drives it, and where it jumps; see `interactive.py`.
 
 const C = [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1];
 const A = [

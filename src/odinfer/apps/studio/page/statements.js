@@ -72,7 +72,8 @@ function listed(text, name, words, word) {
   return joined ? made : appended(rest, `${word} ${spelled(text, name)}`);
 }
 
-export const withLog = (text, name, log) => listed(text, name, ["log", "linear"], log ? "log" : null);
+/** scale: "log", "linear", or null for none declared. */
+export const withScale = (text, name, scale) => listed(text, name, ["log", "linear"], scale);
 export const withLocal = (text, name, local) => listed(text, name, ["local", "shared"], local ? "local" : null);
 
 /** A distribution: of a parameter its prior, of a column its noise; null for none. */
