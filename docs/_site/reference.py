@@ -14,6 +14,9 @@ MADE_FOR_YOU = (
     "odinfer.uncertainty.",
     "odinfer.diagnostics.",
     "odinfer.selection.",
+    "odinfer.discovery.result.",
+    "odinfer.optimal_design.result.",
+    "odinfer.population.",
     "odinfer.apps.each.",
 )
 
