@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo studio paper docs test test-browser test-fast test-slow lint bench clean
+.PHONY: demo studio paper docs test test-browser test-fast test-slow test-oldest coverage release lint bench clean
 
 # The environment is complete when its stamp is newer than what defines it.
 .venv/.installed: pyproject.toml constraints.txt
@@ -12,9 +12,19 @@ export OMP_NUM_THREADS := 1
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: .venv/.installed
+# What a fit needs, and nothing else.
+.venv/.core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+demo: .venv/.core
 	$(BIN)/odinfer example lotka_volterra demo
 	$(BIN)/odinfer fit demo/lotka_volterra.ode demo/lotka_volterra.csv -o demo --truth demo/truth.json
+	@echo "The report: demo/report.html. Next, try:"
+	@echo "  $(BIN)/odinfer forecast demo/lotka_volterra.ode demo/lotka_volterra.csv --fit demo/fit.json --times 0:4:41"
+	@echo "  $(BIN)/odinfer example                       # models and data from epidemics, drugs, ecology, ..."
+	@echo "  $(BIN)/odinfer check model.ode data.csv      # your own model and data; or without programming: make studio"
 
 # Opens an example in the browser; ends with Ctrl-C.
 studio: .venv/.installed
@@ -44,6 +54,29 @@ test-browser: .venv/.browser
 test-slow: .venv/.installed
 	$(BIN)/python -m pytest -m slow -n 2
 
+# The fast tests with a report of the lines that they execute: coverage/index.html.
+coverage: .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pytest-cov
+	$(BIN)/python -m pytest -n 2 --cov=odinfer --cov-report=term --cov-report=html:coverage
+
+# The lower bounds of pyproject.toml, installed in an environment of their own, and the fast tests of what most depends on them.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python benchmarks/lower_bounds.py > .venv-oldest/bounds.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-oldest/bounds.txt -e '.[dev]'
+	.venv-oldest/bin/python -m pytest -n 2 tests/data tests/problem tests/ode tests/result tests/apps/command
+
+# Wheel and sdist; the wheel is installed in a clean environment and fits the first example there.
+release: .venv/.installed
+	rm -rf dist build .venv-release
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd .venv-release && bin/odinfer example lotka_volterra demo --force
+	cd .venv-release && bin/odinfer fit demo/lotka_volterra.ode demo/lotka_volterra.csv -o demo
+	.venv-release/bin/python -X importtime -c "import odinfer" 2>&1 | tail -1
+
 CODE := src tests benchmarks examples docs/conf.py docs/_site
 lint: .venv/.installed
 	$(BIN)/ruff check $(CODE)
@@ -65,4 +98,4 @@ bench: .venv/.installed
 	$(BIN)/python benchmarks/each.py --series 200
 
 clean:
-	rm -rf .venv demo paper-report docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-release dist build coverage demo paper-report docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -77,10 +77,10 @@ def main() -> None:
         row("again, from the store", *timed(lambda: od.fit_each(model, data, workers=2, store=Path(folder) / "2"))[1:])
         page = Path(folder) / "page.html"
         row("table and page", *timed(lambda: fits.save(page))[1:])
-        log = (Path(folder) / "2" / "runs.log").stat().st_size
+        log = (Path(folder) / "2" / "runs.sqlite").stat().st_size
         print(f"\ntwo workers are {walls[1] / walls[2]:.2f} times as fast as one; load now {os.getloadavg()[0]:.1f}")
         print(f"page {page.stat().st_size / 1e6:.2f} MB, store {log / 1e6:.1f} MB, {len(fits.failed)} failed, "
-              f"{len(fits.contradicted)} contradicted, {len(fits.unlike)} unlike")  # fmt: skip
+              f"{len(fits.contradicted)} contradicted, {len(fits.outliers)} outliers")  # fmt: skip
 
 
 if __name__ == "__main__":

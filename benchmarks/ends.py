@@ -223,7 +223,7 @@ def random_problem(name: str, seed: int) -> tuple[str, Any, Any]:
     y = x + rng.choice([0.02, 0.05, 0.15]) * x.std(0) * rng.normal(size=x.shape)
     if "v > 0" in text:
         y = np.maximum(y, 0.02)
-    problem = od.Problem(model, od.Data(t, y, states=model.states))
+    problem = od.Problem(model, od.Data(t, y, states=model.states), scale=dict.fromkeys(ranges, "log"))
     return text, problem, np.array([*x0, *(theta[n] for n in problem.free)])
 
 
@@ -238,24 +238,24 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True, trut
         rows["status"] = str(fit.status)
         if fit.uncertainty is None:
             return rows
-        best, judge = fit.maximum(), Judge(text, problem)
+        best, judge, is_log = fit.maximum(), Judge(text, problem), problem.is_log
         u = best.like.unknowns
         fall = best.info.fall(u.unit(u.phi_index), 0.95)
-        v = judge.unknowns([p.x0 for p in best.refined.paths], best.phi)
+        v = best.profile_origin
         top, v = judge.fitted(v)
         rows["gain"] = best.objective - top
         claims = dict(_claims(best, [] if truth is None else [truth]))
-        given_up = [note for note in fit.warnings if "could not be followed" in note]
+        given_up = [note for note in fit.warnings if "could not be computed" in note]
         for j, parameter in enumerate(problem.free):
             kinds = {"default": fit.interval()[parameter]}
             if profiles:
                 kinds["profile"] = fit.profile(parameter).interval()
             for s, side in enumerate((-1, 1)):
-                where = f" of {parameter} {'below' if side < 0 else 'above'} "
+                where = f"{'lower' if side < 0 else 'upper'} confidence limit of {parameter} "
                 if any(where in note for note in given_up):
                     rows["given up"] += 1
                     continue
-                own = {k: ends[s] for k, ends in kinds.items()}
+                own = {k: -np.inf if is_log[j] and ends[s] == 0.0 else ends[s] for k, ends in kinds.items()}
                 rows["ends"] += _one_side(judge, top, v, j, side, own, problem, fall[j], seed, claims[j, side])
     return rows
 
@@ -263,12 +263,9 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True, trut
 def _claims(best: Any, more: list[Any]) -> Iterator[tuple[tuple[int, int], list[Any]]]:
     """By parameter and side, all unknowns at the end and on the way there, as the fit has found them, and others: starts
     like others."""
-    found, F = best.ends[2], len(best.phi)
-    for i, w in enumerate(found.v):
-        side = -1 if i < F else 1
-        way = found.way(int(best.like.unknowns.phi_index[i % F]), side)
-        on_the_way = [point.v for point in way.points] if way else []
-        yield (i % F, side), [w, *more, *on_the_way, *(found.pool.v if found.pool else [])]
+    limits, F = best.limits, len(best.phi)
+    for i, w in enumerate(limits.points):
+        yield (i % F, -1 if i < F else 1), [w, *more, *limits.found.visited]
 
 
 def _one_side(
@@ -286,7 +283,7 @@ def _one_side(
         if end in known:
             rows.append((name, kind, side, end, known[end]))
             continue
-        is_open = np.isinf(end) or (is_log and end <= 0.0)
+        is_open = np.isinf(end)
         targets = far if is_open else [own(end)]
         shares = [drop / fall for drop in drops(judge, top, v, place, targets)]
         if not is_open:

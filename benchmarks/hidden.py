@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 import odinfer as od
-from odinfer.likelihood.refinement import shoot
+from odinfer.likelihood.refinement import maximise_from_initial
 from odinfer.observation import observation_of
 from odinfer.ode.adaptive_mesh import integrated
-from odinfer.search.multistart import multistart
+from odinfer.search.multistart import search
 
 CLOSE = 0.1
 
@@ -187,9 +187,9 @@ def from_truth(problem: od.Problem, truth: dict[str, float]) -> float:
     theta = np.array([truth.get(n, truth.get(n.removesuffix("(0)"), 1.0)) for n in problem.parameters])
     phi = np.clip(problem.phi(theta), *problem.phi_bounds)
     free = np.array([truth[s] for s in problem.model.states])[problem.model.free_initial]
-    x0 = [problem.course(e).initial(problem.theta_of(e, phi)[None], free[None])[0]
+    x0 = [problem.condition(e).initial(problem.theta_of(e, phi)[None], free[None])[0]
           for e in range(len(problem.data.experiments))]  # fmt: skip
-    best = shoot(problem, np.full(len(problem.model.states), np.nan), x0, phi)
+    best = maximise_from_initial(problem, np.full(len(problem.model.states), np.nan), x0, phi)
     return -np.inf if best is None else -best.objective
 
 
@@ -213,15 +213,15 @@ def main() -> None:
                 warnings.simplefilter("ignore")
                 reference = from_truth(problem, truth)
                 clock = time.perf_counter()
-                ways = multistart(problem, options.seed)
+                ways = search(problem, options.seed)
                 seconds.append(time.perf_counter() - clock)
             value = -np.inf if ways.best is None else -ways.best.objective
-            starts.append(len(ways.ends))
+            starts.append(len(ways.objectives))
             reached += value > reference - CLOSE
             better += value > reference + CLOSE
             if options.verbose:
                 print(f"  {name} {k}: {value:.3f} against {reference:.3f}, {seconds[-1]:.1f} s, "
-                      f"{len(ways.ends)} starts, {ways.agreeing} agree", flush=True)  # fmt: skip
+                      f"{len(ways.objectives)} starts, {ways.agreeing} agree", flush=True)  # fmt: skip
         print(f"{name:30} {reached:3}/{len(draws)}  {better:5}  {np.median(seconds):6.1f} {max(seconds):6.1f}"
               f"           {np.median(starts):5.0f}", flush=True)  # fmt: skip
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import odinfer as od
 from odinfer.problem.observables import need_times
-from odinfer.problem.parameter_vector import Unknowns
-from odinfer.search.multistart import multistart
+from odinfer.problem.parameter_vector import ParameterVector
+from odinfer.search.multistart import search
 from petab import BEST
 
 PEER = {"Perelson": 0.5, "Bertozzi": 0.5, "Bruno": 1.4, "Rahman": 3.3, "Boehm": 20.0, "Crauste": 207.0,
@@ -47,12 +47,12 @@ def main() -> None:
                 print(f"{name}: refused: {error}")
                 continue
             begun = time.process_time()
-            ways = multistart(problem, seed)
+            found = search(problem, seed)
             seconds = time.process_time() - begun
-            if ways.best is None:
+            if found.best is None:
                 print(f"{name} seed {seed}: nothing found, {seconds:.1f} CPU s", flush=True)
                 continue
-            u, best = Unknowns(problem), ways.best
+            u, best = ParameterVector(problem), found.best
             values = dict(zip(problem.parameters, problem.theta(best.phi), strict=True))
             values |= {f"sigma {c}": s for c, s, own in zip(problem.columns, best.sigma, problem.estimated_noise,
                                                             strict=True) if own}  # fmt: skip
@@ -61,8 +61,8 @@ def main() -> None:
             peer = PEER.get(name)
             ratio = "" if peer is None else f", peer {peer + COMPILING:.0f} s: {seconds / (peer + COMPILING):.3f} of it"
             below = BEST.get(name, float("nan")) - reached
-            print(f"{name} seed {seed}: {below:.4f} below the best, {seconds:.1f} CPU s, {len(ways.ends)} starts, "
-                  f"{ways.agreeing} agree{ratio}", flush=True)  # fmt: skip
+            print(f"{name} seed {seed}: {below:.4f} below the best, {seconds:.1f} CPU s, "
+                  f"{len(found.objectives)} starts, {found.agreeing} agree{ratio}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

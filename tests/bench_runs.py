@@ -11,6 +11,7 @@ from typing import Any
 
 from apps.command import commands
 from odinfer.parallel.store import Store
+from stores import writes
 
 GRID = """
 title = "small <b>grid</b>"
@@ -71,12 +72,8 @@ def bench(*arguments: Any, code: int = 0, before: str = "") -> commands.Run:
     return done
 
 
-# A shell starts what runs in its background with interrupts ignored, and that is handed down.
-INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-
-
 def start(*arguments: Any) -> subprocess.Popen[str]:
-    started = command(*arguments, before=INTERRUPTIBLE)
+    started = command(*arguments, before=commands.ON_SIGINT)
     return subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -88,11 +85,10 @@ def outcomes(folder: Path) -> dict[str, Any]:
 def wait_for_records(folder: Path, process: subprocess.Popen[str], count: int = 1) -> None:
     """Until so many results are stored for good, while the process still runs."""
     end = time.monotonic() + 200
-    log = folder / "runs.log"
     while time.monotonic() < end:
         assert process.poll() is None, process.communicate()
         # One more than asked for: an interrupt takes the last one back if it is not yet on the disk.
-        if log.is_file() and log.read_bytes().count(b'"kind":"record"') > count:
+        if writes(folder) > count:
             return
         time.sleep(0.01)
     raise AssertionError("no results came")

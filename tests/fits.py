@@ -11,7 +11,7 @@ import pandas as pd
 
 from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.gp.curves import Curve, Gradients
-from odinfer.result.fit import Fit
+from odinfer.result.fit import Fit, FitResult
 from odinfer.result.stages import ExperimentFit, Stage
 from odinfer.uncertainty.results import Bootstrap, Posterior, Profile, Uncertainty
 
@@ -29,8 +29,8 @@ def make_fit(
     n: int = 20,
     missing: float = 0.0,
     **changes: Any,
-) -> Fit:
-    """Damped waves per state with noise; `changes` replaces fields of the result."""
+) -> FitResult:
+    """Damped waves per state with noise; `changes` replaces fields of the result; with a `problem` it is a Fit."""
     rng = np.random.default_rng(len(states))
     K = len(states)
     fitted: dict[str, ExperimentFit] = {}
@@ -93,11 +93,11 @@ def make_fit(
         },
         "warnings": (),
     }
-    return Fit(**(fields | changes))
+    return (Fit if "problem" in changes else FitResult)(**(fields | changes))
 
 
 MANY = tuple(f"x{i}" for i in range(40))
-ODD: dict[str, Fit] = {
+ODD: dict[str, FitResult] = {
     "plain": make_fit(),
     "one state": make_fit(("x",), ("k",)),
     "six states": make_fit(tuple("ABCDEF"), contradicting=("C",)),
@@ -124,7 +124,7 @@ ODD: dict[str, Fit] = {
 }
 
 
-def failed() -> Fit:
+def failed() -> FitResult:
     """A fit of which nothing but the data is left."""
     fit = make_fit(gradients=False, stages=(), gamma=False, converged=False, status="failed: nothing is finite")
     e = fit.experiments["1"]
@@ -133,7 +133,7 @@ def failed() -> Fit:
     return fit
 
 
-def uncertain() -> Fit:
+def uncertain() -> FitResult:
     """Every kind of interval at once; `a` is on a log scale, and the data set no upper limit to `c`."""
     fit, rng = make_fit(), np.random.default_rng(5)
     names, log = ("a", "b", "c"), ("a",)
@@ -159,7 +159,7 @@ def uncertain() -> Fit:
     )
 
 
-def hidden(**changes: Any) -> Fit:
+def hidden(**changes: Any) -> FitResult:
     """S is hidden; I is observed with limits of detection, and so are counts and something that spans five decades."""
     fit = make_fit(
         ("S", "I"), ("b", "S(0)", "k[one]", "k[two]"), ("one", "two"), gamma=False, gradients=False,
@@ -186,7 +186,7 @@ def hidden(**changes: Any) -> Fit:
     return replace(fit, **(fields | changes))
 
 
-def hidden_failed() -> Fit:
+def hidden_failed() -> FitResult:
     """The same if no trajectory was found."""
     fit = hidden(converged=False, status="failed: no start led to a trajectory", sigma={}, stages={})
     for name, e in fit.experiments.items():
@@ -197,7 +197,7 @@ def hidden_failed() -> Fit:
     return fit
 
 
-def refuted() -> Fit:
+def refuted() -> FitResult:
     """A model whose own best trajectory is a straight line, far from ODIN's compromise."""
     fit = make_fit(contradicting=("prey",), details={"stage_used": "odin"})
     e = fit.experiments["1"]

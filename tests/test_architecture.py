@@ -17,8 +17,8 @@ ROOT = "__init__"
 # Imports for type annotations alone may point forward.
 FOLDERS = (
     "", "parallel", "style", "noise", "model", "data", "problem", "observation", "io", "gp", "scaling", "optimize",
-    "odin", "ode", "likelihood", "search", "sampling", "uncertainty", "diagnostics", "result", "methods", "paper",
-    "selection", "apps", ROOT,
+    "odin", "ode", "likelihood", "search", "sampling", "uncertainty", "diagnostics", "result", "population", "methods",
+    "paper", "discovery", "selection", "optimal_design", "apps", ROOT,
 )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def test_no_modules_import_each_other_not_even_lazily():
 
 def test_the_reader_of_imports_sees_lazy_ones_and_the_search_finds_cycles():
     code = "import odinfer.errors\nif TYPE_CHECKING:\n    from odinfer.paper import systems\n"
-    code += "def f():\n    from odinfer.model import model\n    from odinfer.checks import whole\n"
+    code += "def f():\n    from odinfer.model import model\n    from odinfer.checks import is_integer\n"
     assert imported(ast.parse(code)) == {"errors", "paper.systems", "model.model", "checks"}
     assert imported(ast.parse(code), lazily=False) == {"errors", "paper.systems"}
     assert imported(ast.parse(code), types=False) == {"errors", "model.model", "checks"}
@@ -152,37 +152,54 @@ def test_every_module_can_be_imported_first():
 
 # The whole public API: every name of `odinfer`, and every member of its classes.
 METHOD = {"name", "fit", "paper"}
+RESULT = {
+    "attach", "params", "stderr", "loglik", "aic", "bic", "pvalue", "table", "to_markdown", "to_arviz", "to_latex",
+    "states",
+    "states_of", "observables", "observables_of", "predict", "derivative", "residuals", "residuals_of", "interval",
+    "unknown", "intervals_by_kind", "without_intervals", "covariance", "draws", "including", "summary", "plot",
+    "to_xarray", "save",
+}  # fmt: skip
 PUBLIC: dict[str, set[str]] = {
     "Data": {
-        "join", "of_experiments", "select", "observing", "keeping", "first", "driven_by", "n_observed", "t", "y",
-        "inputs", "only",
+        "join", "from_experiments", "select", "with_observations", "with_rows", "first", "with_inputs", "n_observed",
+        "t", "y",
+        "inputs", "only", "with_covariates",
     },
     "Dose": set(),
     "Experiment": {"moments"},
-    "Fit": {
-        "states", "states_of", "observables", "observables_of", "predict", "forecast", "derivative", "residuals",
-        "interval", "intervals_by_kind", "without_intervals", "covariance", "profile", "bootstrap", "sample", "draws",
-        "maximum", "test", "including", "summary", "plot", "to_petab", "to_xarray",
-        "save",
+    "FitResult": RESULT,
+    "Fit": RESULT | {"profile", "bootstrap", "sample", "test", "forecast", "maximum", "to_petab"},
+    "PopulationFit": {
+        "aic", "bic", "conditional", "converged", "document", "eta", "forecast", "individual", "interval",
+        "observations", "ofv", "plot", "profile", "residuals", "sample", "save", "shrinkage", "simulate",
+        "standard_errors", "status", "structure", "subjects", "summary", "table", "test",
     },
     "Fits": {
-        "failed", "contradicted", "unlike", "estimates", "table", "summary", "save", "get", "items", "keys", "values",
+        "failed", "contradicted", "outliers", "estimates", "table", "summary", "save", "get", "items", "keys", "values",
     },
     "InputError": set(),
     "InputWarning": set(),
     "Model": {
-        "from_text", "from_file", "f", "derivatives", "linearise", "evaluate", "equation", "saying", "said", "code",
-        "program", "instruction", "given_initial", "free_initial",
+        "from_text", "from_file", "f", "derivatives", "linearise", "evaluate", "equation", "with_statements",
+        "smoothed",
+        "switches", "said", "code", "program", "instruction", "given_initial", "free_initial",
     },
     "Observe": set(),
     "Problem": {
         "holding", "alone", "limits", "penalty", "prior_at", "count", "free", "free_index", "is_log", "theta", "phi",
-        "slope", "phi_bounds", "state_bounds", "bounded", "known_sigma", "inputs_at", "corners", "check_field",
-        "columns", "plain", "hidden", "observed", "observation_program", "estimated_noise", "split", "parameters",
-        "course", "theta_of", "own_phi", "own_index",
+        "slope", "phi_bounds", "state_bounds", "undetermined_states", "bounded", "known_sigma", "inputs_at", "corners",
+        "assumed_positive", "assumed_positive_names", "scale_of", "linear", "check_field", "columns",
+        "fully_observed_gaussian", "hidden", "observed", "observation_program", "estimated_noise", "split",
+        "parameters",
+        "condition", "theta_of", "own_phi", "own_index", "inequalities", "penalised",
     },
+    "Design": {"times", "schedule", "table", "summary", "plot", "to_dict", "save"},
+    "design": set(),
     "Comparison": {"fits", "table", "best", "gamma", "verdicts", "summary", "plot", "save"},
-    "Odin": METHOD | {"search", "second_look", "rule", "solve", "risk", "minimise", "follow"},
+    "Discovery": {
+        "best", "equations", "fit", "footnote", "headline", "lines", "p", "plot", "ranking", "save", "summary", "tied",
+    },
+    "Odin": METHOD | {"search", "rule", "solve", "risk", "minimise"},
     "Gpr": METHOD | {"smooth"},
     "TwoStep": METHOD | {"smooth"},
     "Trajectory": METHOD | {"quick"},
@@ -190,7 +207,8 @@ PUBLIC: dict[str, set[str]] = {
     "Agm": METHOD | {"quick", "search", "begin"},
     "Rkg": METHOD | {"quick"},
     "Vgm": METHOD | {"quick"},
-    "candidates": set(), "compare": set(), "fit": set(), "fit_each": set(), "load": set(), "loglik": set(),
+    "candidates": set(), "compare": set(), "discover": set(), "fit": set(),
+    "fit_each": set(), "load": set(), "loglik": set(),
     "read_csv": set(), "read_petab": set(), "read_sbml": set(), "simulate": set(), "systems": set(),
 }  # fmt: skip
 

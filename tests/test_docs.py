@@ -33,21 +33,28 @@ PAGES = {
 }
 OTHERS = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md")}
 BLOCKS = {name: blocks(text) for name, text in {**PAGES, **OTHERS}.items()}
-WHOLE = [name for name in PAGES if name.startswith(("tutorials/", "how-to/", "science/")) and BLOCKS[name]]
-WHOLE += ["index.md", "hidden.md"]
 PAGE = PAGES["observing.md"]
 MODELS = re.findall(r"```ode\n(.*?)```\n\n```csv\n(.*?)```", PAGE, re.S)
 # Pages of which pieces are shown: what they take for granted.
 STAGED = (
     "README.md",
-    "comparing.md",
     "data.md",
     "observing.md",
     "petab.md",
     "studio.md",
-    "uncertainty.md",
+    "concepts/intervals.md",
     "benchmark.md",
+    "coming_from/copasi.md",
+    "coming_from/pypesto.md",
 )
+WHOLE = [
+    name
+    for name in PAGES
+    if name.startswith(("tutorials/", "how-to/", "concepts/idea", "coming_from/")) and BLOCKS[name]
+]
+WHOLE = [name for name in (*WHOLE, "index.md") if name not in STAGED]
+# Pages about problems in PEtab and models in SBML.
+_EXCHANGED = ("petab.md", "coming_from/copasi.md", "coming_from/pypesto.md")
 # What makes a command that takes hours one of seconds: the same command, on less.
 _LESS = {
     "paper": ["--draws", "1", "--systems", "lotka_volterra", "--methods", "odin-paper,gpr", "--workers", "1"],
@@ -105,7 +112,7 @@ def staged(name: str, folder: Path, fit: od.Fit) -> dict[str, Any]:
         files |= {"a.ode": files["with_limit.ode"], "b.ode": lv, "tree.ode": "h' = r*h*(1 - h/K); log r, K"}
         h = [0.57, 1.31, 2.48, 4.13, 6.76, 8.35, 9.10, 9.78]
         pd.DataFrame({"Days": range(8), "height [cm]": h, "Tree": "a"}).to_excel(folder / "trees.xlsx", index=False)
-    if name == "petab.md":
+    if name in _EXCHANGED:
         files["model.ode"] = "A' = -k1*A + k2*B\nB' = k1*A - k2*B\nA(0) = 1; B(0) = 0; log k1, k2"
         files["model.ode"] += "\nA ~ normal(A, 0.02); B ~ normal(B, 0.02)"
         a = np.array([1.02, 0.72, 0.58, 0.52, 0.45, 0.45, 0.41])
@@ -113,7 +120,7 @@ def staged(name: str, folder: Path, fit: od.Fit) -> dict[str, Any]:
     table.to_csv(folder / "data.csv", index=False)
     for file, text in files.items():
         (folder / file).write_text(text, "utf-8")
-    if name == "petab.md":
+    if name in _EXCHANGED:
         Run(folder).block(Block("sh", "", "odinfer convert model.ode data.csv --petab .", 0))
     return names
 
@@ -200,7 +207,7 @@ def recipe(target: str) -> list[list[str]]:
     text = (ROOT / "Makefile").read_text("utf-8")
     found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.M)
     assert found
-    return commands(found[1].replace("$(BIN)/", ""))
+    return [words for words in commands(found[1].replace("$(BIN)/", "")) if words[0] != "@echo"]
 
 
 def test_make_demo_prints_what_the_readme_shows(tmp_path: Path):

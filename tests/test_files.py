@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fits import make_fit
 from odinfer.errors import InputError
-from odinfer.files import make_folder, replacing, safe_name, staged, write_whole
+from odinfer.files import make_folder, replaced_file, safe_name, staged_folder, write_file
 from odinfer.result.formats import write
 from odinfer.result.formats.load import load
 
@@ -37,7 +37,7 @@ def test_a_failure_halfway_through_leaves_nothing(tmp_path: Path):
     path = tmp_path / "half.txt"
 
     def half() -> None:
-        with replacing(path) as temporary:
+        with replaced_file(path) as temporary:
             temporary.write_text("half")
             raise ZeroDivisionError
 
@@ -116,7 +116,7 @@ def test_ordinary_names_stay_as_they_are(name: str):
 
 
 def test_a_path_with_a_zero_character_is_refused_in_a_line(tmp_path: Path):
-    for write_to in (lambda p: write_whole(p, "x"), make_folder, lambda p: staged(p).__enter__()):
+    for write_to in (lambda p: write_file(p, "x"), make_folder, lambda p: staged_folder(p).__enter__()):
         with pytest.raises(InputError, match="zero"):
             write_to(tmp_path / "a\0b")
 
@@ -125,7 +125,7 @@ def test_a_path_with_a_zero_character_is_refused_in_a_line(tmp_path: Path):
 
 
 def put(folder: Path, **contents: str) -> None:
-    with staged(folder) as stage:
+    with staged_folder(folder) as stage:
         for name, content in contents.items():
             (stage / name).write_text(content)
 
@@ -145,7 +145,7 @@ def test_a_folder_in_the_way_of_one_file_keeps_all_others_as_they_were(tmp_path:
 def test_a_folder_in_the_way_is_said_at_once_where_the_names_are_known(tmp_path: Path):
     (tmp_path / "c").mkdir()
     with pytest.raises(InputError, match="a folder named 'c'"):
-        staged(tmp_path, ["a", "c"]).__enter__()
+        staged_folder(tmp_path, ["a", "c"]).__enter__()
     assert os.listdir(tmp_path) == ["c"]
 
 
@@ -170,10 +170,10 @@ def test_if_a_file_cannot_be_moved_those_before_it_are_put_back(tmp_path: Path, 
 
 FULL = """
 import resource, signal, sys
-from odinfer.files import staged
+from odinfer.files import staged_folder
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-with staged(sys.argv[1]) as stage:
+with staged_folder(sys.argv[1]) as stage:
     (stage / "a").write_text("new")
     (stage / "b").write_bytes(bytes(20_000))
 """
@@ -189,8 +189,8 @@ def test_a_file_that_does_not_fit_on_the_disk_leaves_everything_as_it_was(tmp_pa
 
 KILLED = """
 import os, sys, time
-from odinfer.files import replacing, staged
-with staged(sys.argv[1]) as stage, replacing(sys.argv[1] + "/one.txt") as temporary:
+from odinfer.files import replaced_file, staged_folder
+with staged_folder(sys.argv[1]) as stage, replaced_file(sys.argv[1] + "/one.txt") as temporary:
     temporary.write_text("half")
     print(flush=True)
     time.sleep(600)
@@ -208,7 +208,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_and_that_of_a_livin
         assert len(list(tmp_path.glob(".odinfer-*"))) == 5
         one.kill()
         one.wait()
-        write_whole(tmp_path / "two.txt", "whole")
+        write_file(tmp_path / "two.txt", "whole")
         assert len(list(tmp_path.glob(".odinfer-*"))) == 3
         other.kill()
         other.wait()

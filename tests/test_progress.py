@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.progress import part_of, silent
+from odinfer.progress import no_progress, sub_progress
 
 SHARES = st.floats(0.0, 1.0)
 
@@ -13,7 +13,7 @@ SHARES = st.floats(0.0, 1.0)
 @given(SHARES, SHARES, SHARES)
 def test_a_part_goes_from_its_start_to_its_stop(start, stop, share):
     told = []
-    say = part_of(lambda what, share: told.append((what, share)), start, stop)
+    say = sub_progress(lambda what, share: told.append((what, share)), start, stop)
     for s in (0.0, share, 1.0):
         say("step", s)
     assert [what for what, _ in told] == ["step"] * 3
@@ -24,8 +24,8 @@ def test_a_part_goes_from_its_start_to_its_stop(start, stop, share):
 
 def test_parts_of_parts_tell_the_share_of_the_whole():
     told = []
-    outer = part_of(lambda what, share: told.append(share), 0.5, 1.0)
-    inner = part_of(outer, 0.5, 1.0)
+    outer = sub_progress(lambda what, share: told.append(share), 0.5, 1.0)
+    inner = sub_progress(outer, 0.5, 1.0)
     for share in (0.0, 0.5, 1.0):
         inner("step", share)
     assert told == [0.75, 0.875, 1.0]
@@ -34,7 +34,7 @@ def test_parts_of_parts_tell_the_share_of_the_whole():
 def test_steps_that_follow_each_other_never_go_back():
     told = []
     for i in range(4):
-        say = part_of(lambda what, share: told.append(share), i / 4, (i + 1) / 4)
+        say = sub_progress(lambda what, share: told.append(share), i / 4, (i + 1) / 4)
         for share in (0.0, 0.3, 1.0):
             say("step", share)
     assert told == sorted(told)
@@ -42,5 +42,5 @@ def test_steps_that_follow_each_other_never_go_back():
 
 
 def test_where_nobody_listens_nobody_is_told():
-    assert part_of(None, 0.2, 0.4) is silent
-    assert silent("step", 0.5) is None
+    assert sub_progress(None, 0.2, 0.4) is no_progress
+    assert no_progress("step", 0.5) is None

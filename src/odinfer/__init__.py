@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from odinfer.data.data import Experiment as Experiment
     from odinfer.data.dose import Dose as Dose
     from odinfer.data.reader import read_csv as read_csv
+    from odinfer.discovery.discover import discover as discover
+    from odinfer.discovery.result import Discovery as Discovery
     from odinfer.errors import InputError as InputError
     from odinfer.errors import InputWarning as InputWarning
     from odinfer.io.petab_reader import read_petab as read_petab
     from odinfer.io.sbml_reader import read_sbml as read_sbml
-    from odinfer.likelihood.loglik import loglik as loglik
     from odinfer.methods import fit as fit
     from odinfer.methods.gpr import Gpr as Gpr
     from odinfer.methods.odin import Odin as Odin
@@ -25,15 +26,20 @@ if TYPE_CHECKING:
     from odinfer.model.model import Model as Model
     from odinfer.model.optional_terms import candidates as candidates
     from odinfer.ode.simulate import simulate as simulate
+    from odinfer.optimal_design.entry import design as design
+    from odinfer.optimal_design.result import Design as Design
     from odinfer.paper import systems as systems
     from odinfer.paper.agm import Agm as Agm
     from odinfer.paper.fgpgm import Fgpgm as Fgpgm
     from odinfer.paper.rkg import Rkg as Rkg
     from odinfer.paper.two_step import TwoStep as TwoStep
     from odinfer.paper.vgm import Vgm as Vgm
+    from odinfer.population.loglik import loglik as loglik
+    from odinfer.population.result import PopulationFit as PopulationFit
     from odinfer.problem.observables import Observe as Observe
     from odinfer.problem.problem import Problem as Problem
     from odinfer.result.fit import Fit as Fit
+    from odinfer.result.fit import FitResult as FitResult
     from odinfer.result.formats.load import load as load
     from odinfer.selection.compare import Comparison as Comparison
     from odinfer.selection.compare import compare as compare
@@ -43,6 +49,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "apps.each.entry": ("fit_each",),
     "apps.each.fits": ("Fits",),
+    "discovery.discover": ("discover",),
+    "discovery.result": ("Discovery",),
     "errors": ("InputError", "InputWarning"),
     "io.petab_reader": ("read_petab",),
     "io.sbml_reader": ("read_sbml",),
@@ -54,10 +62,13 @@ _HOMES = {
     "problem.observables": ("Observe",),
     "model.optional_terms": ("candidates",),
     "problem.problem": ("Problem",),
-    "result.fit": ("Fit",),
+    "result.fit": ("Fit", "FitResult"),
     "result.formats.load": ("load",),
     "selection.compare": ("Comparison", "compare"),
-    "likelihood.loglik": ("loglik",),
+    "optimal_design.entry": ("design",),
+    "optimal_design.result": ("Design",),
+    "population.loglik": ("loglik",),
+    "population.result": ("PopulationFit",),
     "ode.simulate": ("simulate",),
     "version": ("__version__",),
 }
@@ -82,4 +93,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_homes(), "systems"})
+    return sorted({*_homes(), "systems"})

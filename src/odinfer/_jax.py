@@ -4,8 +4,16 @@ import contextlib
 import os
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
+from odinfer.errors import InputError
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError:
+    raise InputError(
+        "models, priors and systems that are Python functions, and sampling, need JAX: pip install 'odinfer[sample]' "
+        "(models from text are fitted without it)"
+    ) from None
 
 jax.config.update("jax_enable_x64", True)
 with contextlib.suppress(OSError):  # a cache is welcome, not needed

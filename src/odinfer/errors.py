@@ -22,10 +22,10 @@ class Status(Enum):
     """How a fit ended. The value is the sentence that is shown to the user."""
 
     CONVERGED = "converged"
-    ODIN_KEPT = "converged; no trajectory of the model that was found follows the data, so ODIN's estimate is kept"
-    NOT_FOLLOWED = "converged; no trajectory of the model could be computed along the data, so ODIN's estimate is kept"
+    ODIN_KEPT = "converged, but by slopes only (ODIN): no trajectory that was found follows the data"
+    NOT_FOLLOWED = "converged, but by slopes only (ODIN): no trajectory of the model could be computed"
     MAX_ITERATIONS = "did not converge: the iteration limit was reached"
-    NOT_FINITE = "failed: the model is not finite near the data for any start"
+    NOT_FINITE = "failed: the equations are not finite near the data for any start point"
 
     @property
     def converged(self) -> bool:

@@ -12,13 +12,14 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from odinfer.errors import InputError
 
-_HIDDEN = re.compile(r"\.odinfer-[0-9a-f]{12}")
+_HIDDEN_NAME = re.compile(r"\.odinfer-[0-9a-f]{12}")
 _NAME = re.compile(r"\w([\w .-]{0,58}\w)?")
 _DIGEST = re.compile(r"-[0-9a-f]{16}")
 
@@ -37,7 +38,7 @@ def safe_name(text: str) -> str:
 
 
 @contextlib.contextmanager
-def staged(folder: str | Path, names: Iterable[str] = ()) -> Iterator[Path]:
+def staged_folder(folder: str | Path, names: Iterable[str] = ()) -> Iterator[Path]:
     """A hidden folder whose files move to `folder` at the end: all of them or, after an error, none.
 
     It is made at once, so that a place that cannot be written to is reported before anything is computed, and so is
@@ -49,7 +50,7 @@ def staged(folder: str | Path, names: Iterable[str] = ()) -> Iterator[Path]:
     folder = _path(folder)
     try:
         _check_free(folder, names)
-        with _hidden(_existing(folder)) as stage:
+        with _hidden_folder(_nearest_existing(folder)) as stage:
             yield stage
             files = sorted(stage.iterdir())
             _check_free(folder, (file.name for file in files))
@@ -71,7 +72,7 @@ def _check_free(folder: Path, names: Iterable[str]) -> None:
             raise InputError(f"cannot write to '{folder}': there is a folder named '{name}'; choose another place")
 
 
-def _existing(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     """The folder, or the nearest one above it that exists; what is in the way counts as one, to be refused later."""
     folder = folder.absolute()
     while not os.path.lexists(folder):
@@ -105,11 +106,11 @@ def _move(files: Iterable[Path], folder: Path, kept: Path) -> None:
 
 
 @contextlib.contextmanager
-def _hidden(base: Path) -> Iterator[Path]:
+def _hidden_folder(base: Path) -> Iterator[Path]:
     """A new folder in `base`, locked while it is used; those that nobody uses any longer are removed."""
     import fcntl
 
-    _sweep(base)
+    _remove_leftovers(base)
     while True:
         folder = base / f".odinfer-{secrets.token_hex(6)}"
         folder.mkdir()
@@ -127,12 +128,37 @@ def _hidden(base: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def _sweep(base: Path) -> None:
+@contextlib.contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A temporary folder that only this user can read; those that killed processes have left are removed.
+
+    Raises:
+        InputError: if the operating system refuses.
+    """
+    import fcntl
+
+    base = Path(tempfile.gettempdir())
+    _remove_leftovers(base, re.compile(rf"{re.escape(prefix)}\w+"))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InputError(f"cannot make a temporary folder in {base}: {error.strerror or error}") from None
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_leftovers(base: Path, pattern: re.Pattern[str] = _HIDDEN_NAME) -> None:
     import fcntl
 
     with contextlib.suppress(OSError):
         for name in os.listdir(base):
-            if _HIDDEN.fullmatch(name):
+            if pattern.fullmatch(name):
                 with contextlib.suppress(OSError):
                     lock = os.open(base / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
                     try:
@@ -143,7 +169,7 @@ def _sweep(base: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
+def replaced_file(path: str | Path) -> Iterator[Path]:
     """Give a new, empty file to write to; it takes the place of `path` if all goes well.
 
     Raises:
@@ -152,7 +178,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         # Through a link, since replacing the link itself would leave what it points to as it was.
         target = Path(os.path.realpath(_path(path)))
-        with _hidden(target.parent) as hidden:
+        with _hidden_folder(target.parent) as hidden:
             temporary = hidden / target.name
             # Unlike tempfile's, this file gets the permissions that any new file of the user gets.
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -176,7 +202,7 @@ def make_folder(folder: Path) -> None:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}") from None
 
 
-def write_whole(path: str | Path, content: str | bytes) -> None:
-    """Write a text or bytes to a file by `replacing`."""
-    with replacing(path) as temporary:
+def write_file(path: str | Path, content: str | bytes) -> None:
+    """Write a text or bytes to a file by `replaced_file`."""
+    with replaced_file(path) as temporary:
         temporary.write_bytes(content.encode(errors="backslashreplace") if isinstance(content, str) else content)

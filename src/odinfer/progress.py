@@ -9,12 +9,12 @@ class Progress(Protocol):
     def __call__(self, what: str, share: float) -> None: ...
 
 
-def silent(what: str, share: float) -> None:
+def no_progress(what: str, share: float) -> None:
     """Tells nobody."""
 
 
-def part_of(progress: Progress | None, start: float, stop: float) -> Progress:
+def sub_progress(progress: Progress | None, start: float, stop: float) -> Progress:
     """Progress of a step that is itself the part from `start` to `stop` of what is reported."""
     if progress is None:
-        return silent
+        return no_progress
     return lambda what, share: progress(what, start + (stop - start) * share)

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.data.cells import _number, is_missing, is_number, is_observation, numbers, observations, text_of
+from odinfer.data.cells import (
+    _parse_number,
+    cell_text,
+    is_missing,
+    is_number,
+    is_observation,
+    parse_numbers,
+    parse_observations,
+)
 from odinfer.errors import InputError
 
 
@@ -18,7 +26,7 @@ def place(i: int) -> str:
 @pytest.mark.parametrize("cell", ["", "NA", "na", "NaN", "n/a", "#N/A", "null", "NULL", "."])
 def test_missing_cells_are_nan(cell):
     assert is_missing(cell)
-    assert np.isnan(numbers([cell, "1"], place)).tolist() == [True, False]
+    assert np.isnan(parse_numbers([cell, "1"], place)).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +44,7 @@ def test_missing_cells_are_nan(cell):
 )
 def test_what_is_no_number_is_refused_with_its_place(cell, words):
     with pytest.raises(InputError, match=f"^cell 1: {words}"):
-        numbers(["1", cell, "worse"], place)
+        parse_numbers(["1", cell, "worse"], place)
 
 
 odd = st.sampled_from(
@@ -56,20 +64,20 @@ def test_the_fast_way_takes_no_cell_that_the_careful_one_refuses_and_gives_the_s
         except InputError as error:
             return str(error)
 
-    fast = outcome(lambda: numbers(texts, place))
-    careful = outcome(lambda: np.array([_number(text, i, place) for i, text in enumerate(texts)]))
+    fast = outcome(lambda: parse_numbers(texts, place))
+    careful = outcome(lambda: np.array([_parse_number(text, i, place) for i, text in enumerate(texts)]))
     np.testing.assert_equal(fast, careful)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**15), 10**15))
 def test_a_number_that_becomes_text_is_the_same_number_again(value):
-    assert is_number(text_of(value))
-    assert numbers([text_of(value)], place)[0] == value
+    assert is_number(cell_text(value))
+    assert parse_numbers([cell_text(value)], place)[0] == value
 
 
 def test_values_become_the_text_of_a_csv_file():
     values = [None, float("nan"), " a ", True, datetime.datetime(2020, 3, 1, 12), datetime.date(2020, 3, 1)]
-    assert [text_of(value) for value in values] == ["", "", "a", "True", "2020-03-01T12:00:00", "2020-03-01"]
+    assert [cell_text(value) for value in values] == ["", "", "a", "True", "2020-03-01T12:00:00", "2020-03-01"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +88,7 @@ def test_values_become_the_text_of_a_csv_file():
     ],
 )  # fmt: skip
 def test_limits_of_detection_are_numbers_that_the_true_value_lies_beyond(cell, value, limit):
-    values, limits = observations(["1", cell, "", "<3"], place)
+    values, limits = parse_observations(["1", cell, "", "<3"], place)
     np.testing.assert_array_equal(values, [1, value, np.nan, 3])
     assert limits.tolist() == [0, limit, 0, -1]
     assert is_observation(cell)
@@ -100,7 +108,7 @@ def test_limits_of_detection_are_numbers_that_the_true_value_lies_beyond(cell, v
 )
 def test_what_is_no_limit_is_refused_with_its_place(cell, words):
     with pytest.raises(InputError, match=f"^cell 1: {words}"):
-        observations(["1", cell, "worse"], place)
+        parse_observations(["1", cell, "worse"], place)
 
 
 @settings(deadline=None, max_examples=200)
@@ -114,6 +122,6 @@ def test_cells_without_limits_are_the_same_observations_as_numbers(texts):
         except InputError as error:
             return str(error)
 
-    one, other = outcome(lambda: numbers(texts, place)), outcome(lambda: observations(texts, place))
+    one, other = outcome(lambda: parse_numbers(texts, place)), outcome(lambda: parse_observations(texts, place))
     assert isinstance(other, str) or other[1] is None
     np.testing.assert_equal(other if isinstance(other, str) else other[0], one)

@@ -2,21 +2,21 @@
 
 import pytest
 
-from odinfer.data.column_roles import UNITS, Roles, roles, sd_columns
+from odinfer.data.column_roles import TIME_UNITS, Roles, find_roles, find_sd_columns
 from odinfer.errors import InputError
 
 CELLS = ["1", "1", "2"]
 
 
 def found(*names: str, taken=(), time=None) -> Roles:
-    return roles(dict.fromkeys(names, CELLS), taken, time)
+    return find_roles(dict.fromkeys(names, CELLS), taken, time)
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "t", "T", "time", "Time", "TIMES", "Year", "Days", "hour", "Weeks", "minutes", "Date", "time [h]",
-        "Time (days)", "t[s]", "time_h", "time (min)", "Time.days", "time/s", "hours (h)", *UNITS,
+        "Time (days)", "t[s]", "time_h", "time (min)", "Time.days", "time/s", "hours (h)", *TIME_UNITS,
     ],
 )  # fmt: skip
 def test_a_time_is_known_by_its_name_in_any_case_and_unit(name):
@@ -54,7 +54,7 @@ def test_an_experiment_comes_before_a_subject_and_a_subject_before_a_group():
 
 def test_an_id_that_never_repeats_counts_rows():
     columns = {"time": CELLS, "ID": ["1", "2", "3"], "group": ["a", "a", "b"]}
-    assert roles(columns).experiment == "group"
+    assert find_roles(columns).experiment == "group"
 
 
 def test_observable_and_value_go_together():
@@ -69,10 +69,10 @@ def test_remarks_say_what_was_not_plain():
 
 def test_errors_stand_beside_their_series_under_its_name():
     names = ["x", "y [mg]", "x_sd", "SD_y [mg]", "z_sd", "sd"]
-    assert sd_columns(names, names) == {"x": "x_sd", "y [mg]": "SD_y [mg]"}
-    assert sd_columns(["x"], ["y_sd"]) == {}
+    assert find_sd_columns(names, names) == {"x": "x_sd", "y [mg]": "SD_y [mg]"}
+    assert find_sd_columns(["x"], ["y_sd"]) == {}
     with pytest.raises(InputError, match="'x_sd', 'sd_x' may each hold the errors of 'x'; choose by --sd x=COLUMN"):
-        sd_columns(["x"], ["x_sd", "sd_x"])
+        find_sd_columns(["x"], ["x_sd", "sd_x"])
 
 
 def test_doses_are_told_by_amounts_in_any_case_and_unit():
@@ -84,8 +84,8 @@ def test_doses_are_told_by_amounts_in_any_case_and_unit():
 
 def test_a_long_table_has_a_column_of_errors_and_an_observable_of_doses():
     columns = {"time": CELLS, "observable": ["x", "Dose", "x"], "value": CELLS, "sd": CELLS, "rate": CELLS}
-    role = roles(columns)
+    role = find_roles(columns)
     assert (role.sd, role.dose, role.dosing) == ("sd", "Dose", {"rate": "rate"})
     assert role.columns == set(columns)
-    assert roles(columns, taken=["Dose", "sd"])[4:] == (None, None, {})
+    assert find_roles(columns, taken=["Dose", "sd"])[4:] == (None, None, {})
     assert found("time", "x", "sd").sd is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.data.dates import days
+from odinfer.data.dates import days_since_first
 from odinfer.errors import InputError
 
 
@@ -31,21 +31,21 @@ def place(i: int) -> str:
     ],
 )
 def test_dates_are_days_since_the_first(cells):
-    found = days(cells, place)
+    found = days_since_first(cells, place)
     assert found is not None
     assert found[0].tolist() == [0, 1, 4]
     assert found[1].startswith("2020-03-28")
 
 
 def test_the_first_is_the_earliest_and_hours_are_parts_of_a_day():
-    found = days(["2020-03-02T06:00", "2020-03-01T18:00"], place)
+    found = days_since_first(["2020-03-02T06:00", "2020-03-01T18:00"], place)
     assert found is not None
     assert (found[0].tolist(), found[1]) == ([0.5, 0.0], "2020-03-01 18:00:00")
 
 
 @pytest.mark.parametrize("cell", ["noon", "1.5", "12:30", "", "2020-13-01", "x" * 1000, "99/99/2020"])
 def test_what_is_no_date_is_none(cell):
-    assert days([cell, "2020-03-01"], place) is None
+    assert days_since_first([cell, "2020-03-01"], place) is None
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_is_no_date_is_none(cell):
 )
 def test_mixed_and_ambiguous_dates_are_refused_with_the_place(cells, words):
     with pytest.raises(InputError, match=words):
-        days(cells, place)
+        days_since_first(cells, place)
 
 
 moments = st.datetimes(datetime.datetime(1800, 1, 1), datetime.datetime(2200, 1, 1))
@@ -71,6 +71,6 @@ moments = st.datetimes(datetime.datetime(1800, 1, 1), datetime.datetime(2200, 1,
 @settings(deadline=None)
 @given(st.lists(moments, min_size=1, max_size=8))
 def test_differences_of_days_are_those_of_the_dates(dates):
-    found = days([date.isoformat() for date in dates], place)
+    found = days_since_first([date.isoformat() for date in dates], place)
     assert found is not None
     assert found[0].tolist() == [(date - min(dates)) / datetime.timedelta(days=1) for date in dates]

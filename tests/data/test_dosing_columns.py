@@ -149,3 +149,12 @@ def test_every_dose_is_there_as_often_as_said_and_nothing_else(rows):
     assert [t[row] <= dose.time for dose, row in zip(found.doses, found.rows, strict=True)] == [True] * len(expected)
     assert (found.given == (amount > 0)).all()
     assert not found.silent.any()
+
+
+def test_a_dose_at_steady_state_has_the_time_between_doses(csv_file):
+    data = read_csv(csv_file("time,x,amt,ii,ss,addl\n0,,10,12,1,1\n1,2,,,,\n5,1,,,,"), ["x"])
+    assert data.experiments[0].doses == (Dose(0, 10, steady=12), Dose(12, 10))
+    with pytest.raises(InputError, match="99 is not supported; 1 is a dose at steady state"):
+        read_csv(csv_file("time,x,amt,ii,ss\n0,,10,12,99\n1,2,,,\n5,1,,,"), ["x"])
+    with pytest.raises(InputError, match="needs the time between doses"):
+        read_csv(csv_file("time,x,amt,ss\n0,,10,1\n1,2,,\n5,1,,"), ["x"])

@@ -2,9 +2,14 @@
 
 import datetime
 import io
+import re
 import subprocess
 import sys
+import time
 import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -12,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.data import excel_file
 from odinfer.data.reader import read_csv
 from odinfer.errors import InputError, InputWarning
 
@@ -27,6 +31,9 @@ def saved(rows, more_sheets=()) -> bytes:
         book.create_sheet(title)
     book.save(content := io.BytesIO())
     return content.getvalue()
+
+
+WHOLE = saved([row[:2] for row in ROWS])
 
 
 @pytest.fixture
@@ -78,14 +85,63 @@ def test_refused_in_one_line_with_the_row(sheet, content, words):
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_file_that_unpacks_to_more_than_is_reasonable_is_refused(sheet, monkeypatch):
-    path = sheet(ROWS)
-    monkeypatch.setattr(excel_file, "_LARGEST", 1_000)
-    with pytest.raises(InputError, match="too large; save as CSV"):
+def changed(**parts: Callable[[str], str]) -> bytes:
+    """An Excel file of which some parts are changed, and shared strings added if they are among them."""
+    old = zipfile.ZipFile(io.BytesIO(WHOLE))
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    with zipfile.ZipFile(content := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            if name == "[Content_Types].xml":
+                text = text.replace("</Types>", f'<Override PartName="/xl/strings.xml" ContentType="{kind}"/></Types>')
+            new.writestr(name, parts.get(Path(name).stem, str)(text))
+        head = '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        new.writestr("xl/strings.xml", parts.get("strings", str)(f"{head}</sst>"))
+    return content.getvalue()
+
+
+def cell(column: str, row: int) -> str:
+    return f'<row r="{row}"><c r="{column}{row}"><v>1</v></c></row>'
+
+
+END = "</sheetData>"
+BOMBS = {
+    "rows": (changed(sheet1=lambda xml: xml.replace(END, cell("A", 40_000_000) + END)), "rows beyond 1,048,576"),
+    "columns": (
+        changed(sheet1=lambda xml: xml.replace(END, "".join(cell("XFD", i) for i in range(7, 8007)) + END)),
+        "row 7 has 16384 cells; expected 2",
+    ),
+    "header": (
+        changed(sheet1=lambda xml: re.sub("<row.*</row>", "".join(cell("XFD", i) for i in range(1, 8001)), xml)),
+        "the sheet is almost empty",
+    ),
+    "strings": (
+        changed(strings=lambda xml: xml.replace("</sst>", "<si><t/></si>" * 1_000_000 + "</sst>")),
+        "the file is too large; save as CSV",
+    ),
+    "XML": (changed(theme1=lambda xml: xml.replace("</", "<!--" + "a" * 30_000_000 + "--></", 1)), "is too large"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_stands_for_a_huge_sheet_is_refused_at_once(sheet, name):
+    content, words = BOMBS[name]
+    assert len(content) < 150_000
+    path = sheet(content)
+    clock = time.process_time()
+    with pytest.raises(InputError, match=words):
         read_csv(path)
+    assert time.process_time() - clock < 2.0
 
 
-WHOLE = saved([row[:2] for row in ROWS])
+def test_strings_of_a_sheet_may_be_kept_apart(sheet):
+    with_strings = changed(
+        strings=lambda xml: xml.replace("</sst>", "<si><t>time</t></si><si><t>A</t></si></sst>"),
+        sheet1=lambda xml: re.sub(
+            "(<c [^>]*) t=.inlineStr.><is><t>(time|A)</t></is>",
+            lambda m: f'{m[1]} t="s"><v>{["time", "A"].index(m[2])}</v>', xml),
+    )  # fmt: skip
+    assert repr(read_csv(sheet(with_strings))) == repr(read_csv(sheet(WHOLE)))
 
 
 def quietly(path):

@@ -6,7 +6,8 @@ from odinfer.data.csv_file import csv_table
 from odinfer.data.table import UNUSED
 from odinfer.errors import InputError
 from odinfer.model.model import Model
-from odinfer.problem.from_table import observable, posed
+from odinfer.problem.from_table import posed
+from odinfer.problem.matching import observable
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not used")  # of a table with more than the model asks for
 
@@ -40,14 +41,14 @@ def test_what_columns_may_be_are_states_columns_with_distributions_and_definitio
 
 
 def test_a_column_can_be_left_out_so_that_another_takes_its_name():
-    table = TABLE.choosing(names={"x": UNUSED, "y": "x"})
+    table = TABLE.with_columns(names={"x": UNUSED, "y": "x"})
     found, _ = problem("x' = -k*x", table)
     assert found.data.y[:, 0].tolist() == [0, 1, 4, 9, 16, 25]
     with pytest.raises(InputError, match="no column 'w'"):
-        TABLE.choosing(names={"w": UNUSED})
+        TABLE.with_columns(names={"w": UNUSED})
 
 
 def test_an_observable_of_a_long_table_can_be_left_out():
     rows = "\n".join(f"{i},{name},{i}" for i in range(4) for name in ("x", "y"))
-    table = csv_table("d.csv", f"time,observable,value\n{rows}".encode()).choosing(names={"x": UNUSED})
+    table = csv_table("d.csv", f"time,observable,value\n{rows}".encode()).with_columns(names={"x": UNUSED})
     assert table.data().states == ("y",)

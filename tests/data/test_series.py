@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from odinfer.data.series import checked_names, checked_sd, distinct_times, merged, no_sd, short
+from odinfer.data.series import checked_names, checked_sd, distinct_times, invalid_sd, merge_rows, quoted
 from odinfer.errors import InputError, InputWarning
 
 NAN = np.nan
@@ -16,7 +16,7 @@ fuzz = settings(deadline=None, max_examples=60)
 def test_rows_of_one_time_merge_with_what_is_known_of_them():
     t, y = np.array([0.0, 1, 1, 2]), np.array([[1, NAN], [2, NAN], [NAN, 3], [NAN, NAN]])
     sd, limit = np.array([[NAN, NAN], [5, NAN], [NAN, 6], [NAN, NAN]]), np.array([[0, 0], [0, 0], [0, -1], [0, 0]])
-    found = merged(t, y, ["A", "B"], "state", "", "keep", sd, limit)
+    found = merge_rows(t, y, ["A", "B"], "state", "", "keep", sd, limit)
     expected = ([0, 1], [[1, NAN], [2, 3]], [[NAN, NAN], [5, 6]], [[0, 0], [0, -1]])
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -29,7 +29,7 @@ def test_nothing_known_is_none():
 
 
 def test_no_number_whose_square_is_none_is_a_standard_deviation():
-    assert no_sd(np.array([-1, 0, 1e-200, 1e-9, 1e9, 1e200, np.inf, NAN])).tolist() == [1, 1, 1, 0, 0, 1, 1, 0]
+    assert invalid_sd(np.array([-1, 0, 1e-200, 1e-9, 1e9, 1e200, np.inf, NAN])).tolist() == [1, 1, 1, 0, 0, 1, 1, 0]
 
 
 def test_times_of_replicates_are_one():
@@ -48,7 +48,7 @@ def test_inputs_may_be_none_but_not_states():
 @fuzz
 @given(st.lists(st.text(), min_size=1, max_size=20))
 def test_names_in_messages_are_short_and_on_one_line(texts):
-    words = short(*texts)
+    words = quoted(*texts)
     assert len(words) <= 300
     assert words.isprintable()
     assert words.startswith(repr(texts[0]) if len(texts[0]) <= 40 else repr(texts[0][:39] + "…"))

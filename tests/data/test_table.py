@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.data.table import Table, _wide_rows, columns_of
+from odinfer.data.table import Table, _wide_rows, columns_from_rows
 from odinfer.errors import InputError, InputWarning
 
 
@@ -49,13 +49,13 @@ def test_a_long_table_that_would_be_nearly_empty_when_wide_is_refused():
 
 def test_rows_keep_their_numbers_and_empty_ones_are_left_out():
     rows = [(2, ["time", "A", ""]), (3, ["", "", ""]), (5, ["0", "1", ""]), (9, ["1", "", ""])]
-    assert columns_of(iter(rows), "row") == ([5, 9], {"time": ["0", "1"], "A": ["1", ""]})
+    assert columns_from_rows(iter(rows), "row") == ([5, 9], {"time": ["0", "1"], "A": ["1", ""]})
     with pytest.raises(InputError, match="row 10 has 2 cells; expected 3 as in the header"):
-        columns_of(iter([*rows, (10, ["1", "2"])]), "row")
+        columns_from_rows(iter([*rows, (10, ["1", "2"])]), "row")
 
 
 def test_a_choice_leaves_the_table_as_it_was():
     table = long_table([("1", 0, "x", 1)])
-    assert table.choosing("time", {"x": "y", "time": "t"}).time == "t"
+    assert table.with_columns("time", {"x": "y", "time": "t"}).time == "t"
     assert table.columns["observable"] == ["x"]
     assert (table.series(), table.time) == ({"x"}, None)

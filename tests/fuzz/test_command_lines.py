@@ -10,9 +10,9 @@ import pytest
 
 from fuzz.attacks import LENGTHS, SEEDS, TEXTS, attack, check_line
 from odinfer.apps.command import cli
-from odinfer.apps.command.terminal import said
+from odinfer.apps.command.terminal import exit_code_and_message
 from odinfer.errors import cut
-from odinfer.style.text import plain
+from odinfer.style.text import printable
 
 MODEL = "x' = -k*x\n"
 DATA = "time,x\n0,3.1\n1,1.4\n2,0.8\n3,0.4\n4,0.2\n5,0.11\n"
@@ -49,7 +49,7 @@ def run(arguments: list[str]) -> tuple[int, str]:
         except SystemExit as ended:
             return int(ended.code or 0), ""
         except Exception as error:
-            return said(error)
+            return exit_code_and_message(error)
 
 
 @LENGTHS
@@ -74,6 +74,6 @@ def test_any_values_of_flags(times: int, folder: Path):
             rng.shuffle(arguments)
         code, words = run(arguments)
         assert code in (0, 1, 2), (arguments, words)
-        check_line(cut(plain(words)))
+        check_line(cut(printable(words)))
 
     attack(check, times, 60, seed=SEEDS)

@@ -103,7 +103,7 @@ def check_few(seed: int) -> None:
     K = len(problem.model.states)
     unknowns = len(problem.free) + 2 * K
     assert (fit.uncertainty is None) == (unknowns >= N * K or fit.details["stage_used"] != "refined")
-    assert (unknowns >= N * K) == any("leave nothing to tell how sure" in note for note in fit.warnings)
+    assert (unknowns >= N * K) == any("there are no intervals" in note for note in fit.warnings)
     assert CONTRADICTS not in fit.verdicts.values()
 
 

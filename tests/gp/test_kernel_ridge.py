@@ -73,7 +73,7 @@ def found(lv):
     first[[3, 4], 1] = np.nan
     second[12:, 0] = np.nan
     parts = {"a": od.Data(lv.t, first, states=lv.model.states), "b": od.Data(lv.t + 9, second, states=lv.model.states)}
-    problem = od.Problem(lv.model, od.Data.join(parts), fixed={"b": 1.0}, bounds={"prey": (2.0, None)})
+    problem = od.Problem(lv.model, od.Data.join(parts), fixed={"b": 1.0}, bounds={"prey": (2.0, None)}, positive=False)
     return Regression.of(problem, Units.of(problem), RBF)
 
 

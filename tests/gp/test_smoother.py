@@ -26,7 +26,7 @@ def holey(lv):
     first[[0, 2, 5, 6], 0] = np.nan
     second[10:, 1] = np.nan
     parts = {"a": od.Data(lv.t, first, states=lv.model.states), "b": od.Data(lv.t + 50, second, states=lv.model.states)}
-    return od.Problem(lv.model, od.Data.join(parts))
+    return od.Problem(lv.model, od.Data.join(parts), positive=False)
 
 
 def standardised(problem, units, k):
@@ -52,7 +52,7 @@ def test_the_warped_kernel_is_taken_only_where_the_evidence_clearly_asks_for_it(
         (lv, lv_data),
         (od.systems.protein_transduction, od.systems.protein_transduction.sample(0.001, 0)),
     ):
-        problem = od.Problem(system.model, data)
+        problem = od.Problem(system.model, data, positive=False)
         units = Units.of(problem)
         plain, warped = (smooth_states(problem, units, name) for name in AUTO)
         chosen = smooth_states(problem, units)
@@ -65,7 +65,7 @@ def test_the_warped_kernel_is_taken_only_where_the_evidence_clearly_asks_for_it(
 
 
 def test_a_kernel_that_is_named_is_taken_and_one_that_is_none_is_refused(lv, lv_data):
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     assert [h.kernel for h in smooth_states(problem, Units.of(problem), "rbf")] == ["rbf", "rbf"]
     with pytest.raises(InputError, match="did you mean 'rbf'"):
         smooth_states(problem, Units.of(problem), "rbff")
@@ -104,7 +104,7 @@ def test_chains_find_the_hyperparameters_that_eigenvalues_find(holey):
 
 @pytest.mark.parametrize("by", ["eigenvalues", "grid", "chains"])
 def test_known_noise_is_taken_as_given_in_the_units_of_the_user(lv, lv_data, by):
-    problem = od.Problem(lv.model, lv_data, sigma={"predator": 0.3})
+    problem = od.Problem(lv.model, lv_data, sigma={"predator": 0.3}, positive=False)
     units = Units.of(problem)
     sd = noise_sd(units, smooth_states(problem, units, by=by))
     assert sd[1] == pytest.approx(0.3)
@@ -112,7 +112,7 @@ def test_known_noise_is_taken_as_given_in_the_units_of_the_user(lv, lv_data, by)
 
 
 def test_hyperparameters_keep_to_their_bounds_and_the_weak_prior_is_passed_on(lv, lv_data):
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     units = Units.of(problem)
     for h in smooth_states(problem, units, bounds=(0.05, 5.0)):
         assert h.noise == pytest.approx(0.05)
@@ -154,7 +154,7 @@ def test_the_curve_is_the_posterior_given_the_observations(holey, name):
 
 def test_the_band_is_wider_where_nothing_was_observed(lv, lv_data):
     seen = np.abs(lv.t - 1.0) > 0.3
-    problem = od.Problem(lv.model, lv_data.keeping([seen]))
+    problem = od.Problem(lv.model, lv_data.with_rows([seen]), positive=False)
     units = Units.of(problem)
     (curve,) = posterior_curves(problem, units, smooth_states(problem, units))
     gap = np.abs(curve.t - 1.0) < 0.15
@@ -165,8 +165,10 @@ def test_the_band_is_wider_where_nothing_was_observed(lv, lv_data):
 @FEW
 @given(st.floats(1e-3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-2, 1e2))
 def test_other_units_of_the_user_give_the_same_curves_in_these_units(lv, lv_data, scale, shift, pace):
-    problem = od.Problem(lv.model, lv_data)
-    other = od.Problem(lv.model, od.Data(pace * lv.t, shift + scale * lv_data.y, states=lv.model.states))
+    problem = od.Problem(lv.model, lv_data, positive=False)
+    other = od.Problem(
+        lv.model, od.Data(pace * lv.t, shift + scale * lv_data.y, states=lv.model.states), positive=False
+    )
     (a,), (b,) = (posterior_curves(p, u, smooth_states(p, u)) for p in (problem, other) for u in [Units.of(p)])
     size = scale * np.ptp(a.x, axis=0).max()
     np.testing.assert_allclose(b.t, pace * a.t)

@@ -94,7 +94,7 @@ def test_standardised_observations_have_mean_zero_and_spread_one_over_all_experi
     y = 1e3 + 7 * lv_data.y
     y[4:9, 1] = np.nan
     late = od.Data(100.0 + 3.0 * lv_data.t[:14], y[:14], states=lv.model.states)
-    problem = od.Problem(lv.model, od.Data.join({"a": lv_data, "b": late}))
+    problem = od.Problem(lv.model, od.Data.join({"a": lv_data, "b": late}), positive=False)
     units = Units.of(problem)
     z = units.standard(np.concatenate([e.y for e in problem.data.experiments]))
     np.testing.assert_allclose(np.nanmean(z, 0), 0.0, atol=1e-12)
@@ -107,5 +107,5 @@ def test_standardised_observations_have_mean_zero_and_spread_one_over_all_experi
 @pytest.mark.filterwarnings("ignore:state 'x' is constant")
 def test_a_state_that_does_not_change_keeps_its_scale():
     data = od.Data(np.arange(5.0), np.full(5, 3.0), states=["x"])
-    units = Units.of(od.Problem(od.Model.from_text("x' = -k*x"), data))
+    units = Units.of(od.Problem(od.Model.from_text("x' = -k*x"), data, positive=False))
     assert (units.mean[0], units.scale[0]) == (3.0, 1.0)

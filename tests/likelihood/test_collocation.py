@@ -40,7 +40,7 @@ def restored(path, phi, scale) -> CollocationPath:
 
 @pytest.fixture(scope="module")
 def problem(lv, lv_data):
-    return od.Problem(lv.model, lv_data)
+    return od.Problem(lv.model, lv_data, positive=False)
 
 
 def test_the_nodes_are_those_of_radau_and_integrate_polynomials_exactly():
@@ -64,7 +64,7 @@ def test_the_nodes_are_those_of_radau_and_integrate_polynomials_exactly():
     predator=st.floats(1.0, 4.0),
 )
 def test_a_restored_path_solves_the_equations(lv, lv_data, a, b, c, d, prey, predator):
-    problem, phi = od.Problem(lv.model, lv_data), np.array([a, b, c, d])
+    problem, phi = od.Problem(lv.model, lv_data, positive=False), np.array([a, b, c, d])
     t, x0 = np.linspace(0.0, 2.0, 61), [prey, predator]
     guess = flat_path(problem, t, x0)
     guess = CollocationPath(
@@ -88,7 +88,7 @@ def test_newton_finds_the_trajectory_from_a_constant_guess(problem):
 
 
 def test_sensitivities_equal_finite_differences_of_trajectories(lv, lv_data):
-    problem = od.Problem(lv.model, lv_data, scale={"a": "log"}, fixed={"b": 1.0})
+    problem = od.Problem(lv.model, lv_data, scale={"a": "log"}, fixed={"b": 1.0}, positive=False)
     t, x0, phi = np.linspace(0.0, 2.0, 41), np.array([5.0, 3.0]), np.array([np.log(2.0), 4.0, 1.0])
     path = restored(flat_path(problem, t, x0), phi, ONES)
     lin = path.condense(phi, ONES)
@@ -153,7 +153,7 @@ def test_inputs_and_explicit_time_enter_the_path():
     model = od.Model.from_text("x' = -k*x + u + sin(t)\ninput u")
     t = np.linspace(0.0, 3.0, 13)
     data = od.Data(t, np.exp(-t), states=["x"], inputs={"u": 2 * t})
-    path = restored(flat_path(od.Problem(model, data), t, [1.0]), np.array([0.8]), np.ones(1))
+    path = restored(flat_path(od.Problem(model, data, positive=False), t, [1.0]), np.array([0.8]), np.ones(1))
     k = 0.8  # x' = −kx + 2t + sin t has the solution below
     special = 2 * t / k - 2 / k**2 + (k * np.sin(t) - np.cos(t)) / (1 + k**2)
     exact = (1.0 + 2 / k**2 + 1 / (1 + k**2)) * np.exp(-k * t) + special
@@ -164,7 +164,9 @@ def test_stiff_equations_need_no_fine_mesh():
     model = od.Model.from_text("x' = -k*(x - cos(t))")
     t = np.linspace(0.0, 2.0, 21)
     path = restored(
-        flat_path(od.Problem(model, od.Data(t, np.cos(t), states=["x"])), t, [1.0]), np.array([1e5]), np.ones(1)
+        flat_path(od.Problem(model, od.Data(t, np.cos(t), states=["x"]), positive=False), t, [1.0]),
+        np.array([1e5]),
+        np.ones(1),
     )
     np.testing.assert_allclose(path.nodes[:, 0], np.cos(t), atol=1e-4)
 
@@ -180,7 +182,7 @@ def test_a_path_outside_the_finite_numbers_has_an_infinite_violation(problem):
 def test_paths_of_experiments_that_only_data_tell_apart_are_linearised_at_once_as_each_alone(lv):
     times = [np.linspace(0, 2, 9), np.linspace(0, 1.5, 9), np.linspace(0, 2, 7)]
     data = od.Data.join({str(i): lv.sample(0.1, i, t=t) for i, t in enumerate(times)})
-    problem, phi, scale = od.Problem(lv.model, data), np.array([2.0, 1.0, 4.0, 1.0]), np.ones(2)
+    problem, phi, scale = od.Problem(lv.model, data, positive=False), np.array([2.0, 1.0, 4.0, 1.0]), np.ones(2)
     paths = [CollocationPath.through(problem, e, t, lv.states) for e, t in enumerate(times)]
     assert alike(problem, paths) == [[0, 1], [2]]
     for path, found in zip(paths, condense_paths(problem, paths, phi, scale), strict=True):
@@ -194,6 +196,6 @@ def test_experiments_with_inputs_of_their_own_are_not_alike():
     t = np.linspace(0, 1, 5)
     parts = {name: od.Data(t, 1.0 + t, states=["x"], inputs={"u": (t, i + t)}) for i, name in enumerate("ab")}
     data = od.Data.join(parts)
-    problem = od.Problem(model, data)
+    problem = od.Problem(model, data, positive=False)
     paths = [CollocationPath.through(problem, e, t, lambda t: np.ones((len(t), 1))) for e in range(2)]
     assert alike(problem, paths) == [[0], [1]]

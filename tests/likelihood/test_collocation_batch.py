@@ -7,9 +7,9 @@ from scipy.optimize import minimize_scalar
 import odinfer as od
 from odinfer.gp.standardisation import Units
 from odinfer.likelihood import refinement as rf
-from odinfer.likelihood.collocation_batch import OnMeshes
+from odinfer.likelihood.collocation_batch import CollocationTrajectories
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.uncertainty.profile_limits.constraints import HeldState, HeldUnknown
+from odinfer.uncertainty.quantities import HeldState, HeldUnknown
 
 T = np.linspace(0.0, 3.0, 10)
 
@@ -23,10 +23,10 @@ def data(decay_data) -> od.Data:
 
 @pytest.fixture(scope="module")
 def problem(decay, data) -> od.Problem:
-    return od.Problem(decay, data)
+    return od.Problem(decay, data, positive=False)
 
 
-def refined(problem: od.Problem) -> rf.Refined:
+def refined(problem: od.Problem) -> rf.TrajectoryOptimum:
     """From the truth, as far as it is free."""
     states = [
         (e.t, x0 * np.exp(-0.7 * e.t)[:, None]) for e, x0 in zip(problem.data.experiments, (3.0, 2.0), strict=True)
@@ -37,13 +37,13 @@ def refined(problem: od.Problem) -> rf.Refined:
 
 
 @pytest.fixture(scope="module")
-def best(problem) -> rf.Refined:
+def best(problem) -> rf.TrajectoryOptimum:
     return refined(problem)
 
 
 @pytest.fixture(scope="module")
-def on(problem, best) -> OnMeshes:
-    return OnMeshes.of(Likelihood(problem, Units.of(problem).scale), best)
+def on(problem, best) -> CollocationTrajectories:
+    return CollocationTrajectories.of(Likelihood(problem, Units.of(problem).scale), best)
 
 
 def test_copies_of_a_maximum_have_its_objective_and_states(on, best):
@@ -74,9 +74,9 @@ def test_where_there_is_no_trajectory_the_objective_is_infinite_and_the_others_g
     model = od.Model.from_text("x' = k*x^2")
     t = np.linspace(0.0, 1.0, 9)
     data = od.Data(t, 1 / (1 - 0.5 * t) + 0.01 * np.random.default_rng(0).normal(size=9), states=["x"])
-    problem = od.Problem(model, data)
+    problem = od.Problem(model, data, positive=False)
     best = rf.refine_from(problem, np.array([0.5]), [(t, (1 / (1 - 0.5 * t))[:, None])])
-    on = OnMeshes.of(Likelihood(problem, np.ones(1)), best)
+    on = CollocationTrajectories.of(Likelihood(problem, np.ones(1)), best)
     found = on.moved(on.start(best, 2), np.array([[0.0, 4.0], [0.0, 0.01]]))  # x = 1/(1 − 4.5 t) ends before t = 1
     assert found.value[0] == np.inf
     assert np.isfinite(found.value[1])
@@ -91,12 +91,12 @@ def test_where_there_is_no_trajectory_the_objective_is_infinite_and_the_others_g
 def test_each_is_carried_to_the_maximum_that_refinement_finds_alone(problem, best, on):
     rng = np.random.default_rng(5)
     y = [e.y + 0.1 * rng.normal(size=(4, *e.y.shape)) for e in problem.data.experiments]
-    own = OnMeshes.of(on.like.observing(y), best)
+    own = CollocationTrajectories.of(on.like.with_observations(y), best)
     found = own.maximise(own.start(best, 4))
     names = [e.name for e in problem.data.experiments]
     for b in range(4):
         sets = [od.Data(e.t, yy[b], states=["x"]) for e, yy in zip(problem.data.experiments, y, strict=True)]
-        alone = refined(od.Problem(problem.model, od.Data.join(dict(zip(names, sets, strict=True)))))
+        alone = refined(od.Problem(problem.model, od.Data.join(dict(zip(names, sets, strict=True))), positive=False))
         assert found.value[b] == pytest.approx(alone.objective, abs=1e-5)
         np.testing.assert_allclose(found.phi[b], alone.phi, rtol=1e-4)
         for x0, path in zip(found.x0, alone.paths, strict=True):
@@ -119,7 +119,7 @@ def test_a_held_parameter_stays_at_its_target_and_the_rest_is_at_its_best(proble
     found = on.maximise(on.start(best, 3), held, targets)
     np.testing.assert_allclose(found.phi[:, 0], targets, rtol=1e-9)
     for target, value in zip(targets, found.value, strict=True):
-        alone = refined(od.Problem(problem.model, problem.data, fixed={"k": float(target)}))
+        alone = refined(od.Problem(problem.model, problem.data, fixed={"k": float(target)}, positive=False))
         assert value == pytest.approx(alone.objective, abs=1e-5)
 
 
@@ -161,8 +161,8 @@ def test_what_is_taken_can_be_put_back(on, best):
 
 
 def test_bounds_hold_while_the_likelihood_is_maximised(decay, data, best):
-    problem = od.Problem(decay, data, bounds={"k": (None, 0.6), "x": (0.0, 2.5)})
-    on = OnMeshes.of(Likelihood(problem, Units.of(problem).scale), best)
+    problem = od.Problem(decay, data, bounds={"k": (None, 0.6), "x": (0.0, 2.5)}, positive=False)
+    on = CollocationTrajectories.of(Likelihood(problem, Units.of(problem).scale), best)
     inside = on.moved(
         on.start(best, 1), np.array([[2.4, 1.9, 0.55]]) - np.concatenate([*(p.x0 for p in best.paths), best.phi])
     )

@@ -62,7 +62,7 @@ def test_there_is_nothing_after_a_blow_up():
     # x = 1/(1 − t/2) ends at t = 2.
     model = od.Model.from_text("x' = k*x^2")
     t = np.linspace(0.0, 1.0, 9)
-    problem = od.Problem(model, od.Data(t, 1 / (1 - 0.5 * t), states=["x"]))
+    problem = od.Problem(model, od.Data(t, 1 / (1 - 0.5 * t), states=["x"]), positive=False)
     like = Likelihood(problem, np.ones(1))
     refined = rf.refine_from(problem, np.array([0.5]), [(t, (1 / (1 - 0.5 * t))[:, None])])
     assert extended(like, refined, [np.array([2.5])]) is None
@@ -75,7 +75,7 @@ def test_inputs_keep_their_last_value():
     t = np.linspace(0.0, 4.0, 15)
     x = od.simulate(model, [0.8], [1.0], t, inputs={"u": (t, t)})
     y = x[:, 0] + 0.01 * np.random.default_rng(0).normal(size=15)
-    problem = od.Problem(model, od.Data(t, y, states=["x"], inputs={"u": t}))
+    problem = od.Problem(model, od.Data(t, y, states=["x"], inputs={"u": t}), positive=False)
     refined = rf.refine_from(problem, np.array([0.8]), [(t, x)])
     found = extended(Likelihood(problem, np.ones(1)), refined, [np.array([9.0])])
     k, last = found.phi[0], refined.paths[0].nodes[-1, 0]

@@ -8,7 +8,7 @@ from scipy import stats
 
 import odinfer as od
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.optimize.arrow_matrix import Bordered
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -26,12 +26,12 @@ def data(decay_data) -> od.Data:
 
 @pytest.fixture(scope="module")
 def estimated(decay, data) -> Likelihood:
-    return Likelihood(od.Problem(decay, data, prior=PRIOR), np.ones(1))
+    return Likelihood(od.Problem(decay, data, prior=PRIOR, positive=False), np.ones(1))
 
 
 @pytest.fixture(scope="module")
 def known(decay, data) -> Likelihood:
-    return Likelihood(od.Problem(decay, data, prior=PRIOR, sigma={"x": 0.08}), np.ones(1))
+    return Likelihood(od.Problem(decay, data, prior=PRIOR, sigma={"x": 0.08}, positive=False), np.ones(1))
 
 
 def solutions(like: Likelihood, v):
@@ -123,7 +123,7 @@ def test_the_objective_is_the_density_of_data_and_prior(known):
 
 
 def test_a_prior_counts_in_value_and_gradient(decay, data, known):
-    without = Likelihood(od.Problem(decay, data, sigma={"x": 0.08}), np.ones(1))
+    without = Likelihood(od.Problem(decay, data, sigma={"x": 0.08}, positive=False), np.ones(1))
     v = places(6)
     expected = -stats.norm(0.9, 0.2).logpdf(v[:, 2])
     np.testing.assert_allclose(objective(known, v) - objective(without, v), expected)
@@ -140,7 +140,7 @@ def test_what_is_not_finite_has_an_infinite_objective_and_exact_data_a_finite_on
         worth = estimated.judged(x, v[:, 2:])
     assert worth.value[0] == np.inf
     assert np.isfinite(worth.value[1])
-    exact = estimated.observing(solutions(estimated, v)[0])
+    exact = estimated.with_observations(solutions(estimated, v)[0])
     assert np.isfinite(objective(exact, v)).all()
 
 
@@ -155,11 +155,11 @@ def test_noise_that_is_not_known_is_the_spread_of_the_residuals(estimated, known
 def test_each_trajectory_may_have_observations_of_its_own(estimated):
     v, rng = places(7), np.random.default_rng(1)
     y = [yy + 0.1 * rng.normal(size=(4, *yy.shape[1:])) for yy in estimated.y]
-    own, some = estimated.observing(y), np.array([2, 0])
+    own, some = estimated.with_observations(y), np.array([2, 0])
     values = objective(own, v)
     np.testing.assert_allclose(objective(own.take(some), v[some]), values[some])
     for b in range(4):
-        alone = estimated.observing([yy[b : b + 1] for yy in y])
+        alone = estimated.with_observations([yy[b : b + 1] for yy in y])
         assert objective(alone, v[b : b + 1])[0] == pytest.approx(values[b])
     assert (values != objective(estimated, v)).all()
     assert estimated.take(some) is estimated
@@ -171,12 +171,12 @@ def test_each_trajectory_may_have_observations_of_its_own(estimated):
 @pytest.fixture(scope="module")
 def bounded(lv, lv_data) -> Likelihood:
     bounds = {"a": (1.0, 3.0), "b": (0.5, None), "prey": (None, 6.0)}
-    return Likelihood(od.Problem(lv.model, lv_data, bounds=bounds), np.ones(2))
+    return Likelihood(od.Problem(lv.model, lv_data, bounds=bounds, positive=False), np.ones(2))
 
 
 @pytest.fixture(scope="module")
 def open_(lv, lv_data) -> Likelihood:
-    return Likelihood(od.Problem(lv.model, lv_data), np.ones(2))
+    return Likelihood(od.Problem(lv.model, lv_data, positive=False), np.ones(2))
 
 
 def some_equations(seed: int, B: int = 3, P: int = 6):
@@ -190,7 +190,7 @@ def some_equations(seed: int, B: int = 3, P: int = 6):
 @given(seed=SEEDS, damping=st.floats(1e-8, 10.0))
 def test_steps_solve_the_damped_equations(open_, seed, damping):
     H, g, rng = some_equations(seed)
-    move, fall = open_.step(rng.normal(size=(3, 6)), Bordered.whole(H), g, np.full(3, damping))
+    move, fall = open_.step(rng.normal(size=(3, 6)), ArrowMatrix.whole(H), g, np.full(3, damping))
     for b in range(3):
         damped = H[b] + damping * np.diag(np.diag(H[b]))
         np.testing.assert_allclose(damped @ move[b], -g[b], rtol=1e-6, atol=1e-7 * np.abs(g[b]).max())
@@ -202,13 +202,13 @@ def test_steps_solve_the_damped_equations(open_, seed, damping):
 def test_a_held_quantity_changes_by_the_gap_and_the_rest_is_at_its_best(open_, seed):
     H, g, rng = some_equations(seed)
     a, gap = rng.normal(size=(3, 6)), rng.normal(size=3)
-    move, fall = open_.step(np.zeros((3, 6)), Bordered.whole(H), g, np.zeros(3), a, gap)
+    move, fall = open_.step(np.zeros((3, 6)), ArrowMatrix.whole(H), g, np.zeros(3), a, gap)
     np.testing.assert_allclose((a * move).sum(1), gap, rtol=1e-6, atol=1e-8)
     for b in range(3):
         left = H[b] @ move[b] + g[b]  # only along a
         np.testing.assert_allclose(left, (left @ a[b]) / (a[b] @ a[b]) * a[b], atol=1e-5 * np.abs(g[b]).max())
         own = slice(b, b + 1)
-        still = open_.step(np.zeros((1, 6)), Bordered.whole(H[own]), g[own], np.zeros(1), a[own], np.zeros(1))[0][0]
+        still = open_.step(np.zeros((1, 6)), ArrowMatrix.whole(H[own]), g[own], np.zeros(1), a[own], np.zeros(1))[0][0]
         assert fall[b] == pytest.approx(-(g[b] @ still + 0.5 * still @ H[b] @ still), rel=1e-4, abs=1e-9)
 
 
@@ -221,7 +221,7 @@ def test_steps_stay_within_the_bounds_and_what_a_bound_holds_does_not_move(bound
     free = ~np.isfinite(low) & ~np.isfinite(high)
     # A quantity of unknowns without bounds, so that a bound pushes as it does without one.
     a, gap = (rng.normal(size=(3, 6)) * free, rng.normal(size=3)) if hold else (None, None)
-    move, fall = bounded.step(at, Bordered.whole(H), g, np.full(3, 1e-3), a, gap)
+    move, fall = bounded.step(at, ArrowMatrix.whole(H), g, np.full(3, 1e-3), a, gap)
     assert (at + move >= low).all()
     assert (at + move <= high).all()
     assert (fall >= 0).all()
@@ -237,7 +237,7 @@ def test_what_a_bound_stops_is_counted_on_by_nothing_else(bounded, seed):
     H, g, rng = some_equations(seed)
     low, high = bounded.unknowns.low, bounded.unknowns.high
     at = np.clip(rng.normal(size=(3, 6)), low, high)
-    move, fall = bounded.step(at, Bordered.whole(H), g, np.full(3, 1e-3))
+    move, fall = bounded.step(at, ArrowMatrix.whole(H), g, np.full(3, 1e-3))
     H = H + 1e-3 * np.eye(6) * H
     inside = (at + move > low + 1e-9) & (at + move < high - 1e-9)
     left = g + (H @ move[..., None])[..., 0]
@@ -250,7 +250,7 @@ def test_what_a_bound_stops_is_counted_on_by_nothing_else(bounded, seed):
 def test_an_unknown_without_influence_stays_where_it_is(open_):
     H, g, _ = some_equations(1)
     H[:, 3], H[:, :, 3], g[:, 3] = 0.0, 0.0, 0.0
-    move, fall = open_.step(np.zeros((3, 6)), Bordered.whole(H), g, np.full(3, 1e-6))
+    move, fall = open_.step(np.zeros((3, 6)), ArrowMatrix.whole(H), g, np.full(3, 1e-6))
     assert np.isfinite(move).all()
     np.testing.assert_allclose(move[:, 3], 0.0, atol=1e-12)
     assert (fall > 0).all()

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from odinfer.gp.standardisation import Units
-from odinfer.likelihood.collocation_batch import OnMeshes
+from odinfer.likelihood.collocation_batch import CollocationTrajectories
 from odinfer.likelihood.extension import extended
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.likelihood.observation_operator import Reading
-from odinfer.likelihood.refinement import Refined, refine, refine_from
+from odinfer.likelihood.observation_operator import ObservationOperator
+from odinfer.likelihood.refinement import TrajectoryOptimum, refine, refine_from
 from odinfer.ode.adaptive_mesh import integrated
 from odinfer.ode.collocation import MANY, STAGES, CollocationPath
 
@@ -25,10 +25,10 @@ def long_problem(N: int = 3000, missing: float = 0.0, seed: int = 0) -> od.Probl
     t = np.sort(rng.uniform(0.0, 2.0, N))
     y = LV.states(t) + 0.1 * rng.normal(size=(N, 2))
     y[rng.uniform(size=y.shape) < missing] = np.nan
-    return od.Problem(LV.model, od.Data(t, y, states=LV.model.states))
+    return od.Problem(LV.model, od.Data(t, y, states=LV.model.states), positive=False)
 
 
-def refined(problem: od.Problem) -> Refined:
+def refined(problem: od.Problem) -> TrajectoryOptimum:
     t = problem.data.t
     found = refine_from(problem, THETA, [(t, LV.states(t))])
     assert found is not None
@@ -42,9 +42,9 @@ def test_readings_between_the_points_of_a_mesh_are_those_of_its_polynomials(seed
     mesh, t = np.sort(rng.uniform(0.0, 1.0, n + 1)), np.sort(rng.uniform(0.0, 1.0, N))
     t = mesh[0] + t * np.ptp(mesh)
     t[0] = mesh[0] if first else t[0]
-    problem = od.Problem(LV.model, LV.sample(0.1, 0))
+    problem = od.Problem(LV.model, LV.sample(0.1, 0), positive=False)
     path = CollocationPath(problem, 0, mesh, rng.normal(size=2), rng.normal(size=(n, STAGES, 2)))
-    found = Reading.of(mesh, t).read(path.nodes[None], path.begun[None], path.Z[None])[0]
+    found = ObservationOperator.of(mesh, t).read(path.nodes[None], path.begun[None], path.Z[None])[0]
     np.testing.assert_allclose(found, path.at(t)[0], atol=1e-12)
     np.testing.assert_allclose(found, path.states(t), atol=1e-12)
 
@@ -52,7 +52,7 @@ def test_readings_between_the_points_of_a_mesh_are_those_of_its_polynomials(seed
 def test_points_of_a_mesh_are_read_to_the_last_digit():
     mesh = np.linspace(0.0, 1.0, 8)
     nodes = np.random.default_rng(0).normal(size=(3, 8, 2))
-    read = Reading.of(mesh, mesh[[1, 1, 5]])
+    read = ObservationOperator.of(mesh, mesh[[1, 1, 5]])
     np.testing.assert_array_equal(read.read(nodes, np.empty(0), np.empty(0)), nodes[:, [1, 1, 5]])
     assert read.compressed(nodes)[0] is read
 
@@ -64,7 +64,7 @@ def test_compressed_data_have_the_same_distance_to_every_path(seed, n, N, missin
     mesh, t = np.linspace(0.0, 1.0, n + 1), np.sort(rng.uniform(0.0, 1.0, N))
     y = rng.normal(size=(3, N, 2))
     y[:, rng.uniform(size=(N, 2)) < missing] = np.nan
-    every = Reading.of(mesh, t)
+    every = ObservationOperator.of(mesh, t)
     few, target = every.compressed(y)
     assert len(few.interval) <= 1 + max(N, 10 * n)
     assert len(few.interval) <= 1 + N
@@ -87,7 +87,7 @@ def test_a_likelihood_of_many_times_and_its_derivatives_are_those_of_all_observa
     S = best.paths[0].sensitivity_at(best.condensed[0], like.t[0])[None]
     H, g = like.normal(best.states(like.t), [S], worth.noise, best.phi[None])
     np.testing.assert_allclose(best.information.dense(), H.dense(), rtol=1e-8, atol=1e-8 * H.diagonal.max())
-    on = OnMeshes.of(like, best)
+    on = CollocationTrajectories.of(like, best)
     batch = on.start(best, 3)
     found = on.normal(batch)
     for mine, right in ((found[0].dense(), H.dense()), (found[1], g)):
@@ -115,18 +115,18 @@ def test_jumps_are_read_before_them_and_followed_after_them():
     t = np.linspace(0.0, 2.0, 501)
     right = np.where(t <= 1.0, np.exp(-t), (np.exp(-1.0) + 2.0) * np.exp(-(t - 1.0)))
     data = od.Data(t, right + 0.02 * np.random.default_rng(0).normal(size=501), states=["x"])
-    problem = od.Problem(model, data)
+    problem = od.Problem(model, data, positive=False)
     path = integrated(problem, 0, np.ones(1), np.ones(1), np.ones(1))
     assert path is not None
     assert len(path.mesh) < 100
     found = od.fit(problem)
-    maximum = found.workings.maximum
+    maximum = found.cache.maximum
     assert maximum is not None
     like, best = maximum.like, maximum.refined
     k = best.phi[0]
     curve = np.where(t <= 1.0, np.exp(-k * t), (np.exp(-k) + 2.0) * np.exp(-k * (t - 1.0)))
     np.testing.assert_allclose(best.states([t])[0][0, :, 0], curve, atol=1e-5)
-    on = OnMeshes.of(like, best)
+    on = CollocationTrajectories.of(like, best)
     np.testing.assert_allclose(on.states_at(on.start(best, 2), [t])[0][1, :, 0], curve, atol=1e-5)
     later = extended(like, best, [np.array([2.5])])
     assert later is not None

@@ -58,7 +58,7 @@ def uneven(lv):
 
 
 def test_it_reaches_the_optimum_of_scipy_with_the_noise_profiled_out(lv, uneven):
-    found = refined(od.Problem(lv.model, uneven))
+    found = refined(od.Problem(lv.model, uneven, positive=False))
     p, sd, loglik = reference(uneven.t, uneven.y)
     assert found.converged
     np.testing.assert_allclose(found.phi, p[:4], rtol=1e-4)
@@ -69,36 +69,38 @@ def test_it_reaches_the_optimum_of_scipy_with_the_noise_profiled_out(lv, uneven)
 
 
 def test_a_log_scale_reaches_the_same_optimum(lv, uneven):
-    plain = refined(od.Problem(lv.model, uneven))
-    log = refined(od.Problem(lv.model, uneven, scale=dict.fromkeys("abcd", "log")))
+    plain = refined(od.Problem(lv.model, uneven, positive=False))
+    log = refined(od.Problem(lv.model, uneven, scale=dict.fromkeys("abcd", "log"), positive=False))
     np.testing.assert_allclose(np.exp(log.phi), plain.phi, rtol=1e-4)
     assert log.loglik == pytest.approx(plain.loglik, abs=1e-5)
 
 
 def test_a_known_sigma_is_used(lv, uneven):
     sigma = {"prey": 0.3, "predator": 0.01}  # far from the truth, so that it tells
-    found = refined(od.Problem(lv.model, uneven, sigma=sigma))
+    found = refined(od.Problem(lv.model, uneven, sigma=sigma, positive=False))
     p, _, loglik = reference(uneven.t, uneven.y, list(sigma.values()))
     np.testing.assert_allclose(found.phi, p[:4], rtol=1e-4)
     np.testing.assert_array_equal(found.sigma, list(sigma.values()))
     assert found.loglik == pytest.approx(loglik, abs=1e-3)
-    free = refined(od.Problem(lv.model, uneven))
+    free = refined(od.Problem(lv.model, uneven, positive=False))
     assert np.abs(found.phi / free.phi - 1).max() > 1e-3
 
 
 def test_bounds_are_respected_and_reached(lv, uneven):
-    p = od.Problem(lv.model, uneven, bounds={"c": (None, 3.5), "prey": (None, 4.9)})
+    p = od.Problem(lv.model, uneven, bounds={"c": (None, 3.5), "prey": (None, 4.9)}, positive=False)
     found = refined(p, np.array([2.0, 1.0, 3.0, 1.0]))
     assert found.phi[2] == pytest.approx(3.5)
     assert found.phi[2] <= 3.5 + 1e-12
     assert found.paths[0].x0[0] <= 4.9 + 1e-12
-    assert found.loglik < refined(od.Problem(lv.model, uneven)).loglik
+    assert found.loglik < refined(od.Problem(lv.model, uneven, positive=False)).loglik
 
 
 def test_a_prior_enters_like_an_observation(lv, uneven):
     sigma = [0.05, 0.2]
     prior = {"a": ("normal", 3.0, 0.02)}
-    found = refined(od.Problem(lv.model, uneven, sigma=dict(zip(lv.model.states, sigma, strict=True)), prior=prior))
+    found = refined(
+        od.Problem(lv.model, uneven, sigma=dict(zip(lv.model.states, sigma, strict=True)), prior=prior, positive=False)
+    )
     p, _, loglik = reference(uneven.t, uneven.y, sigma, extra=lambda v: [(v[0] - 3.0) / 0.02])
     np.testing.assert_allclose(found.phi, p[:4], rtol=1e-4)
     penalty = 0.5 * ((found.phi[0] - 3.0) / 0.02) ** 2 + 0.5 * np.log(2 * np.pi * 0.02**2)
@@ -111,7 +113,9 @@ def test_experiments_share_parameters_and_have_their_own_initial_values(lv):
     rng = np.random.default_rng(3)
     two = od.Data(t, x + 0.1 * rng.normal(size=x.shape), states=lv.model.states)
     one = lv.sample(0.1, 7)
-    problem = od.Problem(lv.model, od.Data.join({"one": one, "two": two}), sigma={"prey": 0.1, "predator": 0.1})
+    problem = od.Problem(
+        lv.model, od.Data.join({"one": one, "two": two}), sigma={"prey": 0.1, "predator": 0.1}, positive=False
+    )
     slope = [np.transpose(lv_field(0.0, v.T, *TRUTH)) for v in (lv.x, x)]
     guess = rf.paths_through(problem, [(one.t, lv.x, slope[0]), (t, x, slope[1])], 2)
     found = rf.refine(problem, Units.of(problem).scale, guess, TRUTH)
@@ -130,14 +134,14 @@ def test_experiments_share_parameters_and_have_their_own_initial_values(lv):
 
 
 def test_it_starts_from_a_path_that_solves_nothing(lv, lv_data):
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     guess = rf.paths_through(problem, [(lv_data.t, lv_data.y, np.gradient(lv_data.y, lv_data.t, axis=0))])
     found = rf.refine(problem, Units.of(problem).scale, guess, 1.3 * TRUTH)
     assert found.loglik == pytest.approx(refined(problem).loglik, abs=1e-4)
 
 
 def test_noise_free_data_do_not_give_an_infinite_likelihood(lv):
-    found = refined(od.Problem(lv.model, od.Data(lv.t, lv.x, states=lv.model.states)))
+    found = refined(od.Problem(lv.model, od.Data(lv.t, lv.x, states=lv.model.states), positive=False))
     assert np.isfinite(found.loglik)
     np.testing.assert_allclose(found.phi, TRUTH, rtol=1e-5)
     assert (found.sigma > 0).all()
@@ -147,7 +151,7 @@ def test_no_trajectory_is_none_and_not_an_error():
     # x' = x² from 1 ends at t = 1: nothing reaches the data that go on to t = 3.
     t = np.linspace(0.0, 3.0, 8)
     model = od.Model.from_text("x' = x^2 + 0*k")
-    problem = od.Problem(model, od.Data(t, 1.0 + t, states=["x"]), bounds={"x": (1.0, None)})
+    problem = od.Problem(model, od.Data(t, 1.0 + t, states=["x"]), bounds={"x": (1.0, None)}, positive=False)
     guess = rf.paths_through(problem, [(t, (1.0 + t)[:, None], np.ones((8, 1)))])
     found = rf.refine(problem, np.ones(1), guess, np.array([1.0]))
     assert found is None
@@ -175,8 +179,10 @@ def test_a_narrow_curved_valley_is_followed_to_its_end():
     model, t = od.Model.from_text("x' = a*x^2"), np.linspace(0.0, 0.999, 25)
     x = 1.0 / (1.0 - t)[:, None]
     y = x + 0.01 * x.std() * np.random.default_rng(0).normal(size=x.shape)
-    problem = od.Problem(model, od.Data(t, y, ["x"]))
-    near, far = (rf.shoot(problem, x.std(0), [np.array([s])], np.array([a])) for a, s in ((0.9, 1.0), (0.5, 1.9)))
+    problem = od.Problem(model, od.Data(t, y, ["x"]), positive=False)
+    near, far = (
+        rf.maximise_from_initial(problem, x.std(0), [np.array([s])], np.array([a])) for a, s in ((0.9, 1.0), (0.5, 1.9))
+    )
     assert near.converged
     assert far.loglik == pytest.approx(near.loglik, abs=1e-2)
     assert far.phi[0] == pytest.approx(1.0, abs=0.2)
@@ -189,8 +195,8 @@ def test_a_jump_that_a_rough_integration_puts_too_late_is_followed(m, x):
     states = solve_ivp(
         lambda _, s: [s[1], 1000.0 * (1.0 - s[0] ** 2) * s[1] - s[0]], (0.0, 2000.0), [2.0, 0.0], "Radau", t, rtol=1e-8
     ).y.T
-    problem = od.Problem(model, od.Data(t, states, states=["x", "y"]))
-    found = rf.shoot(problem, Units.of(problem).scale, [np.array([x, 3e-5])], np.array([m]), 0)
+    problem = od.Problem(model, od.Data(t, states, states=["x", "y"]), positive=False)
+    found = rf.maximise_from_initial(problem, Units.of(problem).scale, [np.array([x, 3e-5])], np.array([m]), 0)
     assert found is not None
     np.testing.assert_allclose(found.paths[0].states(t)[:, 0], states[:, 0], atol=0.01)
 
@@ -201,7 +207,7 @@ def test_what_rounding_leaves_of_fast_rates_over_long_times_is_no_violation():
     t = np.append(np.linspace(0.0, 4e-3, 20), [1e6, 2e6, 3e6])
     x = od.simulate(model, [700.0, 500.0], [0.9, 0.1], t)
     y = x + 0.01 * np.random.default_rng(0).normal(size=x.shape)
-    problem = od.Problem(model, od.Data(t, y, states=model.states))
+    problem = od.Problem(model, od.Data(t, y, states=model.states), positive=False)
     found = rf.refine_from(problem, np.array([700.0, 500.0]), [(t, x)])
     assert found is not None
     assert found.converged

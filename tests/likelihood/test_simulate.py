@@ -210,6 +210,6 @@ def test_events_that_states_make_happen_are_followed():
 
 
 def test_a_function_has_such_events_by_further_statements():
-    model = od.Model(lambda t, x, theta: [theta[0] - x[0]], ["V"], ["I"]).saying("when V > c: V = 0")
+    model = od.Model(lambda t, x, theta: [theta[0] - x[0]], ["V"], ["I"]).with_statements("when V > c: V = 0")
     x = od.simulate(model, {"I": 2.0, "c": 1.0}, {"V": 0.0}, [0.0, 1.0])
     assert x[-1, 0] == pytest.approx(2 * (1 - np.exp(-(1 % np.log(2.0)))), abs=1e-6)

@@ -6,8 +6,8 @@ import pytest
 import odinfer as od
 from methods.linear_posterior import agrees, decay_problem, gaussian
 from odinfer.errors import InputError
-from odinfer.paper.agm import Agm, ladder
-from odinfer.paper.parallel_tempering import respaced, shaped
+from odinfer.paper.agm import Agm, temperature_ladder
+from odinfer.paper.parallel_tempering import proposal_roots, respace_temperatures
 
 OPTIONS = {"kernel": "matern52", "jitter": 1e-2, "chains": 4, "iterations": 80_000}
 
@@ -59,13 +59,13 @@ def test_a_tied_gamma_is_that_of_the_coldest_chain(decay, decay_data):
 
 
 def test_the_ladder_and_its_spacing():
-    beta, log_gamma = ladder(Agm(), 2)
+    beta, log_gamma = temperature_ladder(Agm(), 2)
     assert beta[0] == pytest.approx(0.05**5)
     assert beta[-1] == 1.0
     assert log_gamma.shape == (20, 2)
-    assert np.exp(ladder(Agm(gamma="10^-j"), 1)[1][1, 0]) == pytest.approx(0.01)
+    assert np.exp(temperature_ladder(Agm(gamma="10^-j"), 1)[1][1, 0]) == pytest.approx(0.01)
     start = np.array([0.1, 0.5, 1.0])
-    moved = respaced(start, np.array([100, 10, 0]), np.array([100, 100, 0]))
+    moved = respace_temperatures(start, np.array([100, 10, 0]), np.array([100, 100, 0]))
     assert moved[-1] == 1.0
     assert moved[1] > 0.5  # few swaps: nearer
     assert moved[0] / moved[1] < 0.2  # many: further apart
@@ -75,7 +75,7 @@ def test_moves_of_everything_have_the_shape_of_the_tempered_posterior():
     rng = np.random.default_rng(0)
     parts = [(lambda X: X @ X.T)(rng.normal(size=(4, 6))) for _ in range(3)]
     beta = np.array([0.1, 1.0])
-    R = shaped(-np.tile(parts, (2, 1, 1, 1)), beta)
+    R = proposal_roots(-np.tile(parts, (2, 1, 1, 1)), beta)
     for b, root in zip(beta, R, strict=True):
         np.testing.assert_allclose(root @ root.T, np.linalg.inv(parts[0] + b * parts[1] + parts[2]), rtol=1e-8)
 

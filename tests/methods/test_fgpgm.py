@@ -153,7 +153,7 @@ def test_calibration_on_the_model_that_generated_the_data(decay, decay_data, sam
     level = np.array([gaussian(free, k, GAMMA)[2] for k in grid]) - 0.5 * ((grid - 0.7) / 0.1) ** 2
     p = np.exp(level - level.max())
     rng = np.random.default_rng(0)
-    form, target = ds.of_risk(risk)
+    form, target = ds.posterior_density(risk)
     ranks = []
     for i in range(120):
         k = rng.choice(grid, p=p / p.sum()) + rng.uniform(-0.5e-3, 0.5e-3)

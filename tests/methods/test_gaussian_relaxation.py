@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.search.gaussian_relaxation import lifted, plainly
+from odinfer.search.gaussian_relaxation import gaussian_relaxation, lift_to_problem
 
 T = np.linspace(0.0, 2.0, 20)
 LV = "x' = a*x - b*x*y; y' = -c*y + d*x*y"
@@ -19,8 +19,8 @@ def problem(text=f"{LV}; {MORE}; {WIDE}", columns=("seen", "y"), **more):
 
 
 def test_the_plain_problem_has_the_equations_and_what_they_depend_on():
-    plain = plainly(problem())
-    assert plain.plain
+    plain = gaussian_relaxation(problem())
+    assert plain.fully_observed_gaussian
     assert plain.columns == ("x", "y")
     assert plain.free == ("a", "b", "c", "d")
     assert plain.limits("a") == (-1e8, 1e8)
@@ -36,14 +36,14 @@ def test_the_plain_problem_has_the_equations_and_what_they_depend_on():
     ],
 )
 def test_what_smoothing_cannot_have_has_no_plain_problem(text):
-    assert plainly(problem(text)) is None
+    assert gaussian_relaxation(problem(text)) is None
 
 
 def test_a_start_has_what_the_plain_trajectory_tells():
     whole = problem()
-    plain = plainly(whole)
+    plain = gaussian_relaxation(whole)
     own, first = plain.phi(np.array([2.0, 1.0, 4.0, 1.0, 1, 1, 1, 1])), np.array([5.0, 3.0])
-    x0, phi = lifted(whole, plain, own, [first], 0)
+    x0, phi = lift_to_problem(whole, plain, own, [first], 0)
     values = dict(zip(whole.parameters, whole.theta(phi), strict=True))
     for name, value in zip(plain.free, plain.theta(own)[plain.free_index], strict=True):
         assert values[name] == value

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.methods.multistart_mle import lucky
+from odinfer.methods.multistart_mle import none_if_singular
 
 T = np.linspace(0.0, 14.0, 15)
 SIR = "S' = -b*S*I/763; I' = b*S*I/763 - g*I; S(0) = 763 - I(0); log b, g, I(0)"
@@ -50,7 +50,7 @@ def test_bad_luck_of_linear_algebra_is_nothing_and_bad_input_is_raised():
     def unlucky():
         raise np.linalg.LinAlgError
 
-    assert lucky(unlucky) is None
-    assert lucky(lambda: 3) == 3
+    assert none_if_singular(unlucky) is None
+    assert none_if_singular(lambda: 3) == 3
     with pytest.raises(KeyError):
-        lucky(lambda: {}["x"])
+        none_if_singular(lambda: {}["x"])

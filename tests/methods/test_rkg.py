@@ -95,7 +95,9 @@ def test_an_update_of_the_coefficients_solves_the_published_equations(lv: System
     x, _ = reg.states(b0)
     f = reg.field(x, start.phi[None], start.logs)[0][0]
     # The frozen-f step alone: one update, no move of θ, from coefficients where nothing needs halving.
-    run = rkg.alternate(reg, np.ones((1, 20, 2), bool), np.full((1, 2), weight), b0, start, Rkg(rounds=1, updates=1))
+    run = rkg.alternating_fit(
+        reg, np.ones((1, 20, 2), bool), np.full((1, 2), weight), b0, start, Rkg(rounds=1, updates=1)
+    )
     centre = reg.centre[0]
     for k in range(2):
         K, dK = reg.C[0][k], reg.dC[0][k]
@@ -128,7 +130,8 @@ def test_negative_parameters_are_found(oscillator: od.Model) -> None:
     t = np.linspace(0, 6, 30)
     x = od.simulate(oscillator, {"a": -2.0, "b": -0.3}, [1.0, 0.0], t)
     y = x + 0.01 * np.random.default_rng(0).normal(size=x.shape)
-    fit = od.fit(oscillator, od.Data(t, y, states=["x", "v"]), method=Rkg.quick())
+    problem = od.Problem(oscillator, od.Data(t, y, states=["x", "v"]), positive=False)
+    fit = od.fit(problem, method=Rkg.quick())
     assert fit.theta["a"] == pytest.approx(-2.0, rel=0.1)
     assert fit.theta["b"] == pytest.approx(-0.3, abs=0.1)
 
@@ -194,7 +197,7 @@ def test_bad_options_are_refused(options: dict) -> None:
 def test_a_failure_is_a_status_with_the_smoothed_states(
     lv: System, lv_data: od.Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rkg, "levenberg", lambda r, x, s, w, phi, logs, n: (phi, np.full(len(phi), np.inf)))
+    monkeypatch.setattr(rkg, "batched_levenberg", lambda r, x, s, w, phi, logs, n: (phi, np.full(len(phi), np.inf)))
     fit = od.fit(lv.model, lv_data, method=Rkg.quick())
     assert not fit.converged
     assert "not finite" in fit.status

@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
-from odinfer.likelihood.refinement import shoot
+from odinfer.likelihood.refinement import maximise_from_initial
 
 HODGKIN_HUXLEY = """
 v' = I - gna*m^3*h*(v - 50) - gk*n^4*(v + 77) - gl*(v + 54.4)
@@ -46,7 +46,7 @@ def check(text, theta, x0, t, noise):
     problem, x = posed(text, theta, x0, t, noise)
     fit = od.fit(problem)
     phi = problem.phi(np.array([theta[p] for p in problem.model.parameters]))
-    known = shoot(problem, x.std(0), [x[0]], phi)
+    known = maximise_from_initial(problem, x.std(0), [x[0]], phi)
     assert fit.stages["refined"].loglik > known.loglik - 0.1
     assert fit.details["stage_used"] == "refined"
     assert set(fit.verdicts.values()) == {CONSISTENT}

@@ -28,7 +28,7 @@ def test_with_little_noise_it_comes_near(lv, smoother):
     for seed in range(10):
         fit = od.fit(lv.model, lv.sample(0.1, seed), method=TwoStep(smoother=smoother), seed=seed)
         errors.append(np.abs([fit.theta[p] / v - 1.0 for p, v in lv.theta.items()]).max())
-        assert fit.details["starts_agreeing"] >= 5
+        assert fit.details["starts_agreeing"] >= 3
     assert np.median(errors) < 0.2
 
 
@@ -54,7 +54,7 @@ def test_the_spline_match_is_the_least_squares_solution_of_scipy(lv, lv_data):
 def test_the_match_is_a_minimum_and_a_prior_pulls_it(lv, lv_data):
     free = od.fit(lv.model, lv_data, method=TwoStep())
     risk_of = od.Odin(grid=1, temper=1.0)
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     again = polish(risk_of.risk(problem), np.array([*free.theta.values()]) * 1.3, 1e-2)
     np.testing.assert_allclose(again.phi, [*free.theta.values()], rtol=1e-4)
     for smoother in ("gp", "spline"):

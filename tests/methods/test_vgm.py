@@ -19,7 +19,7 @@ GAMMA = 0.2
 
 @pytest.fixture(scope="module")
 def risk(lv: System, lv_data: od.Data) -> Risk:
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     units = Units.of(problem)
     return Dense.of(problem, units, smooth_states(problem, units, "rbf"), 1e-4)
 
@@ -117,7 +117,8 @@ def test_negative_parameters_are_found(oscillator: od.Model) -> None:
     t = np.linspace(0, 6, 30)
     x = od.simulate(oscillator, {"a": -2.0, "b": -0.3}, [1.0, 0.0], t)
     y = x + 0.01 * np.random.default_rng(0).normal(size=x.shape)
-    fit = od.fit(oscillator, od.Data(t, y, states=["x", "v"]), method=Vgm(gamma=0.01))
+    problem = od.Problem(oscillator, od.Data(t, y, states=["x", "v"]), positive=False)
+    fit = od.fit(problem, method=Vgm(gamma=0.01))
     assert fit.converged
     assert fit.theta["a"] == pytest.approx(-2.0, rel=0.05)
     assert fit.theta["b"] == pytest.approx(-0.3, abs=0.05)

@@ -231,7 +231,7 @@ BAD = [
     (BASE + "1 < x < 0", "'x' cannot lie between 1 and 0"),
     (BASE + "a > 0\na > 1", "line 3: 'a' already has 'lower bound' on line 2"),
     (BASE + "0 < a > 1", "already has 'lower bound'"),
-    (BASE + "a < b", "'a' is not a number"),
+    (BASE + "a < b", "'b' in 'a < b' is no parameter"),
     (BASE + "a < 1/0", "not a finite"),
     (BASE + "1 < 2", "'1' is not a name"),
     (BASE + "a == 3", "cannot read 'a == 3'"),

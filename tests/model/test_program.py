@@ -358,6 +358,7 @@ def test_folding_and_the_field_compute_the_same(values):
         for op, fold in FOLD.items():
             own = values[: ARITY[op].start if op in ARITY else 1 if op in ("neg", "pos", "not") else 2]
             own = (own[0] > 0.5, *own[1:]) if op == "where" else own
+            own = (1.0 + own[0],) if op == "acosh" else own
             assert float(traced[op](*map(jnp.asarray, own))) == pytest.approx(float(fold(*own)), rel=1e-12), op
 
 

@@ -27,7 +27,7 @@ CASES = {
 
 def problem(distribution, column, y, **more):
     model = od.Model.from_text(f"{MODEL}; {column} ~ {distribution}")
-    return od.Problem(model, od.Data(T, y[:, None], states=[column], **more))
+    return od.Problem(model, od.Data(T, y[:, None], states=[column], **more), positive=False)
 
 
 def objective(p, phi, x=X):
@@ -60,7 +60,7 @@ def test_an_sd_that_is_left_out_is_the_best_one_and_the_likelihood_is_scipys():
     sd = np.sqrt(np.mean(np.log(y / X[0, :, 0]) ** 2))
     assert noise[0, 0] == pytest.approx(sd**2)
     assert loglik[0] == pytest.approx(stats.lognorm.logpdf(y, sd, scale=X[0, :, 0]).sum())
-    known = od.Problem(p.model, p.data, sigma={"x": 0.5})
+    known = od.Problem(p.model, p.data, sigma={"x": 0.5}, positive=False)
     assert objective(known, np.array([0.3]))[1][0] == pytest.approx(
         stats.lognorm.logpdf(y, 0.5, scale=X[0, :, 0]).sum()
     )
@@ -68,7 +68,9 @@ def test_an_sd_that_is_left_out_is_the_best_one_and_the_likelihood_is_scipys():
 
 def test_standard_deviations_by_row_are_taken_row_by_row():
     sd = np.linspace(0.1, 1.0, 6)
-    p = od.Problem(od.Model.from_text(MODEL), od.Data(T, X[0] + 0.2, states=["x", "y"], sd=np.stack([sd, sd], -1)))
+    p = od.Problem(
+        od.Model.from_text(MODEL), od.Data(T, X[0] + 0.2, states=["x", "y"], sd=np.stack([sd, sd], -1)), positive=False
+    )
     expected = stats.norm.logpdf(0.2, 0.0, np.stack([sd, sd])).sum()
     assert objective(p, np.array([0.3]))[1][0] == pytest.approx(expected)
 
@@ -76,15 +78,15 @@ def test_standard_deviations_by_row_are_taken_row_by_row():
 def test_censored_values_count_by_the_probability_of_lying_beyond():
     y, limit = X[0, :, 0] + np.array([0.1, -0.2, 0.1, -0.1, 0.0, 0.0]), np.array([0, 0, 0, 0, -1, -1])
     model = od.Model.from_text("x' = -k*x")
-    p = od.Problem(model, od.Data(T, y[:, None], states=["x"], limit=limit[:, None]), sigma={"x": 0.2})
+    p = od.Problem(model, od.Data(T, y[:, None], states=["x"], limit=limit[:, None]), sigma={"x": 0.2}, positive=False)
     x = X[..., :1]
     expected = stats.norm.logpdf(y[:4], x[0, :4, 0], 0.2).sum() + stats.norm.logcdf(y[4:], x[0, 4:, 0], 0.2).sum()
     assert objective(p, np.array([0.3]), x)[1][0] == pytest.approx(expected)
-    free = od.Problem(model, p.data)
+    free = od.Problem(model, p.data, positive=False)
     variance, best = objective(free, np.array([0.3]), x)
     assert best[0] >= expected
     for factor in (0.97, 1.03):  # no other standard deviation is more likely
-        other = od.Problem(model, p.data, sigma={"x": factor * float(np.sqrt(variance[0, 0]))})
+        other = od.Problem(model, p.data, sigma={"x": factor * float(np.sqrt(variance[0, 0]))}, positive=False)
         assert objective(other, np.array([0.3]), x)[1][0] < best[0]
 
 
@@ -93,7 +95,7 @@ def test_draws_are_missing_where_data_are_and_have_standard_normal_residuals(dis
     column, y = CASES[distribution]
     y = np.stack([np.where(np.arange(6) == 2, np.nan, y), np.arange(6.0)], -1)
     model = od.Model.from_text(f"{MODEL}; {column} ~ {distribution}; w ~ normal(y)")
-    p = od.Problem(model, od.Data(T, y, states=[column, "w"]))
+    p = od.Problem(model, od.Data(T, y, states=[column, "w"]), positive=False)
     seen = observation_of(p)
     phi = np.where(p.is_log, np.log(0.4), 0.4)[None]
     drawn = seen.draw(np.random.default_rng(1), 0, X, phi, np.array([0.3, 1.0]), 3000)

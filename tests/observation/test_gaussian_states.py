@@ -141,7 +141,7 @@ def test_missing_values_stay_missing_in_draws_and_the_others_scatter_by_sigma():
 def test_the_noise_of_a_problem_has_its_counts_and_what_it_knows(lv):
     y = lv.sample(0.1, 0).y.copy()
     y[3:6, 1] = np.nan
-    problem = od.Problem(lv.model, od.Data(lv.t, y, states=lv.model.states), sigma={"predator": 0.3})
+    problem = od.Problem(lv.model, od.Data(lv.t, y, states=lv.model.states), sigma={"predator": 0.3}, positive=False)
     for noise in (Plain.of(problem), observation_of(problem, 1e-9)):
         np.testing.assert_array_equal(noise.count, [20, 17])
         np.testing.assert_array_equal(noise.is_known, [False, True])

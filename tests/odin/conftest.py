@@ -9,4 +9,4 @@ from odinfer.odin.dense_engine import Dense
 
 @pytest.fixture(scope="session")
 def easy(lv, lv_data) -> Dense:
-    return risk_of(od.Problem(lv.model, lv_data))
+    return risk_of(od.Problem(lv.model, lv_data, positive=False))

@@ -18,7 +18,7 @@ def problem(lv) -> od.Problem:
     y = np.array(lv.sample(0.2, 2, np.linspace(0.0, 1.5, 9)).y)
     y[2, 0] = np.nan
     two = od.Data(np.linspace(0.0, 1.5, 9), y, states=lv.model.states)
-    return od.Problem(lv.model, od.Data.join({"one": lv.sample(0.1, 1), "two": two}))
+    return od.Problem(lv.model, od.Data.join({"one": lv.sample(0.1, 1), "two": two}), positive=False)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,9 @@ def test_many_states_get_sparse_algebra_from_the_threshold_on():
 
 
 def test_many_values_get_chains_where_the_kernel_has_them(lv):
-    short, long = (od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0.0, 2.0, n))) for n in (140, 150))
+    short, long = (
+        od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0.0, 2.0, n)), positive=False) for n in (140, 150)
+    )
     assert isinstance(chosen(short), Dense)
     assert isinstance(chosen(long), Markov)
     assert direct(long, "rbf") == "dense"
@@ -44,10 +46,10 @@ def test_many_values_get_chains_where_the_kernel_has_them(lv):
 
 def test_a_long_series_gets_no_points_between_its_observations_unless_gaps_are_long(lv):
     times = np.linspace(0.0, 2.0, 400)
-    problem = od.Problem(lv.model, lv.sample(0.1, 0, times))
+    problem = od.Problem(lv.model, lv.sample(0.1, 0, times), positive=False)
     np.testing.assert_array_equal(chosen(problem, grid=2).t, times)
     short = {str(i): lv.sample(0.1, i, np.linspace(0.0, 2.0, 11)) for i in range(20)}
-    assert len(chosen(od.Problem(lv.model, od.Data.join(short)), grid=2).t) == 20 * 21
+    assert len(chosen(od.Problem(lv.model, od.Data.join(short), positive=False), grid=2).t) == 20 * 21
 
 
 def test_what_is_asked_for_is_what_one_gets(engines):
@@ -99,7 +101,7 @@ def test_only_the_sparse_engine_says_that_it_has_no_bands(engines):
 
 
 def test_a_grid_is_finer_than_the_data_unless_dense_algebra_would_grow_too_large(lv, lv_data, monkeypatch):
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     fine, n = chosen(problem, grid=2), len(lv_data.t)
     assert fine.mean.shape == (2 * n - 1, 2)
     monkeypatch.setattr(choosing, "MOST_UNKNOWNS", 4 * n - 1)
@@ -107,7 +109,7 @@ def test_a_grid_is_finer_than_the_data_unless_dense_algebra_would_grow_too_large
 
 
 def test_options_of_the_smoothing_reach_it(lv, lv_data):
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     one = chosen(problem, shared=True, scale_time=False)
     assert one.units.time == 1.0
     assert one.hypers[0] == one.hypers[1]

@@ -33,7 +33,7 @@ def test_gauss_newton_ends_where_the_gradient_vanishes(easy):
 @settings(FEW, max_examples=8)
 @given(seed=st.integers(0, 1000))
 def test_gauss_newton_never_ends_above_its_start(lv, lv_data, seed):
-    risk = risk_of(od.Problem(lv.model, lv_data))
+    risk = risk_of(od.Problem(lv.model, lv_data, positive=False))
     rng = np.random.default_rng(seed)
     z = risk.mean + 0.5 * rng.normal(size=risk.mean.shape)
     phi = 3 * rng.normal(size=4)
@@ -52,7 +52,7 @@ def test_gamma_is_at_its_exact_minimum_in_the_end(easy):
 
 def test_a_shared_gamma_is_the_same_for_all_states(lv, lv_data):
     wrong = od.Model.from_text("prey' = a*prey^2 + b*predator\npredator' = -c*predator + d*prey*predator")
-    risk = risk_of(od.Problem(wrong, lv_data))
+    risk = risk_of(od.Problem(wrong, lv_data, positive=False))
     own = gauss_newton(risk, risk.mean, np.array([0.2, -1.7, 4.0, 1.0]), GammaRule())
     one = gauss_newton(risk, risk.mean, np.array([0.2, -1.7, 4.0, 1.0]), GammaRule(shared=True))
     assert own.gamma[0] > 100 * own.gamma[1]
@@ -79,7 +79,7 @@ def test_the_minimum_does_not_depend_on_a_nearby_start(easy):
 @pytest.mark.parametrize("minimise", [gauss_newton, lbfgsb])
 def test_bounds_of_parameters_and_states_hold_and_are_reached(lv, lv_data, minimise):
     bounds = {"c": (None, 3.0), "a": (2.5, 5.0), "prey": (1.0, 4.5), "predator": (None, 2.8)}
-    risk = risk_of(od.Problem(lv.model, lv_data, bounds=bounds))
+    risk = risk_of(od.Problem(lv.model, lv_data, bounds=bounds, positive=False))
     s = minimise(risk, risk.mean, TRUTH, GammaRule())
     x, theta = risk.units.user(s.z), risk.problem.theta(s.phi)
     eps = 1e-9
@@ -92,13 +92,13 @@ def test_bounds_of_parameters_and_states_hold_and_are_reached(lv, lv_data, minim
 
 def test_bounds_that_do_not_bind_change_nothing(lv, lv_data, easy):
     wide = dict.fromkeys((*lv.model.parameters, *lv.model.states), (-1000.0, 1000.0))
-    risk = risk_of(od.Problem(lv.model, lv_data, bounds=wide))
+    risk = risk_of(od.Problem(lv.model, lv_data, bounds=wide, positive=False))
     one, two = (gauss_newton(r, r.mean, TRUTH, GammaRule()) for r in (risk, easy))
     np.testing.assert_allclose(one.phi, two.phi, rtol=1e-9)
 
 
 def test_without_free_parameters_only_states_are_estimated(lv, lv_data):
-    risk = risk_of(od.Problem(lv.model, lv_data, fixed=dict(zip("abcd", TRUTH, strict=True))))
+    risk = risk_of(od.Problem(lv.model, lv_data, fixed=dict(zip("abcd", TRUTH, strict=True)), positive=False))
     for minimise in (gauss_newton, lbfgsb):
         s = minimise(risk, risk.mean, np.empty(0), GammaRule())
         assert s.phi.shape == (0,)
@@ -107,7 +107,7 @@ def test_without_free_parameters_only_states_are_estimated(lv, lv_data):
 
 def test_a_start_where_the_field_is_not_finite_has_an_infinite_risk(lv_data):
     model = od.Model.from_text("prey' = a*sqrt(prey - b)\npredator' = -c*predator")
-    risk = risk_of(od.Problem(model, lv_data))
+    risk = risk_of(od.Problem(model, lv_data, positive=False))
     s = gauss_newton(risk, risk.mean, np.array([1.0, 100.0, 1.0]), GammaRule())
     assert s.risk == np.inf
     assert not s.converged
@@ -132,7 +132,7 @@ def test_the_iteration_limit_is_said(easy):
 
 
 def test_log_scaled_parameters_reach_the_same_minimum(lv, lv_data, easy):
-    risk = risk_of(od.Problem(lv.model, lv_data, scale=dict.fromkeys("abcd", "log")))
+    risk = risk_of(od.Problem(lv.model, lv_data, scale=dict.fromkeys("abcd", "log"), positive=False))
     log = gauss_newton(risk, risk.mean, np.log(TRUTH), GammaRule())
     plain = gauss_newton(easy, easy.mean, TRUTH, GammaRule())
     assert log.risk == pytest.approx(plain.risk, abs=1e-3)

@@ -53,7 +53,7 @@ def test_gamma_stays_within_its_bounds(easy):
 
 
 def test_a_start_outside_the_bounds_is_brought_inside(lv, lv_data):
-    risk = risk_of(od.Problem(lv.model, lv_data, bounds={"a": (0.0, 3.0), "prey": (0.0, None)}))
+    risk = risk_of(od.Problem(lv.model, lv_data, bounds={"a": (0.0, 3.0), "prey": (0.0, None)}, positive=False))
     s = lbfgsb(risk, risk.mean - 5.0, np.array([50.0, 1.0, 4.0, 1.0]), GammaRule(fixed=0.1))
     assert 0.0 <= s.phi[0] <= 3.0
     assert risk.units.user(s.z)[:, 0].min() >= -1e-9

@@ -10,11 +10,11 @@ from scipy.optimize import least_squares
 
 from odinfer.optimize.levenberg_marquardt import (
     Rule,
+    blocked_by_bounds,
     corner,
     damped_step,
     learnt,
     levenberg_marquardt,
-    pushed_out,
     whole,
 )
 
@@ -200,7 +200,7 @@ def test_what_is_pushed_out_is_exactly_what_a_step_downhill_cannot_move(at, seed
     at = np.array(at)
     gradient = np.random.default_rng(seed).choice([-1.5, 0.0, 0.7], len(at))
     low, high = np.full(len(at), -np.inf if open_below else -1.0), np.full(len(at), 2.0)
-    held = pushed_out(at, gradient, low, high)
+    held = blocked_by_bounds(at, gradient, low, high)
     moves = np.clip(at - 1e-3 * gradient, low, high) != at
     np.testing.assert_array_equal(held, ~moves & (gradient != 0))
 

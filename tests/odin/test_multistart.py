@@ -15,7 +15,7 @@ SEARCH = od.Odin(starts=20).search
 @pytest.fixture(scope="module")
 def two_minima(decay_data) -> od.Problem:
     """Rates k³ − 3k − 1.35: the data's 0.7 near k = 2, and a local maximum of 0.65 at k = −1."""
-    return od.Problem(od.Model.from_text("x' = -(k^3 - 3*k - 1.35)*x"), decay_data)
+    return od.Problem(od.Model.from_text("x' = -(k^3 - 3*k - 1.35)*x"), decay_data, positive=False)
 
 
 BAD = {
@@ -58,14 +58,14 @@ def test_different_minima_are_different_and_sorted(two_minima):
 
 
 def test_equal_minima_are_one_and_their_starts_agree(decay_data):
-    found = SEARCH.run(od.Problem(od.Model.from_text("x' = -k^2*x"), decay_data))
+    found = SEARCH.run(od.Problem(od.Model.from_text("x' = -k^2*x"), decay_data, positive=False))
     assert len(found.solutions) == 1
     assert abs(found.solutions[0].phi[0]) == pytest.approx(np.sqrt(0.7), rel=0.05)
     assert found.agreeing == 20
 
 
 def test_places_of_the_same_risk_are_one_minimum(decay_data):
-    circle = od.Problem(od.Model.from_text("x' = -(k^2 + m^2)*x"), decay_data)
+    circle = od.Problem(od.Model.from_text("x' = -(k^2 + m^2)*x"), decay_data, positive=False)
     for seed in range(3):
         found = SEARCH.run(circle, seed)
         assert len(found.solutions) == 1
@@ -84,14 +84,16 @@ def test_the_same_seed_gives_the_same_and_another_the_same_minimum(two_minima):
 
 
 def test_a_model_that_is_finite_nowhere_has_no_minimum(decay_data):
-    found = SEARCH.run(od.Problem(od.Model.from_text("x' = -sqrt(-1 - k^2)*x"), decay_data))
+    found = SEARCH.run(od.Problem(od.Model.from_text("x' = -sqrt(-1 - k^2)*x"), decay_data, positive=False))
     assert found.solutions == []
     assert found.agreeing == 0
     assert np.isfinite(found.engine.mean).all()
 
 
 def test_hops_find_what_one_start_misses(two_minima):
-    near_the_worse = od.Problem(two_minima.model, two_minima.data, start={"k": -1.0}, bounds={"k": (-5.0, 5.0)})
+    near_the_worse = od.Problem(
+        two_minima.model, two_minima.data, start={"k": -1.0}, bounds={"k": (-5.0, 5.0)}, positive=False
+    )
     few = replace(SEARCH, starts=1)
     alone, hopped = few.run(near_the_worse), replace(few, hops=3).run(near_the_worse)
     assert alone.solutions[0].phi[0] == pytest.approx(-1.0, abs=0.05)
@@ -102,7 +104,7 @@ def test_hops_find_what_one_start_misses(two_minima):
 
 
 def test_the_papers_optimiser_is_run_where_it_is_asked_for(lv, lv_data):
-    problem = od.Problem(lv.model, lv_data)
+    problem = od.Problem(lv.model, lv_data, positive=False)
     ours, theirs = (replace(SEARCH, optimizer=o, starts=4, grid=1) for o in ("gauss-newton", "lbfgsb"))
     engine = ours.engine(problem)
     start = engine.mean, np.array([2.0, 1.0, 4.0, 1.0])

@@ -30,6 +30,7 @@ def problem():
         fixed={"c": 4.0},
         scale={"a": "log", "d": "log"},
         prior={"a": ("lognormal", 1.5, 0.3), "b": ("normal", 0.5, 0.2)},
+        positive=False,
     )
 
 
@@ -202,9 +203,9 @@ def parts_of(problem, kernel="matern52"):
 @given(factor=st.floats(0.01, 100.0), shift=st.floats(-50.0, 50.0))
 def test_rescaled_and_shifted_time_leaves_the_risk(lv, lv_data, factor, shift):
     gamma, theta = np.array([0.1, 0.01]), np.array([2.1, 0.9, 3.8, 1.1])
-    risk, z = parts_of(od.Problem(lv.model, lv_data))
+    risk, z = parts_of(od.Problem(lv.model, lv_data, positive=False))
     moved = od.Data(factor * lv_data.t + shift, lv_data.y, states=lv_data.states)
-    other, _ = parts_of(od.Problem(lv.model, moved))
+    other, _ = parts_of(od.Problem(lv.model, moved, positive=False))
     # Rates are per unit of time, so they shrink as times grow.
     assert value(other, z, theta / factor, gamma) == pytest.approx(value(risk, z, theta, gamma), rel=1e-7)
 
@@ -223,7 +224,7 @@ def affine():
 def in_other_units(lv_data, affine, scale, shift, **options):
     fixed = dict(zip(("s1", "s2", "m1", "m2"), (*scale, *shift), strict=True))
     data = od.Data(lv_data.t, np.asarray(shift) + np.asarray(scale) * lv_data.y, states=["P", "Q"])
-    return od.Problem(affine, data, fixed=fixed, **options)
+    return od.Problem(affine, data, fixed=fixed, positive=False, **options)
 
 
 @FEW
@@ -234,7 +235,7 @@ def in_other_units(lv_data, affine, scale, shift, **options):
 def test_rescaled_and_shifted_states_leave_the_risk(lv, lv_data, affine, scale, shift):
     gamma = np.array([0.1, 0.01])
     theta = {"a": 2.1, "b": 0.9, "c": 3.8, "d": 1.1}
-    risk, z = parts_of(od.Problem(lv.model, lv_data))
+    risk, z = parts_of(od.Problem(lv.model, lv_data, positive=False))
     other, _ = parts_of(in_other_units(lv_data, affine, scale, shift))
     phi = np.array([theta[p] for p in other.problem.free])
     mine = value(risk, z, np.array([theta[p] for p in risk.problem.free]), gamma)
@@ -248,8 +249,8 @@ def test_permuted_states_and_parameters_leave_the_risk(lv, lv_data):
     theta = {"a": 2.1, "b": 0.9, "c": 3.8, "d": 1.1}
     swapped = od.Model.from_text(SWAPPED)
     assert swapped.parameters == ("d", "c", "a", "b")
-    risk, z = parts_of(od.Problem(lv.model, lv_data))
-    other, _ = parts_of(od.Problem(swapped, lv_data))
+    risk, z = parts_of(od.Problem(lv.model, lv_data, positive=False))
+    other, _ = parts_of(od.Problem(swapped, lv_data, positive=False))
     mine = value(risk, z, np.array([theta[p] for p in risk.problem.free]), np.array([0.1, 0.01]))
     theirs = value(other, z[:, ::-1], np.array([theta[p] for p in swapped.parameters]), np.array([0.01, 0.1]))
     assert theirs == pytest.approx(mine, rel=1e-9)
@@ -273,9 +274,9 @@ def test_the_risk_of_uncoupled_states_is_the_sum_of_their_risks():
     )
     both = od.Model.from_text("x' = -k*x\nn' = r*n*(1 - n)")
     gamma, total = np.array([0.2, 0.03]), 0.0
-    risk, z = parts_of(od.Problem(both, od.Data(t, y, states=both.states)))
+    risk, z = parts_of(od.Problem(both, od.Data(t, y, states=both.states), positive=False))
     for i, (text, theta) in enumerate((("x' = -k*x", 1.1), ("n' = r*n*(1 - n)", 1.9))):
         model = od.Model.from_text(text)
-        alone, _ = parts_of(od.Problem(model, od.Data(t, y[:, i], states=model.states)))
+        alone, _ = parts_of(od.Problem(model, od.Data(t, y[:, i], states=model.states), positive=False))
         total += value(alone, z[:, i : i + 1], np.array([theta]), gamma[i : i + 1])
     assert value(risk, z, np.array([1.1, 1.9]), gamma) == pytest.approx(total, rel=1e-9)

@@ -3,16 +3,18 @@
 import math
 from contextlib import closing
 
-from odinfer.parallel.resume import TIMED_OUT, Job, _left, failure, resume
+from odinfer.parallel.resume import TIMED_OUT, Job, _seconds_left, failure_outcome, resume
 from odinfer.parallel.store import Store
-from odinfer.parallel.workers import start
+from odinfer.parallel.workers import start_workers
 
 CALLS: list[int] = []
 
 
 def squared(n: int) -> dict:
     CALLS.append(n)
-    outcome = failure("failed: too large") if n > 9 else {"status": "converged", "converged": True, "square": n * n}
+    outcome = (
+        failure_outcome("failed: too large") if n > 9 else {"status": "converged", "converged": True, "square": n * n}
+    )
     return {"outcome": outcome, "timing": {"seconds": 0.1}}
 
 
@@ -40,7 +42,7 @@ def test_what_a_store_has_is_not_computed_again_and_failures_are_results(tmp_pat
     told = []
     state, stored = ran(tmp_path, [2, 3, 10], tell=lambda s: told.append((s.done, s.total, s.left)))
     assert (state.total, state.before, state.done, state.failed) == (3, 0, 3, 1)
-    assert stored[10] == failure("failed: too large")
+    assert stored[10] == failure_outcome("failed: too large")
     assert [done for done, _, _ in told] == [1, 2, 3]
     assert told[-1][2] == 0.0
     assert all(math.isfinite(left) for _, _, left in told)
@@ -56,7 +58,7 @@ def test_what_is_not_usable_is_computed_again(tmp_path):
 
 
 def test_what_takes_too_long_has_a_status_and_is_tried_again_if_asked(tmp_path):
-    with closing(start(1)) as workers:
+    with closing(start_workers(1)) as workers:
         state, stored = ran(tmp_path, [2], endless, workers, timeout=0.2)
     assert state.failed == 1
     assert stored[2]["status"] == f"{TIMED_OUT}: took longer than 0.2 s"
@@ -68,7 +70,7 @@ def test_what_takes_too_long_has_a_status_and_is_tried_again_if_asked(tmp_path):
 def test_the_time_left_is_that_of_jobs_of_the_same_kind_or_the_nearest_to_it():
     odin, gpr, other = ("LV", "odin"), ("LV", "gpr"), ("FHN", "odin")
     pace = {odin: [9.0, 1.0, 1.0], gpr: [4.0]}
-    assert _left({odin: 3}, pace) == 3.0  # the first one had to compile
-    assert _left({other: 2}, pace) == 2.0  # alike
-    assert _left({("FHN", "rkg"): 2}, pace) == 2 * 2.5
-    assert _left({odin: 0}, pace) == 0.0
+    assert _seconds_left({odin: 3}, pace) == 3.0  # the first one had to compile
+    assert _seconds_left({other: 2}, pace) == 2.0  # alike
+    assert _seconds_left({("FHN", "rkg"): 2}, pace) == 2 * 2.5
+    assert _seconds_left({odin: 0}, pace) == 0.0

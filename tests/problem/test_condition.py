@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.problem.condition import Course
+from odinfer.problem.condition import Condition
 
 T = np.arange(1.0, 7.0)
 
 
 def course(text, **more):
     data = od.Data(T, T[:, None], states=["x"], **more)
-    return Course.of(od.Model.from_text(text), data.experiments[0])
+    return Condition.of(od.Model.from_text(text), data.experiments[0])
 
 
 def test_a_trajectory_starts_at_the_first_time_or_at_zero_where_initial_values_are_given_there():
@@ -117,10 +117,10 @@ def test_a_start_long_before_the_data_is_not_part_of_the_time_that_is_told():
 
 def test_inputs_that_change_before_a_trajectory_begins_are_named():
     early = {"u": ([0.0, 0.5, 0.6, 9.0], [1.0, 1.0, 0.0, 0.0])}
-    assert course("input u; x' = u - k*x", inputs=early).unheard == ("u",)
-    assert course("input u; x' = u - k*x; x(t0) = 3", inputs=early).unheard == ("u",)
-    assert course("input u; x' = u - k*x; x(0) = 3", inputs=early).unheard == ()
-    assert course("input u; x' = u - k*x; x(0) > 0", inputs=early).unheard == ()
+    assert course("input u; x' = u - k*x", inputs=early).ignored_inputs == ("u",)
+    assert course("input u; x' = u - k*x; x(t0) = 3", inputs=early).ignored_inputs == ("u",)
+    assert course("input u; x' = u - k*x; x(0) = 3", inputs=early).ignored_inputs == ()
+    assert course("input u; x' = u - k*x; x(0) > 0", inputs=early).ignored_inputs == ()
     same = {"u": ([0.0, 0.5, 4.0, 9.0], [1.0, 1.0, 1.0, 0.0])}
-    assert course("input u; x' = u - k*x", inputs=same).unheard == ()
-    assert course("step u; x' = u - k*x", inputs={"u": ([0.0, 1.0, 9.0], [1.0, 0.0, 0.0])}).unheard == ("u",)
+    assert course("input u; x' = u - k*x", inputs=same).ignored_inputs == ()
+    assert course("step u; x' = u - k*x", inputs={"u": ([0.0, 1.0, 9.0], [1.0, 0.0, 0.0])}).ignored_inputs == ("u",)

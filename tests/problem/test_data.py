@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from odinfer.data.data import Data, Experiment, check_counts, windows
+from odinfer.data.data import Data, Experiment, check_counts, split_windows
 from odinfer.data.dose import Dose
 from odinfer.data.series import distinct_times
 from odinfer.errors import InputError, InputWarning
@@ -297,18 +297,18 @@ def test_repr_is_one_readable_line():
 
 def test_other_observations_keep_the_design_and_what_was_missing():
     data = Data.join({"x": make(y=with_value(NAN), inputs={"u": T}), "y": make(inputs={"u": 2 * T})})
-    other = data.observing([np.full((5, 2), 7.0), np.full((5, 2), 8.0)])
+    other = data.with_observations([np.full((5, 2), 7.0), np.full((5, 2), 8.0)])
     assert [e.name for e in other.experiments] == ["x", "y"]
     np.testing.assert_array_equal(other.experiments[0].y, with_value(NAN) * 0 + 7)
     np.testing.assert_array_equal(other.experiments[1].y, np.full((5, 2), 8.0))
     for before, after in zip(data.experiments, other.experiments, strict=True):
         np.testing.assert_equal((after.t, after.u), (before.t, before.u))
     with pytest.raises(ValueError, match="zip"):
-        data.observing([np.ones((5, 2))])
+        data.with_observations([np.ones((5, 2))])
 
 
 def test_rows_that_are_kept_keep_their_times_and_inputs():
-    data = make(inputs={"u": 10 * T}).keeping([np.array([True, False, True, True, True])])
+    data = make(inputs={"u": 10 * T}).with_rows([np.array([True, False, True, True, True])])
     assert data.t.tolist() == [0, 2, 3, 4]
     np.testing.assert_array_equal(data.y, Y[[0, 2, 3, 4]])
     assert data.experiments[0].u["u"][0].tolist() == T.tolist()
@@ -317,14 +317,14 @@ def test_rows_that_are_kept_keep_their_times_and_inputs():
 def test_an_experiment_of_which_no_row_is_kept_is_left_out_and_no_row_at_all_is_refused():
     pair = Data.join({"x": make(), "y": make()})
     with pytest.warns(InputWarning, match="left out, as nothing is observed: 'y'"):
-        assert [e.name for e in pair.keeping([np.ones(5, bool), np.zeros(5, bool)]).experiments] == ["x"]
+        assert [e.name for e in pair.with_rows([np.ones(5, bool), np.zeros(5, bool)]).experiments] == ["x"]
     with pytest.raises(InputError, match="nothing is observed"):
-        make().keeping([T > 9])
+        make().with_rows([T > 9])
 
 
 def test_further_inputs_come_before_those_that_are_there():
     pair = Data.join({"x": make(inputs={"u": T}), "y": make(inputs={"u": 2 * T})})
-    driven = pair.driven_by({name: {"v": (T, k * T)} for k, name in enumerate("xy")})
+    driven = pair.with_inputs({name: {"v": (T, k * T)} for k, name in enumerate("xy")})
     assert driven.inputs == ("v", "u")
     assert pair.inputs == ("u",)
     np.testing.assert_array_equal(driven.experiments[1].u["v"], [T, T])
@@ -362,10 +362,10 @@ def test_sd_and_limit_stand_beside_the_observations_read_only():
 
 def test_other_observations_beyond_a_limit_are_not_seen_either():
     data = make(T, T, ["A"], limit=[-1, 0, 1, 1, 0])
-    seen = data.observing([np.array([[-5.0], [7.0], [9.0], [1.0], [2.0]])])
+    seen = data.with_observations([np.array([[-5.0], [7.0], [9.0], [1.0], [2.0]])])
     np.testing.assert_array_equal(seen.y[:, 0], [0, 7, 2, 1, 2])
     np.testing.assert_array_equal(seen.experiments[0].limit[:, 0], [-1, 0, 1, 0, 0])
-    assert data.observing([np.array([[5.0]] * 2 + [[0.0]] * 3)]).experiments[0].limit is None
+    assert data.with_observations([np.array([[5.0]] * 2 + [[0.0]] * 3)]).experiments[0].limit is None
 
 
 def test_a_limit_that_repeats_is_no_constant_state():
@@ -490,15 +490,15 @@ def test_parts_of_data_carry_what_is_known_of_each_observation(data, order, coun
     assert_sound(data.select(chosen))
     rows = np.array([random.random() < 0.7 for _ in e.t])
     rows[random.randrange(len(rows))] = True
-    kept, first = quietly(data.keeping, [rows]), data.first(0.5)
+    kept, first = quietly(data.with_rows, [rows]), data.first(0.5)
     for part, times in ((kept, e.t[rows]), (first, first.t)):
         assert_sound(part)
         assert cells(part.experiments[0], data.states) == {at: v for at, v in whole.items() if at[0] in times}
         assert part.experiments[0].doses == e.doses
-    driven = data.driven_by({"1": {"v": (T, T)}})
-    assert_same(driven.driven_by({"1": {}}), driven)
+    driven = data.with_inputs({"1": {"v": (T, T)}})
+    assert_same(driven.with_inputs({"1": {}}), driven)
     assert cells(driven.experiments[0], data.states) == whole
-    assert_same(data.observing([e.y]), data)
+    assert_same(data.with_observations([e.y]), data)
 
 
 @fuzz
@@ -535,7 +535,7 @@ def test_windows_hold_all_rows_and_share_where_they_meet():
     data = Data.join({name: Data(np.arange(n), np.arange(n) + 0.5, states=["x"]) for name, n in rows.items()})
     every = np.concatenate([e.y for e in data.experiments])
     for gaps in (1, 2, 3, 5, 50):
-        cut, firsts = windows(data, gaps)
+        cut, firsts = split_windows(data, gaps)
         assert len(cut.experiments) == len(firsts) == len({e.name for e in cut.experiments})
         for e, first in zip(cut.experiments, firsts, strict=True):
             assert len(e.t) >= 2
@@ -544,4 +544,4 @@ def test_windows_hold_all_rows_and_share_where_they_meet():
             own = [e.t for e in cut.experiments if e.name.startswith(name)]
             assert set(np.concatenate(own)) == set(range(n))
             assert all(before[-1] == after[0] for before, after in itertools.pairwise(own))
-    assert len(windows(data, 50)[0].experiments) == 2
+    assert len(split_windows(data, 50)[0].experiments) == 2

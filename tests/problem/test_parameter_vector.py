@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from odinfer._jax import jax, jnp
-from odinfer.problem.parameter_vector import Layout, Unknowns
+from odinfer.problem.parameter_vector import Layout, ParameterVector
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 
@@ -140,7 +140,7 @@ def test_names_and_bounds_stand_in_the_order_of_the_vector(lv, two):
         lv.model, two, fixed={"b": 1.0}, sigma={"prey": 0.1}, scale={"c": "log"},
         bounds={"a": (0.5, 3.0), "c": (0.1, 10.0), "prey": (0.0, None), "predator": (None, 9.0)},
     )  # fmt: skip
-    u = Unknowns(problem, noise=True)
+    u = ParameterVector(problem, noise=True)
     assert u.names == (
         "prey(0)[control]", "predator(0)[control]", "prey(0)[dose]", "predator(0)[dose]",
         "a", "c", "d", "sigma predator",
@@ -155,7 +155,7 @@ def test_names_and_bounds_stand_in_the_order_of_the_vector(lv, two):
 @pytest.mark.parametrize("noise", [False, True])
 @pytest.mark.parametrize("known", [{}, {"predator": 0.2}, {"prey": 0.1, "predator": 0.2}])
 def test_noise_is_among_the_unknowns_where_asked_for_and_not_known(lv, lv_data, noise, known):
-    u = Unknowns(od.Problem(lv.model, lv_data, sigma=known), noise=noise)
+    u = ParameterVector(od.Problem(lv.model, lv_data, sigma=known), noise=noise)
     unknown = [f"sigma {s}" for s in lv.model.states if noise and s not in known]
     assert u.names == ("prey(0)", "predator(0)", "a", "b", "c", "d", *unknown)
     assert [u.names[i] for i in u.noise_index] == unknown
@@ -164,14 +164,14 @@ def test_noise_is_among_the_unknowns_where_asked_for_and_not_known(lv, lv_data, 
 
 
 def test_unknowns_of_a_problem_with_every_parameter_fixed_are_its_initial_values(lv, two):
-    u = Unknowns(od.Problem(lv.model, two, fixed=lv.theta))
+    u = ParameterVector(od.Problem(lv.model, two, fixed=lv.theta))
     assert u.size == len(u.names) == len(u.low) == 4
     assert u.phi(np.zeros(4)).shape == (0,)
     assert u.layout == Layout(2, (0, 1), 0)
 
 
 def test_unknowns_of_two_problems_are_two_things_though_their_layouts_are_equal(lv, lv_data):
-    one, other = (Unknowns(od.Problem(lv.model, lv_data, bounds={"a": (0, high)})) for high in (1, 2))
+    one, other = (ParameterVector(od.Problem(lv.model, lv_data, bounds={"a": (0, high)})) for high in (1, 2))
     assert one != other
     assert one.layout == other.layout
     assert len({one, other}) == 2
@@ -180,7 +180,7 @@ def test_unknowns_of_two_problems_are_two_things_though_their_layouts_are_equal(
 
 def test_local_parameters_and_given_initial_values_are_told_apart_by_experiment(lv, two):
     text = lv.model.text + "\nlocal a; prey(0) = p0; log p0"
-    u = Unknowns(od.Problem(od.Model.from_text(text), two))
+    u = ParameterVector(od.Problem(od.Model.from_text(text), two))
     assert u.names == ("predator(0)[control]", "predator(0)[dose]", "a[control]", "a[dose]", "b", "c", "d", "p0")
     names = [[u.names[i] for i in u.own(e)] for e in (0, 1)]
     assert names[0] == ["predator(0)[control]", "a[control]", "b", "c", "d", "p0"]

@@ -11,7 +11,21 @@ from scipy.integrate import quad
 
 import odinfer as od
 from odinfer._jax import jax
-from odinfer.model.priors import FAMILIES, FLAT, GAMMA, Prior, log_density, lognormal, near, normal, uniform
+from odinfer.model.priors import (
+    FAMILIES,
+    FLAT,
+    GAMMA,
+    Prior,
+    beta,
+    gamma,
+    halfnormal,
+    log_density,
+    lognormal,
+    named_prior,
+    near,
+    normal,
+    uniform,
+)
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 
@@ -34,7 +48,8 @@ def test_lognormal_is_the_lognormal_density(median, sd, v):
 
 
 def test_densities_integrate_to_one():
-    for term, low, high in ((normal(1.0, 0.5), -5, 7), (lognormal(2.0, 0.4), 1e-9, 40), (uniform(-1.0, 3.0), -1, 3)):
+    families = ((normal(1.0, 0.5), -5, 7), (lognormal(2.0, 0.4), 1e-9, 40), (uniform(-1.0, 3.0), -1, 3))
+    for term, low, high in (*families, (halfnormal(0.0, 0.7), 0, 9), (beta(2.0, 3.5), 0, 1), (gamma(2.0, 3.0), 0, 20)):
         assert quad(lambda v, d=term.derivatives: np.exp(-d(v)[0]), low, high)[0] == pytest.approx(1.0, abs=1e-6)
 
 
@@ -194,3 +209,38 @@ def test_near_has_its_maximum_at_its_value_and_the_distribution_of_a_lognormal()
     assert lognormal(2.0, 0.4).derivatives(2.0)[1] > 0
     assert FAMILIES["near"].kind == FAMILIES["lognormal"].kind
     assert od.Model.from_text("x' = -k*x\nk ~ near(2, 0.4)").bounds["k"] == (0.0, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "named"),
+    [
+        (stats.norm(2.0, 0.5), ("normal", 2.0, 0.5)),
+        (stats.lognorm(0.4, scale=3.0), ("lognormal", 3.0, 0.4)),
+        (stats.uniform(1.0, 2.0), ("uniform", 1.0, 3.0)),
+        (stats.gamma(2.0, scale=0.5), ("gamma", 2.0, 2.0)),
+        (stats.expon(scale=0.25), ("gamma", 1.0, 4.0)),
+        (stats.beta(2, b=3), ("beta", 2.0, 3.0)),
+        (stats.halfnorm(scale=0.7), ("halfnormal", 0.0, 0.7)),
+        (stats.loguniform(0.1, 10), ("loguniform", 0.1, 10.0)),
+        (stats.cauchy(1, 2), ("cauchy", 1.0, 2.0)),
+        (stats.laplace(1, 2), ("laplace", 1.0, 2.0)),
+        (stats.rayleigh(1, 2), ("rayleigh", 1.0, 2.0)),
+    ],
+    ids=lambda v: v[0] if isinstance(v, tuple) else "",
+)
+def test_a_distribution_of_scipy_is_the_prior_of_the_same_density(frozen, named):
+    family, a, b = named_prior("k", frozen)
+    assert (family, a, b) == pytest.approx(named)
+    term = FAMILIES[family].term(a, b)
+    at = float(frozen.ppf(0.3))
+    assert term.derivatives(at)[0] == pytest.approx(-frozen.logpdf(at), abs=1e-3)
+
+
+def test_priors_as_text_are_those_of_the_language():
+    assert named_prior("k", "normal(2, 0.5)") == ("normal", 2.0, 0.5)
+    assert named_prior("k", "halfnormal(3)") == ("halfnormal", 0.0, 3.0)
+    for wrong in ("normal", "normal(2; 3)", "k ~ normal(2, 3)"):
+        with pytest.raises(od.InputError, match="prior of 'k' must be text such as"):
+            named_prior("k", wrong)
+    with pytest.raises(od.InputError, match=r"scipy\.stats\.t .* not supported; use one of beta"):
+        named_prior("k", stats.t(3))

@@ -1,7 +1,7 @@
-"""The result of a fit: tables, predictions, derivatives, stages, files; and what the entry point refuses."""
+"""The result of a fit: tables, predictions, derivatives, stages, files; results without and fits with a problem."""
 
 import pickle
-from dataclasses import replace
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import odinfer as od
-from fits import assert_same, make_fit, uncertain
+from fits import assert_same, failed, make_fit, uncertain
 from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
-from odinfer.result.fit import Workings
+from odinfer.gp.curves import Curve
+from odinfer.result.prediction_interval import prediction_interval
+from odinfer.result.stages import ExperimentFit, frame
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 
@@ -101,8 +103,8 @@ def test_derivatives_are_the_field_at_the_states(lv, lv_fit, odin_fit):
 
 
 def test_residuals_are_observed_minus_estimated(lv_fit, lv_data):
-    np.testing.assert_allclose(lv_fit.residuals(), lv_data.y - lv_fit.states.to_numpy(), atol=1e-12)
-    rmse = np.sqrt((lv_fit.residuals() ** 2).mean())
+    np.testing.assert_allclose(lv_fit.residuals, lv_data.y - lv_fit.states.to_numpy(), atol=1e-12)
+    rmse = np.sqrt((lv_fit.residuals**2).mean())
     for state in ("prey", "predator"):
         assert lv_fit.details["rmse"][state] == pytest.approx(rmse[state])
 
@@ -111,7 +113,7 @@ def test_missing_observations_have_missing_residuals_and_estimated_states(lv):
     y = np.array(lv.sample(0.1, 0).y)
     y[4, 0] = np.nan
     fit = od.fit(lv.model, od.Data(lv.t, y, states=lv.model.states))
-    assert np.isnan(fit.residuals().iloc[4, 0])
+    assert np.isnan(fit.residuals.iloc[4, 0])
     assert np.isfinite(fit.states.to_numpy()).all()
     assert fit.details["observations"] == {"prey": 19, "predator": 20}
 
@@ -130,7 +132,7 @@ def test_a_single_time_is_a_table_of_one_row(lv_fit):
 
 
 def test_the_log_likelihood_is_that_of_the_residuals(lv_fit):
-    r2 = (lv_fit.residuals() ** 2).sum().to_numpy()
+    r2 = (lv_fit.residuals**2).sum().to_numpy()
     s2 = r2 / 20  # at its maximum over the noise
     assert lv_fit.stages["refined"].loglik == pytest.approx(float((-10 * np.log(2 * np.pi * s2) - 10).sum()), abs=1e-6)
     assert lv_fit.details["loglik"] == lv_fit.stages["refined"].loglik
@@ -170,7 +172,7 @@ def test_experiments_are_addressed_by_name(two):
     assert len(two.states) == 9
     assert len(two.states_of("long")) == 12
     assert two.predict([1.5], experiment="long").shape == (1, 6)
-    assert two.residuals("long").shape == (12, 2)
+    assert two.residuals_of("long").shape == (12, 2)
     with pytest.raises(od.InputError, match="outside the data"):
         two.predict([1.5])
     with pytest.raises(od.InputError, match="did you mean 'long'"):
@@ -223,8 +225,8 @@ def test_a_fit_needs_a_problem_or_a_model_with_data(lv, lv_data):
     for arguments, words in (
         ((lv.model,), "needs data"),
         ((problem, lv_data), "takes no data"),
-        (("x' = -k*x", lv_data), "takes a Problem or a Model"),
-        ((lv.model, lv_data.y), "needs data"),
+        ((7, lv_data), "fit takes equations as text"),
+        ((lv.model, lv_data.y), "the observations are|data are a DataFrame"),
     ):
         with pytest.raises(od.InputError, match=words):
             od.fit(*arguments)
@@ -240,11 +242,13 @@ def test_a_whole_number_of_numpy_is_a_seed(decay, decay_data):
     assert od.fit(decay, decay_data, seed=np.int64(3)).theta == od.fit(decay, decay_data, seed=3).theta
 
 
-def test_a_fit_goes_to_other_processes_without_the_problem_and_the_workings(lv_fit):
+def test_a_fit_goes_to_other_processes_without_the_problem_and_the_cache(lv_fit):
     assert lv_fit.problem is not None
-    assert lv_fit.workings.minima is not None
+    assert lv_fit.cache.minima is not None
     there = pickle.loads(pickle.dumps(lv_fit))
-    assert_same(there, replace(lv_fit, problem=None, workings=Workings()))
+    assert type(there) is od.FitResult
+    own = {f.name: getattr(lv_fit, f.name) for f in fields(od.FitResult)}
+    assert_same(there, od.FitResult(**own))
 
 
 @pytest.mark.parametrize(
@@ -284,8 +288,131 @@ def test_results_are_added_without_changing_the_fit_they_are_added_to():
 
 
 def test_why_there_are_no_intervals_is_said_in_words_of_the_method():
-    assert "refined stage" in make_fit(details={"stage_used": "odin"}).without_intervals
+    assert "need a maximum of the likelihood" in make_fit(details={"stage_used": "odin"}).without_intervals
     assert "'two-step' gives no intervals" in make_fit(method="two-step", details={}).without_intervals
+
+
+# --- names that users of other packages guess
+
+
+def test_parameters_have_value_error_and_interval_by_name(lv_fit):
+    assert set(lv_fit.params) == set("abcd")
+    for name, p in lv_fit.params.items():
+        assert p.value == lv_fit.theta[name]
+        assert p.interval == lv_fit.interval()[name]
+        assert p.stderr == lv_fit.stderr[name]
+        assert p.interval[0] < p.value - p.stderr < p.value < p.value + p.stderr < p.interval[1]
+    known = make_fit().params["d"]
+    assert known.fixed
+    assert np.isnan(known.stderr)
+
+
+def test_criteria_follow_from_the_log_likelihood_and_the_number_of_unknowns(lv_fit, odin_fit):
+    unknowns = 8  # four parameters, two initial values, two noise levels
+    assert lv_fit.loglik == lv_fit.stages["refined"].loglik
+    assert lv_fit.aic == pytest.approx(2 * unknowns - 2 * lv_fit.loglik)
+    assert lv_fit.bic == pytest.approx(unknowns * np.log(40) - 2 * lv_fit.loglik)
+    assert np.isnan(odin_fit.aic)
+    assert np.isnan(odin_fit.bic)
+
+
+def test_the_p_value_is_that_of_the_model_test():
+    assert make_fit(details={"model_test": {"p": 0.25, "statistic": 1.0, "draws": 39}}).pvalue == 0.25
+    assert np.isnan(make_fit().pvalue)
+
+
+def test_the_table_has_the_numbers_of_parameters_and_initial_values(lv_fit):
+    table = lv_fit.table()
+    assert list(table.index) == ["a", "b", "c", "d", "prey(0)", "predator(0)"]
+    assert table["estimate"]["a"] == lv_fit.theta["a"]
+    assert (table["low"] < table["estimate"]).all()
+    assert (table["estimate"] < table["high"]).all()
+    fixed = make_fit().table().loc["d"]
+    assert fixed["note"] == "fixed"
+    assert np.isnan(fixed["stderr"])
+    many = tuple(f"x{i}" for i in range(40))
+    assert len(make_fit(many, ("k",)).table()) == 41
+
+
+def test_tables_are_written_for_markdown_and_latex():
+    fit = make_fit(("x_1",), ("k|m", "50%"))
+    lines = fit.to_markdown().splitlines()
+    assert lines[1].startswith("| --- | ---: |")
+    assert lines[2].startswith(r"| k\|m | 1")
+    assert len({line.replace(r"\|", "").count("|") for line in lines}) == 1
+    text = fit.to_latex()
+    assert text.startswith(r"\begin{tabular}{lr")
+    assert r"50\% (fixed) & 1.1" in text
+    assert r"x\_1(" in text
+
+
+def test_a_plot_uses_axes_of_the_caller():
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    axes = figure.subplots(1, 2)
+    assert make_fit().plot(ax=axes) is figure
+    assert [ax.get_ylabel() for ax in axes] == ["prey", "predator"]
+    single = Figure().subplots()
+    make_fit().plot(ax=single)
+    assert [text.get_text() for text in single.get_legend().get_texts()] == ["prey", "predator"]
+    assert len(single.lines) >= 4
+    with pytest.raises(od.InputError, match="6 panels, but ax has 2 axes"):
+        make_fit(tuple("ABCDEF")).plot(ax=axes)
+
+
+# --- results and live fits
+
+
+def test_a_loaded_result_has_no_methods_that_need_its_problem(tmp_path, lv_fit):
+    lv_fit.save(tmp_path / "fit.json")
+    result = od.load(tmp_path / "fit.json")
+    assert type(result) is od.FitResult
+    for name in ("problem", "profile", "bootstrap", "sample", "test", "forecast", "maximum", "to_petab"):
+        assert not hasattr(result, name)
+        assert name not in dir(result)
+        with pytest.raises(od.InputError, match=rf"'{name}' needs the model .*result\.attach") as caught:
+            getattr(result, name)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = result.colour
+
+
+def test_a_result_with_its_problem_is_a_fit_again(tmp_path, lv, lv_data, lv_fit):
+    lv_fit.save(tmp_path / "fit.json")
+    fit = od.load(tmp_path / "fit.json").attach(od.Problem(lv.model, lv_data))
+    assert isinstance(fit, od.Fit)
+    np.testing.assert_allclose(fit.forecast([2.5]), lv_fit.forecast([2.5]), rtol=1e-5)
+    assert type(fit.including(fit.profile("a"))) is od.Fit
+
+
+def test_a_parameter_that_was_released_to_negative_values_stays_so_after_attaching(tmp_path):
+    t = np.linspace(0, 3, 16)
+    y = 2.0 * np.exp(0.5 * t) + 0.05 * np.random.default_rng(0).normal(size=16)
+    problem = od.Problem(od.Model.from_text("x' = -k*x"), od.Data(t, y, states=["x"]))
+    fit = od.fit(problem)
+    assert fit.theta["k"] == pytest.approx(-0.5, abs=0.05)
+    fit.save(tmp_path / "fit.json")
+    again = od.load(tmp_path / "fit.json").attach(problem)
+    assert again.interval(0.9)["k"] == pytest.approx(fit.interval(0.9)["k"], rel=1e-4)
+    assert fit.forecast([4.0])["x"].item() == pytest.approx(again.forecast([4.0])["x"].item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("what", ["states", "parameters", "experiments", "data"])
+def test_a_result_refuses_the_problem_of_another_fit(lv, lv_data, lv_fit, what):
+    names = lv.model.states
+    model = {
+        "states": "prey' = a*prey - b*prey*cat; cat' = -c*cat + d*prey*cat",
+        "parameters": "prey' = q*prey - b*prey*predator; predator' = -c*predator + d*prey*predator",
+    }.get(what)
+    data = {
+        "states": od.Data(lv_data.t, lv_data.y, states=["prey", "cat"]),
+        "experiments": od.Data.join({"control": lv_data}),
+        "data": od.Data(lv_data.t, lv_data.y + 1.0, states=names),
+    }.get(what, lv_data)
+    problem = od.Problem(od.Model.from_text(model) if model else lv.model, data)
+    with pytest.raises(od.InputError, match=f"another problem: its {what} differ"):
+        lv_fit.attach(problem)
 
 
 # --- where not every state is observed as it is
@@ -322,7 +449,78 @@ def test_predicted_values_along_the_curve_are_a_tenth_of_the_state_with_a_tenth_
 def test_a_fit_from_a_file_needs_its_problem_for_new_observations(counted, tmp_path):
     counted.save(tmp_path / "fit.json")
     loaded = od.load(tmp_path / "fit.json")
-    with pytest.raises(od.InputError, match=r"a band of new observations needs problem=od\.Problem"):
+    with pytest.raises(od.InputError, match=r"a band of new observations needs .*result\.attach"):
         loaded.predict([1.0], observed=True)
-    again = loaded.predict([1.0], observed=True, problem=counted.problem)
+    again = loaded.attach(counted.problem).predict([1.0], observed=True)
     np.testing.assert_array_equal(again, counted.predict([1.0], observed=True))
+
+
+def test_stages_answer_by_attribute_and_by_key(lv_fit):
+    assert list(lv_fit.stages) == ["odin", "refined"]
+    for stage in lv_fit.stages.values():
+        for key in ("theta", "gamma", "sigma", "x", "objective", "loglik", "seconds", "note"):
+            assert stage[key] is getattr(stage, key)
+        pd.testing.assert_frame_equal(stage["states"], stage.states)
+        assert list(stage.theta) == ["a", "b", "c", "d"]
+        assert stage.x[0].shape == (20, 2)
+        assert stage.seconds > 0
+        with pytest.raises(AttributeError):
+            stage["nothing"]
+    assert lv_fit.theta == lv_fit.stages["refined"].theta
+    np.testing.assert_allclose(lv_fit.stages["refined"].x[0], lv_fit.states)
+    assert np.abs(lv_fit.stages["odin"].x[0] - lv_fit.states.to_numpy()).max() > 1e-6
+
+
+def test_states_at_the_observation_times_are_those_of_the_curve():
+    e = make_fit().experiments["1"]
+    x, sd = e.estimate()
+    at = np.searchsorted(e.curve.t, e.t)
+    np.testing.assert_allclose(x, e.curve.x[at], rtol=1e-12)
+    np.testing.assert_allclose(sd, e.curve.sd[at], rtol=1e-12)
+    np.testing.assert_array_equal(x, e.x)
+
+
+@pytest.mark.parametrize("spoilt", ["x", "slope"])
+def test_a_curve_with_a_hole_gives_no_estimate_instead_of_an_error(spoilt):
+    e = make_fit().experiments["1"]
+    parts = {key: np.array(getattr(e.curve, key)) for key in ("t", "x", "slope", "sd")}
+    parts[spoilt][3, 0] = np.nan
+    for found in ExperimentFit(e.t, e.y, Curve(**parts)).estimate():
+        assert found.shape == e.y.shape
+        assert np.isnan(found).all()
+
+
+def test_a_failed_fit_has_observations_and_no_states():
+    e = failed().experiments["1"]
+    assert np.isfinite(e.y).all()
+    assert np.isnan(e.estimate()).all()
+
+
+def test_a_table_has_the_times_as_its_index_and_a_column_per_name():
+    table = frame(np.array([0.5, 1.0]), np.array([[1.0, 2.0], [3.0, 4.0]]), ("x", "y"))
+    assert table.index.name == "time"
+    assert table.to_dict("list") == {"x": [1.0, 3.0], "y": [2.0, 4.0]}
+    assert table.loc[1.0, "y"] == 4.0
+
+
+def test_bands_hold_error_and_noise_and_widen_with_the_level():
+    fit = make_fit()
+    e = fit.experiments["1"]
+    t = np.linspace(e.t[0], e.t[-1], 7)
+    x, _, sd = e.curve.at(t)
+    mean, low, high = prediction_interval(fit, "1", t)
+    np.testing.assert_array_equal(mean, x)
+    sigma = np.array([fit.sigma[name] for name in fit.state_names])
+    np.testing.assert_allclose(high - low, 2 * 1.959963984540054 * np.sqrt(sd**2 + sigma**2), rtol=1e-9)
+    np.testing.assert_allclose(high + low, 2 * x, rtol=1e-9, atol=1e-12)
+    wide = prediction_interval(fit, "1", t, level=0.99)
+    assert (wide[1] < low).all()
+    assert (wide[2] > high).all()
+
+
+def test_tables_of_predictions_have_the_same_numbers():
+    fit = make_fit()
+    t = fit.experiments["1"].t
+    table = fit.predict(t, observed=True).to_numpy()
+    for k, values in enumerate(prediction_interval(fit, "1", t)):
+        np.testing.assert_array_equal(table[:, k::3], values)

@@ -1,7 +1,8 @@
-"""Reports: everything a user needs is in them, nothing a user named can harm, and no file is left half-written."""
+"""The HTML report, the folder of outputs, and what notebooks show."""
 
 import csv
 import functools
+import html
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from browsers import chromium
 from fits import EVIL, ODD, hidden, make_fit, refuted, uncertain
 from odinfer.errors import InputError
 from odinfer.result import report
+from odinfer.result.notebook import notebook
 from odinfer.result.report import PICTURES, write_html, write_outputs
 from odinfer.result.summary import headline, state_table
 from odinfer.style.html import scripts
@@ -122,7 +124,7 @@ def test_the_report_shows_the_truth_where_it_is_known(tmp_path: Path):
 
 def test_the_report_explains_its_words(tmp_path: Path):
     text = Reader(html_of(make_fit(), tmp_path)).text
-    for word in ("γ (gamma)", "σ (sigma)", "95 % band", "ODIN stage", "Refined stage"):
+    for word in ("γ (gamma)", "σ (sigma)", "95 % band", "ODIN (slopes)", "Maximum likelihood"):
         assert word in text
 
 
@@ -294,3 +296,16 @@ def test_a_panel_tells_what_is_under_the_pointer_and_a_drag_zooms(tmp_path):
         assert float(re.match(r"time ([\d.]+)", at(0.98))[1]) < late
         page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
         assert float(re.match(r"time ([\d.]+)", at(0.98))[1]) > late
+
+
+@pytest.mark.parametrize("name", ["plain", "refuted", "every interval", "hidden", "evil names", "failed"])
+def test_a_notebook_shows_tables_with_the_picture(name):
+    fit = ODD[name]
+    text = notebook(fit)
+    assert fit._repr_html_() == text
+    for words in (headline(fit), *fit.parameter_names, *fit.state_names):
+        assert words in html.unescape(text)
+    assert text.count('src="data:image/svg+xml;base64,') == 1
+    for tag in ("<script", "<style", "<link"):
+        assert tag not in text
+    assert len(text) < 2e5

@@ -34,6 +34,7 @@ def problem():
         scale={"a": "log"},
         sigma={"prey": 0.1, "predator": 0.2},
         prior={"a": ("lognormal", 1.5, 0.3), "b": ("normal", 0.5, 0.2), "d": lambda v: 0.7 * v**2},
+        positive=False,
     )
 
 
@@ -74,7 +75,7 @@ def points(risk):
 
 
 def test_the_posterior_is_the_formula_up_to_a_constant_and_a_wrong_one_shows(risk):
-    form, target = ds.of_risk(risk)
+    form, target = ds.posterior_density(risk)
     density = jax.jit(functools.partial(ds.log_posterior, form))
     gaps = [float(density(target, z, phi, g)) - by_hand(risk, z, phi, g) for z, phi, g in points(risk)]
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
@@ -84,12 +85,12 @@ def test_the_posterior_is_the_formula_up_to_a_constant_and_a_wrong_one_shows(ris
 
 
 def test_the_quadratic_form_is_the_same_density(risk):
-    form, target = ds.of_risk(risk)
-    field, prior = (jax.jit(functools.partial(g, form)) for g in (ds.field, ds.log_prior))
+    form, target = ds.posterior_density(risk)
+    field, prior = (jax.jit(functools.partial(g, form)) for g in (ds.vector_field, ds.log_prior))
     gaps = []
     for z, phi, _ in points(risk):
         gamma = np.array([0.1, 0.02])
-        q = ds.quadratic(target, gamma)
+        q = ds.quadratic_form(target, gamma)
         s = np.concatenate([z, np.asarray(field(target, z, phi))], 1)
         value = -0.5 * np.einsum("ka,kab,kb", s, q.B, s) + (q.b * z).sum()
         gaps.append(value + float(prior(target.parameters, phi)) - by_hand(risk, z, phi, gamma))
@@ -97,20 +98,20 @@ def test_the_quadratic_form_is_the_same_density(risk):
 
 
 def test_the_gamma_prior_and_ranges(lv, lv_data):
-    risk = risk_of(od.Problem(lv.model, lv_data, bounds={"b": (0.5, None)}))
-    form, target = ds.of_risk(risk, 3.0, (-1.0, 7.0), (ds.GAMMA, 4.0, 2.0))
+    risk = risk_of(od.Problem(lv.model, lv_data, bounds={"b": (0.5, None)}, positive=False))
+    form, target = ds.posterior_density(risk, 3.0, (-1.0, 7.0), (ds.GAMMA, 4.0, 2.0))
     values = [float(ds.log_prior(form, target.parameters, np.full(4, v))) for v in (1.0, 3.0)]
     assert values[1] - values[0] == pytest.approx(4 * (3 * np.log(3.0) - 2 * 2.0))
     assert target.parameters.low.tolist() == [0.0, 0.5, 0.0, 0.0]
     assert target.parameters.high.tolist() == [7.0] * 4
     assert target.z_high.tolist() == [3.0, 3.0]
     with pytest.raises(InputError, match="nothing in common"):
-        ds.of_risk(risk, None, (0.0, 0.4))
+        ds.posterior_density(risk, None, (0.0, 0.4))
 
 
 def test_a_joint_prior_is_a_function_of_all_parameters(lv, lv_data):
-    risk = risk_of(od.Problem(lv.model, lv_data, prior=lambda p: p["a"] * p["d"]))
-    form, target = ds.of_risk(risk)
+    risk = risk_of(od.Problem(lv.model, lv_data, prior=lambda p: p["a"] * p["d"], positive=False))
+    form, target = ds.posterior_density(risk)
     assert float(ds.log_prior(form, target.parameters, np.array([2.0, 1.0, 4.0, 3.0]))) == pytest.approx(-6.0)
 
 
@@ -134,6 +135,6 @@ def test_the_forward_mode_gives_the_same_value_and_gradient(size):
     rng = np.random.default_rng(size)
     data, r = rng.normal(size=size), rng.normal(size=(2, size))
     expected = jax.vmap(jax.value_and_grad(log_density, 1), (None, 0))(data, r)
-    found = jax.jit(jax.vmap(jax.value_and_grad(ds.forwards(log_density), 1), (None, 0)))(data, r)
+    found = jax.jit(jax.vmap(jax.value_and_grad(ds.forward_mode_gradient(log_density), 1), (None, 0)))(data, r)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-10)

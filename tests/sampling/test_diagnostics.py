@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from odinfer.result.from_draws import thin
-from odinfer.sampling.diagnostics import ess, r_hat, split, verdict
+from odinfer.sampling.diagnostics import convergence_verdict, ess, r_hat, split_chains
 
 
 def normal(chains=4, draws=2000, seed=0):
@@ -56,18 +56,21 @@ def test_too_short_or_not_finite_is_not_a_number():
 
 
 def test_verdicts():
-    assert verdict({"a": 1.001}, {"a": 900.0}) == ("converged: R-hat at most 1.001, at least 900 effective draws", True)
+    assert convergence_verdict({"a": 1.001}, {"a": 900.0}) == (
+        "converged: R-hat at most 1.001, at least 900 effective draws",
+        True,
+    )
     text = "do not use: the chains have not mixed (R-hat 1.3 for a)"
-    assert verdict({"a": 1.3, "b": 1.2}, {"a": 500.0, "b": 400.0}) == (text, False)
-    assert verdict({"a": np.inf}, {"a": 2.0})[1] is False
-    assert "12 effective draws of b" in verdict({"a": 1.0, "b": 1.0}, {"a": 500.0, "b": 12.0})[0]
-    assert "diverged" in verdict({"a": 1.0}, {"a": 500.0}, 0.2)[0]
-    assert not verdict({"a": np.nan}, {"a": np.nan})[1]
-    assert verdict({}, {})[1]
+    assert convergence_verdict({"a": 1.3, "b": 1.2}, {"a": 500.0, "b": 400.0}) == (text, False)
+    assert convergence_verdict({"a": np.inf}, {"a": 2.0})[1] is False
+    assert "12 effective draws of b" in convergence_verdict({"a": 1.0, "b": 1.0}, {"a": 500.0, "b": 12.0})[0]
+    assert "diverged" in convergence_verdict({"a": 1.0}, {"a": 500.0}, 0.2)[0]
+    assert not convergence_verdict({"a": np.nan}, {"a": np.nan})[1]
+    assert convergence_verdict({}, {})[1]
 
 
 def test_splitting_and_thinning():
     x = np.arange(14.0).reshape(2, 7)
-    assert split(x).tolist() == [[1, 2, 3], [4, 5, 6], [8, 9, 10], [11, 12, 13]]
+    assert split_chains(x).tolist() == [[1, 2, 3], [4, 5, 6], [8, 9, 10], [11, 12, 13]]
     assert thin(np.zeros((6, 5000))).shape == (4, 1000)
     assert thin(np.zeros((2, 30))).shape == (2, 30)

@@ -35,6 +35,6 @@ def test_where_draws_diverge_it_is_tried_again_with_smaller_steps():
     found = nuts.sample(*arguments(hook, 1e4, told))
     words = [what for what, _ in told]
     assert words.index("sampling, smaller ones") < 3 + 4 + 3  # the first attempt was given up before its end
-    large = nuts._run(*arguments(hook, 1e4, []), nuts._WANTED[0], np.inf)
+    large = nuts._run_chains(*arguments(hook, 1e4, []), nuts._TARGET_ACCEPTANCE[0], np.inf)
     assert found.stats["diverging"].mean() < large.stats["diverging"].mean()
     assert found.stats["n_steps"].mean() > large.stats["n_steps"].mean()

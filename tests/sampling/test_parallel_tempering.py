@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import odinfer as od
 from odinfer.model.priors import FLAT
-from odinfer.paper.parallel_tempering import Population, respaced, rounds_of, shaped
+from odinfer.paper.parallel_tempering import Population, compiled_rounds, proposal_roots, respace_temperatures
 from odinfer.paper.sampler_options import SamplerOptions
 from odinfer.sampling import density as ds
 
@@ -22,17 +22,17 @@ class Setting:
     """A small problem with its density, chains and their moves."""
 
     def __init__(self, decay, decay_data, sampled=True) -> None:
-        problem = od.Problem(decay, decay_data, bounds={"k": (0.0, 2.0)})
+        problem = od.Problem(decay, decay_data, bounds={"k": (0.0, 2.0)}, positive=False)
         options = SamplerOptions(kernel="matern52", jitter=1e-2, state_range=4.0)
         _, self.form, self.target, z, phi = options.begin(problem, "learn", P * J, 0, (FLAT, 0.0, 1.0))
         self.K, self.M = self.target.y.shape
         self.z, self.phi = z.reshape(P, J, self.K, self.M), phi.reshape(P, J, 1)
         self.log_gamma = np.log(0.1) + 0.1 * np.arange(P * J, dtype=float).reshape(P, J, 1)
-        self.factors, self.hessians, self.run = rounds_of(self.form, sampled)
+        self.factors, self.hessians, self.run = compiled_rounds(self.form, sampled)
         cov = np.linalg.inv(self.target.C_inv + self.target.weight[:, :, None] * np.eye(self.M))
         v = np.concatenate([self.z[0, 0].ravel(), self.phi[0, 0], self.log_gamma[0, 0]][: 3 if sampled else 2])
         self.size = len(v)
-        whole = shaped(np.asarray(self.hessians(self.target, np.tile(v, (J, 1)))), BETA)
+        whole = proposal_roots(np.asarray(self.hessians(self.target, np.tile(v, (J, 1)))), BETA)
         self.roots = np.linalg.cholesky(cov), whole
         self.widths = np.tile([0.3, 0.1, 1.0, 0.3], (J, 1))
         self.state = self.at(self.z, self.phi, self.log_gamma)
@@ -64,7 +64,7 @@ def test_the_books_are_those_of_the_shared_densities(setting):
     form, target, s = setting.form, setting.target, setting.state
     for p, j in ((0, 0), (1, 2)):
         z, phi, log_gamma = s.z[p, j], s.phi[p, j], s.log_gamma[p, j]
-        f = ds.field(form, target, z, phi)
+        f = ds.vector_field(form, target, z, phi)
         assert s.data[p, j] == pytest.approx(float(ds.log_data(target, z)))
         experts = ds.log_gp(target, z) + ds.log_gradient(target, z, f, np.exp(log_gamma))
         assert s.experts[p, j] == pytest.approx(float(experts))
@@ -163,7 +163,7 @@ LADDERS = st.lists(st.floats(0.05, 0.9), min_size=1, max_size=8)
 def test_respaced_temperatures_rise_to_one_and_gaps_follow_the_swaps(ratios, seed):
     beta = np.append(np.cumprod(ratios[::-1])[::-1], 1.0)
     swapped = np.append(np.random.default_rng(seed).integers(0, 101, len(ratios)), 0)
-    moved = respaced(beta, swapped, np.full(len(beta), 100))
+    moved = respace_temperatures(beta, swapped, np.full(len(beta), 100))
     assert moved[-1] == 1.0
     assert (np.diff(moved) > 0).all()
     before, after = np.diff(np.log(beta)), np.diff(np.log(moved))
@@ -171,7 +171,7 @@ def test_respaced_temperatures_rise_to_one_and_gaps_follow_the_swaps(ratios, see
 
 
 def test_one_temperature_has_no_gaps():
-    np.testing.assert_array_equal(respaced(np.ones(1), np.zeros(1), np.zeros(1)), [1.0])
+    np.testing.assert_array_equal(respace_temperatures(np.ones(1), np.zeros(1), np.zeros(1)), [1.0])
 
 
 @FEW
@@ -181,9 +181,9 @@ def test_shapes_are_finite_for_any_curvature_and_right_for_a_gaussian(seed):
     root = rng.normal(size=(2, 5, 5))
     parts = root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(5)
     H = -np.stack([parts[0], parts[1], np.zeros((5, 5))])
-    R = shaped(np.stack([H, H]), np.array([0.3, 1.0]))
+    R = proposal_roots(np.stack([H, H]), np.array([0.3, 1.0]))
     for b, r in zip((0.3, 1.0), R, strict=True):
         np.testing.assert_allclose(r @ r.T @ (parts[0] + b * parts[1]), np.eye(5), atol=1e-6)
     anything = rng.normal(size=(2, 3, 5, 5))
     anything[0, 0, 0, 0] = np.nan
-    assert np.isfinite(shaped(anything, np.array([0.3, 1.0]))).all()
+    assert np.isfinite(proposal_roots(anything, np.array([0.3, 1.0]))).all()

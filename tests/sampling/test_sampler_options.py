@@ -20,7 +20,7 @@ def begin(problem, options=OPTIONS, chains=5, seed=0):
 
 @pytest.fixture(scope="module")
 def problem(decay, decay_data) -> od.Problem:
-    return od.Problem(decay, decay_data, bounds={"k": (0.0, 2.0), "x": (0.0, None)})
+    return od.Problem(decay, decay_data, bounds={"k": (0.0, 2.0), "x": (0.0, None)}, positive=False)
 
 
 BAD = {
@@ -101,6 +101,6 @@ def test_the_same_seed_starts_at_the_same_places(problem):
 
 
 def test_on_a_log_scale_parameters_start_on_that_scale(decay, decay_data):
-    log = od.Problem(decay, decay_data, scale={"k": "log"})
+    log = od.Problem(decay, decay_data, scale={"k": "log"}, positive=False)
     phi = begin(log)[4]
     np.testing.assert_allclose(np.exp(phi), 0.7, rtol=0.3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.likelihood.batch_likelihood import SideBySide
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.loglik import solution
 
 T = np.linspace(0.5, 6.0, 9)
@@ -18,7 +18,9 @@ def problem():
     )
     rng = np.random.default_rng(0)
     y = np.stack([rng.uniform(0.2, 2, 9), rng.poisson(5, 9)], -1)
-    return od.Problem(model, od.Data.join({c: od.Data(T, y + i, states=["z", "w"]) for i, c in enumerate("ab")}))
+    return od.Problem(
+        model, od.Data.join({c: od.Data(T, y + i, states=["z", "w"]) for i, c in enumerate("ab")}), positive=False
+    )
 
 
 def points(solver, count=4):
@@ -30,7 +32,7 @@ def points(solver, count=4):
 
 def test_values_are_the_exact_log_likelihoods():
     p = problem()
-    solver = SideBySide.of(p, 1e-6, 2000)
+    solver = BatchLikelihood.of(p, 1e-6, 2000)
     v = points(solver)
     for own, value in zip(v, solver.solve(v).worth.value, strict=True):
         theta = p.theta(solver.like.unknowns.phi(own))
@@ -40,7 +42,7 @@ def test_values_are_the_exact_log_likelihoods():
 
 
 def test_gradients_are_those_of_the_values():
-    solver = SideBySide.of(problem(), 1e-8, 5000)
+    solver = BatchLikelihood.of(problem(), 1e-8, 5000)
     v = points(solver, 3)
     _, g = solver.normal(solver.solve(v), np.array([2, 0]))
     for own, gradient in zip(v[[2, 0]], g, strict=True):
@@ -51,7 +53,7 @@ def test_gradients_are_those_of_the_values():
 
 def test_where_a_trajectory_ends_early_the_value_is_infinite():
     model = od.Model.from_text("x' = k*x^2; x(0) = 1; -5 < k < 5")
-    solver = SideBySide.of(od.Problem(model, od.Data(T, T[:, None], states=["x"])))
+    solver = BatchLikelihood.of(od.Problem(model, od.Data(T, T[:, None], states=["x"]), positive=False))
     value = solver.solve(np.array([[3.0], [-1.0]])).worth.value
     assert np.isinf(value[0])
     assert np.isfinite(value[1])
@@ -60,14 +62,14 @@ def test_where_a_trajectory_ends_early_the_value_is_infinite():
 def test_functions_and_long_series_are_left_to_others():
     t = np.linspace(0.0, 9.0, 300)
     model = od.Model.from_text("x' = -k*x; x(0) = 1")
-    assert SideBySide.can(od.Problem(model, od.Data(t[:50], t[:50, None], states=["x"])))
-    assert not SideBySide.can(od.Problem(model, od.Data(t, t[:, None], states=["x"])))
+    assert BatchLikelihood.can(od.Problem(model, od.Data(t[:50], t[:50, None], states=["x"]), positive=False))
+    assert not BatchLikelihood.can(od.Problem(model, od.Data(t, t[:, None], states=["x"]), positive=False))
     function = od.Model(lambda t, x, theta: [-theta[0] * x[0]], ["x"], ["k"])
-    assert not SideBySide.can(od.Problem(function, od.Data(t[:50], t[:50, None], states=["x"])))
+    assert not BatchLikelihood.can(od.Problem(function, od.Data(t[:50], t[:50, None], states=["x"]), positive=False))
 
 
 def test_initial_values_follow_from_the_unknowns():
-    solver = SideBySide.of(problem())
+    solver = BatchLikelihood.of(problem())
     v = points(solver, 1)[0]
     x0 = solver.initial(v)
     a = solver.problem.theta(solver.like.unknowns.phi(v))[solver.problem.parameters.index("a")]
@@ -75,7 +77,7 @@ def test_initial_values_follow_from_the_unknowns():
 
 
 def test_steps_are_measured_in_e_folds_or_by_bounds():
-    solver = SideBySide.of(problem())
+    solver = BatchLikelihood.of(problem())
     unit = dict(zip(solver.like.unknowns.names, solver.unit(points(solver, 1))[0], strict=True))
     assert unit["k"] == 1.0
     assert unit["a"] == pytest.approx(0.39)
@@ -84,21 +86,21 @@ def test_steps_are_measured_in_e_folds_or_by_bounds():
 
 def test_paths_are_the_trajectories_on_meshes_of_their_steps():
     p = problem()
-    solver = SideBySide.of(p, 1e-5, 2000)
+    solver = BatchLikelihood.of(p, 1e-5, 2000)
     v = points(solver, 1)[0]
     for e, path in enumerate(solver.paths(v)):
-        exact = solution(p.course(e), p.theta_of(e, solver.like.unknowns.phi(v)), path.x0, T)
+        exact = solution(p.condition(e), p.theta_of(e, solver.like.unknowns.phi(v)), path.x0, T)
         nodes = np.searchsorted(path.mesh, T)
         np.testing.assert_array_equal(path.mesh[nodes], T)
         np.testing.assert_allclose(path.nodes[nodes], exact, rtol=1e-4)
     blown = od.Model.from_text("x' = k*x^2; x(0) = 1; -5 < k < 5")
-    ends = SideBySide.of(od.Problem(blown, od.Data(T, T[:, None], states=["x"])))
+    ends = BatchLikelihood.of(od.Problem(blown, od.Data(T, T[:, None], states=["x"]), positive=False))
     assert ends.paths(np.array([3.0])) is None
 
 
 def test_finer_steps_are_closer_to_the_exact_likelihood():
-    coarse = SideBySide.of(problem())
+    coarse = BatchLikelihood.of(problem())
     v = points(coarse)
-    exact = SideBySide.of(problem(), 1e-9, 9000).solve(v).worth.value
+    exact = BatchLikelihood.of(problem(), 1e-9, 9000).solve(v).worth.value
     off, less = (np.abs(own.solve(v).worth.value - exact).max() for own in (coarse, coarse.finer()))
     assert less < 0.1 * off

@@ -3,16 +3,18 @@
 import numpy as np
 
 import odinfer as od
-from odinfer.likelihood.batch_likelihood import SideBySide
-from odinfer.search.evolutionary import Generations, changed, generations
-from odinfer.search.trust_region import follow
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.search.evolutionary import StartGenerations, generations, mutated_copies
+from odinfer.search.trust_region import minimise_batch
 
 T = np.linspace(0.0, 8.0, 17)
 
 
 def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1e3"):
     y = 2.0 + 3.0 * np.exp(-0.8 * T) + 0.1 * np.random.default_rng(0).normal(size=17)
-    return SideBySide.of(od.Problem(od.Model.from_text(text), od.Data(T, y[:, None], states=["x"])))
+    return BatchLikelihood.of(
+        od.Problem(od.Model.from_text(text), od.Data(T, y[:, None], states=["x"]), positive=False)
+    )
 
 
 def anywhere(own, rng):
@@ -32,8 +34,8 @@ def test_the_search_ends_where_fresh_starts_agree_and_copies_lead_nowhere():
     every = list(generations(own, anywhere(own, np.random.default_rng(0)), np.random.default_rng(1), done))
     assert len(every) == 2
     assert 3 <= asked[0] <= every[-1].agreeing
-    assert len(every[-1].value) == 80
-    assert every[-1].fresh.sum() == 48
+    assert len(every[-1].value) == 48  # no more fresh ones where those of the first generation agreed
+    assert every[-1].fresh.sum() == 32
 
 
 def test_where_that_is_not_good_enough_it_goes_on_until_nothing_becomes_better():
@@ -45,16 +47,18 @@ def test_where_that_is_not_good_enough_it_goes_on_until_nothing_becomes_better()
 def test_copies_keep_to_bounds_and_differ():
     own = solver()
     u = own.like.unknowns
-    found = Generations(u.low + np.linspace(0.3, 0.7, 6)[:, None] * (u.high - u.low), np.arange(6.0), np.ones(6, bool))
-    copies = changed(own, found, np.random.default_rng(0), 24)
+    found = StartGenerations(
+        u.low + np.linspace(0.3, 0.7, 6)[:, None] * (u.high - u.low), np.arange(6.0), np.ones(6, bool)
+    )
+    copies = mutated_copies(own, found, np.random.default_rng(0), 24)
     assert ((copies >= u.low) & (copies <= u.high)).all()
     assert len(np.unique(copies.round(9), axis=0)) > 20
 
 
 def test_copies_are_made_of_a_single_end_too():
     own = solver()
-    found = Generations(np.zeros((2, 2)), np.array([1.0, np.inf]), np.ones(2, bool))
-    assert np.isfinite(changed(own, found, np.random.default_rng(0), 9)).all()
+    found = StartGenerations(np.zeros((2, 2)), np.array([1.0, np.inf]), np.ones(2, bool))
+    assert np.isfinite(mutated_copies(own, found, np.random.default_rng(0), 9)).all()
 
 
 def test_without_any_trajectory_there_is_no_end():
@@ -70,7 +74,7 @@ def test_searches_that_are_left_on_their_way_go_on_with_the_next_generation():
 
     def some(solver, v, best):
         begun[0] += len(v) - left[-1]
-        ends = follow(solver, v, best, few=10)
+        ends = minimise_batch(solver, v, best, few=10)
         left.append(int(ends.left.sum()))
         return ends
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.likelihood.collocation_batch import OnMeshes
-from odinfer.likelihood.forward_batch import Ahead, around, easy
+from odinfer.likelihood.collocation_batch import CollocationTrajectories
+from odinfer.likelihood.forward_batch import ForwardTrajectories, easy, trajectories_near
 from odinfer.uncertainty.bootstrap import refitted
 from odinfer.uncertainty.maximum import Maximum
-from odinfer.uncertainty.profile_limits.constraints import HeldUnknown
+from odinfer.uncertainty.quantities import HeldUnknown
 
 T = np.linspace(0.0, 6.0, 13)
 
@@ -29,9 +29,9 @@ def chain():
 
 @pytest.fixture(scope="module")
 def both(chain):
-    ahead = Ahead.of(chain.like, chain.refined)
+    ahead = ForwardTrajectories.of(chain.like, chain.refined)
     assert ahead is not None
-    return OnMeshes.of(chain.like, chain.refined), ahead
+    return CollocationTrajectories.of(chain.like, chain.refined), ahead
 
 
 def test_copies_of_a_maximum_have_its_objective_noise_and_states(chain, both):
@@ -80,8 +80,8 @@ def test_some_of_many_keep_their_own_data(chain, both):
 
 def test_easy_trajectories_stay_on_meshes_and_others_go_forward(chain):
     assert easy(chain.refined)
-    assert isinstance(around(chain.like, chain.refined), OnMeshes)
+    assert isinstance(trajectories_near(chain.like, chain.refined), CollocationTrajectories)
     system = od.systems.fitzhugh_nagumo
     jumps = od.fit(system.model, system.sample(100.0, 1)).maximum()
     assert not easy(jumps.refined)
-    assert isinstance(around(jumps.like, jumps.refined), Ahead)
+    assert isinstance(trajectories_near(jumps.like, jumps.refined), ForwardTrajectories)

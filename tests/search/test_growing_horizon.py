@@ -5,9 +5,9 @@ import pytest
 
 import odinfer as od
 from odinfer.gp.standardisation import Units
-from odinfer.likelihood.refinement import refine_from, shoot
+from odinfer.likelihood.refinement import maximise_from_initial, refine_from
 from odinfer.ode.adaptive_mesh import Budget
-from odinfer.search.growing_horizon import grown
+from odinfer.search.growing_horizon import fit_growing_horizon
 
 ROBERTSON = "x' = -a*x + b*y*z; y' = a*x - b*y*z - c*y^2; z' = c*y^2"
 
@@ -16,17 +16,19 @@ def posed(text, theta, x0, t, noise=0.02, seed=0):
     model = od.Model.from_text(text)
     x = od.simulate(model, theta, x0, t, rtol=1e-10, atol=1e-13)
     y = x + noise * x.std(0) * np.random.default_rng(seed).normal(size=x.shape)
-    problem = od.Problem(model, od.Data(t, y, states=model.states))
+    problem = od.Problem(model, od.Data(t, y, states=model.states), positive=False)
     return problem, y, noise * x.std(0), x
 
 
 def grow(problem, y, sigma, theta, steps=20_000):
-    return grown(problem, Units.of(problem).scale, sigma, [y[0]], problem.phi(np.asarray(theta, float)), Budget(steps))
+    return fit_growing_horizon(
+        problem, Units.of(problem).scale, sigma, [y[0]], problem.phi(np.asarray(theta, float)), Budget(steps)
+    )
 
 
 def test_robertsons_rates_are_found_from_a_thousandth_and_from_a_thousand_times_of_them():
     problem, y, sigma, x = posed(ROBERTSON, {"a": 0.04, "b": 1e4, "c": 3e7}, [1, 0, 0], np.geomspace(1e-5, 1e5, 40))
-    best = shoot(problem, Units.of(problem).scale, [x[0]], problem.phi(np.array([0.04, 1e4, 3e7])))
+    best = maximise_from_initial(problem, Units.of(problem).scale, [x[0]], problem.phi(np.array([0.04, 1e4, 3e7])))
     for factor in (1e-3, 1e3):
         found = grow(problem, y, sigma, factor * np.array([0.04, 1e4, 3e7]))
         assert found.converged

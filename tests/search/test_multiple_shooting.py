@@ -6,7 +6,7 @@ import pytest
 import odinfer as od
 from odinfer.gp.standardisation import Units
 from odinfer.likelihood.refinement import refine_from
-from odinfer.search.multiple_shooting import Searches, Windows, from_windows
+from odinfer.search.multiple_shooting import Searches, Windows, multiple_shooting
 
 RNG = np.random.default_rng(0)
 
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 def decay(n: int = 12) -> od.Problem:
     t = np.linspace(0.0, 3.0, n)
     y = 2.0 * np.exp(-1.5 * t[:, None]) + 0.02 * np.random.default_rng(1).normal(size=(n, 1))
-    return od.Problem(od.Model.from_text("x' = -k*x"), od.Data(t, y, states=["x"]))
+    return od.Problem(od.Model.from_text("x' = -k*x"), od.Data(t, y, states=["x"]), positive=False)
 
 
 def test_a_trajectory_that_jumps_between_observations_is_found_from_far_away():
@@ -22,9 +22,9 @@ def test_a_trajectory_that_jumps_between_observations_is_found_from_far_away():
     t, truth = np.linspace(0.0, 40.0, 20), np.array([20.0])
     x = od.simulate(model, truth, [2.0, 0.6], t)
     y = x + 0.02 * x.std(0) * np.random.default_rng(0).normal(size=x.shape)
-    problem = od.Problem(model, od.Data(t, y, states=["x", "y"]))
+    problem = od.Problem(model, od.Data(t, y, states=["x", "y"]), positive=False)
     best = refine_from(problem, truth, [(t, x)])
-    found = from_windows(problem, Units.of(problem).scale, [problem.phi(np.array([0.3]))], 0)
+    found = multiple_shooting(problem, Units.of(problem).scale, [problem.phi(np.array([0.3]))], 0)
     assert found is not None
     assert found.loglik > (-np.inf if best is None else best.loglik) - 0.1
     assert found.phi[0] == pytest.approx(20.0, rel=0.02)
@@ -46,7 +46,7 @@ def test_the_best_first_states_are_no_worse_than_those_before():
 
     def left(found: Searches) -> float:
         solved = stage.solver.solve(stage.join(found))
-        return sum(float(own[0]) for own in cut._worth(stage, solved.marched.x))
+        return sum(float(own[0]) for own in cut._worth(stage, solved.trajectories.x))
 
     assert left(chosen) < 0.5 * left(off)
 
@@ -59,4 +59,10 @@ def test_random_states_keep_to_bounds_and_signs():
 
 def test_problems_with_few_observations_or_other_columns_are_left_alone():
     problem = decay(4)
-    assert from_windows(problem, np.ones(1), [], 0) is None
+    assert multiple_shooting(problem, np.ones(1), [], 0) is None
+
+
+def test_a_wrong_model_is_given_up_where_short_windows_miss_the_data_at_most_times():
+    wrong = od.Model.from_text("prey' = a*prey^2 + b*predator\npredator' = -c*predator + d*prey*predator")
+    problem = od.Problem(wrong, od.systems.lotka_volterra.sample(0.1, 1))
+    assert multiple_shooting(problem, Units.of(problem).scale, [], 0) is None

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.likelihood.batch_likelihood import SideBySide
-from odinfer.likelihood.refinement import shoot
-from odinfer.search.trust_region import Held, follow, promised
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.likelihood.refinement import maximise_from_initial
+from odinfer.search.trust_region import HeldUnknown, minimise_batch, predicted_reduction
 
 T = np.linspace(0.0, 8.0, 17)
 
 
 def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1e3", most=1000):
     y = 2.0 + 3.0 * np.exp(-0.8 * T) + 0.1 * np.random.default_rng(0).normal(size=17)
-    return SideBySide.of(od.Problem(od.Model.from_text(text), od.Data(T, y[:, None], states=["x"])), 1e-4, most)
+    return BatchLikelihood.of(
+        od.Problem(od.Model.from_text(text), od.Data(T, y[:, None], states=["x"]), positive=False), 1e-4, most
+    )
 
 
 def drawn(own, count=12):
@@ -24,8 +26,8 @@ def drawn(own, count=12):
 def test_they_come_to_the_maximum_that_one_search_finds_from_the_truth():
     own = solver()
     p = own.problem
-    truth = shoot(p, np.full(1, np.nan), [np.array([5.0])], p.phi(np.array([0.8, 1.6])))
-    ends = follow(own, drawn(own))
+    truth = maximise_from_initial(p, np.full(1, np.nan), [np.array([5.0])], p.phi(np.array([0.8, 1.6])))
+    ends = minimise_batch(own, drawn(own))
     assert (ends.value < truth.objective + 1e-2).sum() >= 6
     assert ends.value.min() == pytest.approx(truth.objective, abs=1e-2)
     assert ends.settled[ends.value.argmin()]
@@ -36,13 +38,13 @@ def test_they_come_to_the_maximum_that_one_search_finds_from_the_truth():
 def test_no_end_is_worse_than_its_start():
     own = solver()
     v = drawn(own)
-    assert (follow(own, v, rounds=3).value <= own.solve(v).worth.value).all()
+    assert (minimise_batch(own, v, rounds=3).value <= own.solve(v).worth.value).all()
 
 
 def test_starts_without_a_trajectory_stay_where_they_are():
     own = solver("x' = k*x^2 + m; x(0) = 5; -9 < k < 9; 0 < m < 9")
     v = np.array([[8.0, 1.0], [-0.5, 1.0]])
-    ends = follow(own, v)
+    ends = minimise_batch(own, v)
     assert np.isinf(ends.value[0])
     np.testing.assert_array_equal(ends.v[0], v[0])
     assert np.isfinite(ends.value[1])
@@ -50,19 +52,19 @@ def test_starts_without_a_trajectory_stay_where_they_are():
 
 def test_what_will_not_come_near_the_best_is_given_up():
     own = solver()
-    ends = follow(own, drawn(own), best=-1e6)
+    ends = minimise_batch(own, drawn(own), best=-1e6)
     assert not ends.settled.all()
 
 
 def test_the_same_starts_give_the_same_ends():
     own = solver()
-    one, other = (follow(own, drawn(own)) for _ in range(2))
+    one, other = (minimise_batch(own, drawn(own)) for _ in range(2))
     np.testing.assert_array_equal(one.v, other.v)
 
 
 def test_the_last_few_may_be_left_on_their_way():
     own = solver()
-    ends, part = follow(own, drawn(own)), follow(own, drawn(own), few=4)
+    ends, part = minimise_batch(own, drawn(own)), minimise_batch(own, drawn(own), few=4)
     assert not ends.left.any()
     assert 0 < part.left.sum() <= 4
     assert not (part.left & part.settled).any()
@@ -75,9 +77,9 @@ def test_groups_are_after_maxima_of_their_own():
     own, v = solver(), np.tile(drawn(solver(), 6), (2, 1))
     value = np.repeat(np.log([1.6, 8.0]), 6)
     group = np.repeat([0, 1], 6)
-    held = Held(np.ones(12, int), value)
-    ends = follow(own, v, held=held, group=group)
-    alone = [follow(own, v[group == g], held=Held(np.ones(6, int), value[group == g])) for g in (0, 1)]
+    held = HeldUnknown(np.ones(12, int), value)
+    ends = minimise_batch(own, v, held=held, group=group)
+    alone = [minimise_batch(own, v[group == g], held=HeldUnknown(np.ones(6, int), value[group == g])) for g in (0, 1)]
     for g in (0, 1):
         assert ends.value[group == g].min() == pytest.approx(alone[g].value.min(), abs=1e-3)
     assert ends.value[group == 1].min() > ends.value[group == 0].min() + 5
@@ -85,8 +87,8 @@ def test_groups_are_after_maxima_of_their_own():
 
 def test_a_group_that_has_found_enough_does_not_go_on():
     own = solver()
-    whole = follow(own, drawn(own))
-    ends = follow(own, drawn(own), enough=whole.value.min() + 50.0)
+    whole = minimise_batch(own, drawn(own))
+    ends = minimise_batch(own, drawn(own), enough=whole.value.min() + 50.0)
     assert ends.value.min() < whole.value.min() + 50.0
     assert (ends.value >= whole.value - 1e-9).all()
     assert (ends.value > whole.value + 1e-6).any()
@@ -96,12 +98,14 @@ def late(most=1000):
     """Growth from e^-60 or so."""
     t = np.linspace(0.0, 10.0, 21)
     y = 1.0 / (1.0 + np.exp(-10.0 * (t - 6.0))) + 0.01 * np.random.default_rng(0).normal(size=21)
-    problem = od.Problem(od.Model.from_text("x' = 10*x*(1 - x/K)"), od.Data(t, y[:, None], states=["x"]))
-    return SideBySide.of(problem, 1e-5, most, halting=False)
+    problem = od.Problem(
+        od.Model.from_text("x' = 10*x*(1 - x/K)"), od.Data(t, y[:, None], states=["x"]), positive=False
+    )
+    return BatchLikelihood.of(problem, 1e-5, most, halting=False)
 
 
 def test_what_grows_from_very_little_does_not_keep_others_from_their_best():
-    ends = follow(late(), np.array([[1.3 * np.exp(-60.0), 1.2]]))
+    ends = minimise_batch(late(), np.array([[1.3 * np.exp(-60.0), 1.2]]))
     assert ends.v[0] == pytest.approx([np.exp(-60.0), 1.0], rel=0.05)
     assert (ends.settled[0], ends.blocked[0]) == (True, False)
 
@@ -109,9 +113,9 @@ def test_what_grows_from_very_little_does_not_keep_others_from_their_best():
 def test_a_search_says_if_it_would_have_gone_on_to_where_no_trajectory_was_found():
     v = np.array([[np.exp(-57.5), 1.0]])
     taken = int(late().solve(v).tries.max())
-    ends = follow(late(taken + 1), v)
+    ends = minimise_batch(late(taken + 1), v)
     assert ends.blocked[0]
-    assert ends.value[0] > follow(late(), v).value[0] + 1.0
+    assert ends.value[0] > minimise_batch(late(), v).value[0] + 1.0
 
 
 def test_a_patient_search_follows_a_narrow_ridge_that_bends():
@@ -120,11 +124,11 @@ def test_a_patient_search_follows_a_narrow_ridge_that_bends():
     y = [0.1785, 0.5244, 0.5391, 0.4707, 1.2133, 1.5576, 1.5080, 2.3841, 2.3537, 2.8040, 2.6931, 2.5879]
     model = od.Model.from_text("x' = b + v*x^2/(K^2 + x^2) - d*x")
     data = od.Data(np.array(t), np.array(y)[:, None], states=["x"])
-    own = SideBySide.of(od.Problem(model, data), 3e-5, halting=False)
+    own = BatchLikelihood.of(od.Problem(model, data, positive=False), 3e-5, halting=False)
     order = [own.problem.free.index(name) for name in ("b", "v", "K", "d")]
     v = np.empty((1, 5))
     v[0, 0], v[0, 1 + np.array(order)] = 0.28473, [-51.10852, 51.76183, 0.03127709, 0.1118505]
-    held = Held(np.array([1 + order[0]]), np.array([-51.10852]))
-    usual, patient = (follow(own, v, rounds=40, held=held, patient=patient) for patient in (False, True))
+    held = HeldUnknown(np.array([1 + order[0]]), np.array([-51.10852]))
+    usual, patient = (minimise_batch(own, v, rounds=40, held=held, patient=patient) for patient in (False, True))
     assert patient.value[0] < usual.value[0] - 0.2
-    assert promised(own, patient.v, held)[0] < 0.1 < 0.2 < promised(own, usual.v, held)[0]
+    assert predicted_reduction(own, patient.v, held)[0] < 0.1 < 0.2 < predicted_reduction(own, usual.v, held)[0]

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 import odinfer as od
-from odinfer.likelihood.batch_likelihood import SideBySide
-from odinfer.likelihood.variable_projection import Gauges, moving
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.likelihood.variable_projection import VariableProjection, moving
 
 T = np.linspace(0.0, 8.0, 17)
 TEXT = (
@@ -17,7 +17,9 @@ TEXT = (
 
 def solver():
     y = 2.0 + 3.0 * np.exp(-0.8 * T) + 0.1 * np.random.default_rng(0).normal(size=17)
-    return SideBySide.of(od.Problem(od.Model.from_text(TEXT), od.Data(T, y[:, None], states=["z"])), 1e-6)
+    return BatchLikelihood.of(
+        od.Problem(od.Model.from_text(TEXT), od.Data(T, y[:, None], states=["z"]), positive=False), 1e-6
+    )
 
 
 def drawn(own, count=8):
@@ -28,7 +30,7 @@ def drawn(own, count=8):
 def test_parameters_of_the_measurement_are_those_that_no_trajectory_depends_on():
     own = solver()
     assert moving(own.problem.model) == {"x", "k", "a"}
-    assert {own.like.unknowns.names[i] for i in own.gauges.places} == {"b", "c", "s"}
+    assert {own.like.unknowns.names[i] for i in own.projection.places} == {"b", "c", "s"}
 
 
 def test_events_move_trajectories_too():
@@ -39,8 +41,8 @@ def test_events_move_trajectories_too():
 def test_they_come_to_where_an_independent_optimiser_does():
     own = solver()
     u, v = own.like.unknowns, drawn(own)
-    found = own.solve(v, gauged=True)
-    places, others = own.gauges.places, np.setdiff1d(np.arange(u.size), own.gauges.places)
+    found = own.solve(v, projected=True)
+    places, others = own.projection.places, np.setdiff1d(np.arange(u.size), own.projection.places)
     np.testing.assert_array_equal(found.v[:, others], v[:, others])
     assert (found.worth.value <= own.solve(v).worth.value).all()
     for at, value in zip(found.v, found.worth.value, strict=True):
@@ -58,7 +60,9 @@ def test_they_come_to_where_an_independent_optimiser_does():
 
 def test_without_such_parameters_nothing_changes():
     y = np.exp(-T)[:, None]
-    own = SideBySide.of(od.Problem(od.Model.from_text("x' = -k*x; x(0) = 1; 0 < k < 9"), od.Data(T, y, states=["x"])))
-    assert len(Gauges(own.like).places) == 0
+    own = BatchLikelihood.of(
+        od.Problem(od.Model.from_text("x' = -k*x; x(0) = 1; 0 < k < 9"), od.Data(T, y, states=["x"]), positive=False)
+    )
+    assert len(VariableProjection(own.like).places) == 0
     v = np.array([[0.5], [2.0]])
-    np.testing.assert_array_equal(own.solve(v, gauged=True).v, v)
+    np.testing.assert_array_equal(own.solve(v, projected=True).v, v)

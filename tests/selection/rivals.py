@@ -34,7 +34,7 @@ def made(
         found = fit.gamma[state] if gamma is None else gamma
         numbers = (found, signal if bad else 0.0, 0.01, 0.005 if bad else 1.0, 199 if bad else 0)
         judgements.append(Judgement(state, *numbers, bad))
-    hints = {state: (Hint("prey*predator", 0.91), Hint("prey", -0.4)) for state in contradicting}
+    hints = {state: (Hint("prey*predator", 120.0), Hint("prey", 3.5)) for state in contradicting}
     whole = ModelTest(1.0, p, 0 if np.isnan(p) else 99)
     return Candidate(fit, tuple(judgements), whole, loglik, 8, 40, -12.5, {}, hints)
 

@@ -8,10 +8,10 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from fits import refuted
-from odinfer.result.figures.marks import MOST
+from odinfer.result.figures.marks import MAX_PANELS
 from odinfer.selection.figures import fits_figure, fits_picture, gamma_picture, gaps_picture, letters
 from odinfer.style.drawing import BAD, GOOD, STYLE, png
-from odinfer.style.picture import sheet
+from odinfer.style.picture import combined_figure
 from selection.rivals import compared, made
 
 BOTH = compared(one=made(contradicting=("prey",)), two=made(2.0))
@@ -111,7 +111,7 @@ def test_gaps_are_drawn_for_the_accused_alone_and_name_the_experiment_if_there_a
 def test_many_equations_are_cut_and_names_are_never_mathematics():
     states = tuple(f"$x{i}" for i in range(30))
     comparison = compared(one=made(states=states, contradicting=states), two=made(states=states))
-    assert len(gamma_figure(comparison).axes[0].get_yticks()) == MOST
-    assert len(gaps_picture(comparison).plots) == MOST
-    for figure in (gamma_figure(comparison), fits_figure(comparison), sheet(gaps_picture(comparison))):
+    assert len(gamma_figure(comparison).axes[0].get_yticks()) == MAX_PANELS
+    assert len(gaps_picture(comparison).plots) == MAX_PANELS
+    for figure in (gamma_figure(comparison), fits_figure(comparison), combined_figure(gaps_picture(comparison))):
         png(figure, dpi=30)

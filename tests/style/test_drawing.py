@@ -22,25 +22,25 @@ from odinfer.style.drawing import (
     THEME,
     UNKNOWN,
     WIDTH,
-    _tick,
+    _format_tick,
     add_axes,
-    blank,
-    css,
-    label,
-    neutral_theme,
+    css_colour,
+    neutral_theme_css,
+    new_figure,
     png,
-    short,
+    set_label,
+    shorten,
     svg,
-    theme,
-    visible,
+    theme_css,
+    thin_points,
 )
 
 
 def picture(words="x", height=1.5):
-    figure = blank(height)
+    figure = new_figure(height)
     ax = add_axes(figure, 1.0, 0.5, 5.0, 0.8)
     ax.plot([0.0, 1.0], [0.0, 2.0])
-    label(ax.set_title, words, loc="left")
+    set_label(ax.set_title, words, loc="left")
     return figure, ax
 
 
@@ -53,13 +53,13 @@ def test_equal_figures_give_equal_files_of_the_size_asked_for():
 
 
 def test_a_blank_figure_is_white():
-    pixels = imread(io.BytesIO(png(blank(0.5), dpi=40)))
+    pixels = imread(io.BytesIO(png(new_figure(0.5), dpi=40)))
     assert pixels.shape[:2] == (20, round(WIDTH * 40))
     assert (pixels[..., :3] == 1.0).all()
 
 
 def test_figures_share_nothing_with_pyplot():
-    code = "import sys; from odinfer.style.drawing import *; figure = blank(1.0); add_axes(figure, 1, 0.3, 5, 0.5)"
+    code = "import sys; from odinfer.style.drawing import *; figure = new_figure(1.0); add_axes(figure, 1, 0.3, 5, 0.5)"
     code += "; png(figure, 20); sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -81,8 +81,8 @@ def test_names_are_drawn_as_they_are(words):
 
 def test_labels_have_the_colour_of_ink_unless_told_otherwise():
     _, ax = picture()
-    label(ax.set_xlabel, "time")
-    label(ax.set_ylabel, "prey", colour=BAD, loc="top")
+    set_label(ax.set_xlabel, "time")
+    set_label(ax.set_ylabel, "prey", colour=BAD, loc="top")
     assert (ax.xaxis.label.get_color(), ax.yaxis.label.get_color()) == (STYLE["ink"], BAD)
 
 
@@ -143,7 +143,7 @@ def test_this_measure_of_colours_warns_of_red_and_green():
 @settings(max_examples=25, deadline=None)
 @given(st.text(max_size=40), st.integers(2, 30))
 def test_long_names_are_cut_with_a_mark(name, most):
-    cut = short(name, most)
+    cut = shorten(name, most)
     assert len(cut) <= most
     assert cut == name if len(name) <= most else cut.endswith("…") and name.startswith(cut[:-1])
 
@@ -154,7 +154,7 @@ def test_ticks_are_written_in_full():
             self.get_view_interval = lambda: view
 
     def tick(value, *view):
-        return _tick(Axis(*view), value, 0)
+        return _format_tick(Axis(*view), value, 0)
 
     assert tick(-0.5, -1, 1) == "−0.5"
     assert tick(2024.25, 2024, 2026) == "2024.25"
@@ -168,7 +168,7 @@ def test_of_many_points_a_thousand_are_drawn_and_the_extremes_are_among_them(see
     rng = np.random.default_rng(seed)
     y = rng.normal(size=n)
     y[rng.uniform(size=n) < missing] = np.nan
-    seen, some = np.flatnonzero(np.isfinite(y)), visible(y)
+    seen, some = np.flatnonzero(np.isfinite(y)), thin_points(y)
     assert (np.diff(some) > 0).all()
     if len(seen) <= 1000:
         np.testing.assert_array_equal(some, np.arange(n))
@@ -197,7 +197,7 @@ def luminance(colour: str) -> float:
 
 
 def test_what_does_not_know_its_page_is_seen_on_white_and_on_black():
-    text = svg(picture()[0], neutral_theme()).decode()
+    text = svg(picture()[0], neutral_theme_css()).decode()
     assert "prefers-color-scheme" not in text
     colours = dict(re.findall(r"--plot-(\w+):(#[0-9A-F]{6,8});", text))
     assert set(colours) == {name for name, _ in THEME.values()}
@@ -210,13 +210,13 @@ def test_what_does_not_know_its_page_is_seen_on_white_and_on_black():
 
 
 def test_small_numbers_on_ticks_keep_their_digits():
-    figure = blank(1.5)
+    figure = new_figure(1.5)
     ax = add_axes(figure, 1.0, 0.5, 5.0, 0.8)
     ax.plot([0.0, 1.0], [0.00125, 0.0015])
     assert ">0.00125<" in svg(figure).decode()
 
 
 def test_colours_have_names_in_style_sheets_if_they_are_ours():
-    assert css(PALETTE[1]) == css(PALETTE[1].lower()) == "var(--plot-c1)"
-    assert css("#123456") == "#123456"
-    assert {name for name, _ in THEME.values()} == set(re.findall(r"--plot-(\w+):", theme()))
+    assert css_colour(PALETTE[1]) == css_colour(PALETTE[1].lower()) == "var(--plot-c1)"
+    assert css_colour("#123456") == "#123456"
+    assert {name for name, _ in THEME.values()} == set(re.findall(r"--plot-(\w+):", theme_css()))

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.style.drawing import THEME, blank, theme
-from odinfer.style.html import _json, embedded, inlined, page, scripts
-from odinfer.style.picture import Key, Lone, Picture, Plot
+from odinfer.style.drawing import THEME, theme_css
+from odinfer.style.html import _json, base64_images, page_figure, render_page, scripts
+from odinfer.style.picture import LegendEntry, PanelFigure, Plot, SingleFigure
 from odinfer.style.text import TextTable
 
 EVIL = "</script><script>alert(1)</script>"
@@ -22,7 +22,7 @@ EVIL = "</script><script>alert(1)</script>"
 
 def comparison(words: str, pictures=None) -> str:
     table = TextTable((words,), ((words,),))
-    return page(
+    return render_page(
         "comparison.html", live=True, headline=words, good=True, sentences=[words], failures=[words], ranking=table,
         letters={words: "A"}, ended={words: words}, judged=table, equations={words: words}, footnote=words,
         pictures=pictures or {}, version="1",
@@ -55,7 +55,7 @@ class Scripts(HTMLParser):
 
 def test_a_value_that_is_missing_is_an_error():
     with pytest.raises(jinja2.UndefinedError):
-        page("comparison.html", headline="x")
+        render_page("comparison.html", headline="x")
 
 
 def test_what_users_give_is_escaped():
@@ -78,7 +78,7 @@ def test_the_policy_names_the_scripts_of_the_page_and_no_other():
 def test_data_of_plots_cannot_leave_their_element():
     live = {"y": EVIL, "lines": [{"name": EVIL, "t": np.array([0.123456789, np.nan, np.inf])}]}
     plot = Plot(EVIL, EVIL, lambda ax: ax.plot([0, 1], [0, 1]), title=EVIL, live=live)
-    picture = embedded(Picture((plot,), (Key(EVIL, "-"),), ((EVIL, "red"),), EVIL))
+    picture = page_figure(PanelFigure((plot,), (LegendEntry(EVIL, "-"),), ((EVIL, "red"),), EVIL))
     page_ = Scripts(comparison("x", {"fits": picture}))
     assert [kind for kind, _ in page_.found] == ["application/json", "javascript", "javascript"]
     content = json.loads(page_.found[0][1])
@@ -96,13 +96,13 @@ def test_json_in_a_page_says_the_same_without_a_character_that_html_reads(text):
 
 
 def test_pictures_are_text_that_gives_the_file_back():
-    assert base64.b64decode(inlined({"a": b"\x89PNG\x00"})["a"]) == b"\x89PNG\x00"
-    image = base64.b64decode(embedded(Lone(blank(1.0), "nothing"))["plots"][0]["image"])
+    assert base64.b64decode(base64_images({"a": b"\x89PNG\x00"})["a"]) == b"\x89PNG\x00"
+    image = base64.b64decode(page_figure(SingleFigure(1.0, 2.0, lambda figure: None, "nothing"))["plots"][0]["image"])
     assert image.startswith(b"<svg")
 
 
 def test_a_page_has_the_colours_of_the_pictures_by_day_and_by_night():
-    assert theme() in comparison("x")
+    assert theme_css() in comparison("x")
     for light, (name, dark) in THEME.items():
-        assert f"--plot-{name}:{light};" in theme().partition("@media")[0]
-        assert f"--plot-{name}:{dark};" in theme().partition("@media")[2]
+        assert f"--plot-{name}:{light};" in theme_css().partition("@media")[0]
+        assert f"--plot-{name}:{dark};" in theme_css().partition("@media")[2]

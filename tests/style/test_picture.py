@@ -5,7 +5,7 @@ import pytest
 from matplotlib.text import Text
 
 from odinfer.style.drawing import WIDTH, png, svg
-from odinfer.style.picture import PANEL, Key, Picture, Plot, alone, sheet
+from odinfer.style.picture import PANEL, LegendEntry, PanelFigure, Plot, combined_figure, panel_figure
 
 
 def plot(name="x", **more) -> Plot:
@@ -18,11 +18,11 @@ def words(figure) -> list[str]:
 
 @pytest.mark.parametrize("n", [1, 2, 5, 13])
 def test_a_sheet_has_all_panels_and_a_panel_is_drawn_alike_by_itself(n):
-    picture = Picture(tuple(plot(f"p{i}", title="said") for i in range(n)), (Key("line", "-"),))
-    figure = sheet(picture)
+    picture = PanelFigure(tuple(plot(f"p{i}", title="said") for i in range(n)), (LegendEntry("line", "-"),))
+    figure = combined_figure(picture)
     assert len(figure.axes) == n
     assert figure.get_size_inches()[0] == WIDTH
-    single = alone(picture.plots[0])
+    single = panel_figure(picture.plots[0])
     assert single.get_size_inches()[0] == PANEL
     for of_sheet in (figure.axes[0], single.axes[0]):
         np.testing.assert_array_equal(of_sheet.lines[0].get_ydata(), [0.0, 2.0])
@@ -31,7 +31,9 @@ def test_a_sheet_has_all_panels_and_a_panel_is_drawn_alike_by_itself(n):
 
 
 def test_panels_do_not_overlap_and_stay_on_the_sheet():
-    figure = sheet(Picture(tuple(plot(str(i)) for i in range(7)), (Key("line", "-"),), (("a", "#0072B2"),)))
+    figure = combined_figure(
+        PanelFigure(tuple(plot(str(i)) for i in range(7)), (LegendEntry("line", "-"),), (("a", "#0072B2"),))
+    )
     boxes = [ax.get_position() for ax in figure.axes]
     for i, a in enumerate(boxes):
         assert a.x0 > 0
@@ -43,10 +45,10 @@ def test_panels_do_not_overlap_and_stay_on_the_sheet():
 
 def test_a_legend_with_many_words_takes_more_rows_and_stays_inside():
     keys = tuple(
-        Key(f"a candidate with quite a long name, number {i}", mark)
+        LegendEntry(f"a candidate with quite a long name, number {i}", mark)
         for i, mark in enumerate(("o", "-", "--", ":", "band", "v", "^"))
     )
-    figure = sheet(Picture((plot(),), keys))
+    figure = combined_figure(PanelFigure((plot(),), keys))
     png(figure, 100)
     for legend in figure.legends:
         box = legend.get_window_extent()
@@ -56,6 +58,8 @@ def test_a_legend_with_many_words_takes_more_rows_and_stays_inside():
 
 
 def test_names_are_never_mathematics():
-    picture = Picture((plot("$\\frac$", title="_$x^$_"),), (Key("_$k$", "-"),), (("$g$", "#0072B2"),), note="$n")
-    assert {"$\\frac$", "_$x^$_", "_$k$", "$g$", "$n"} <= set(words(sheet(picture)))
-    assert svg(sheet(picture)).startswith(b"<svg")
+    picture = PanelFigure(
+        (plot("$\\frac$", title="_$x^$_"),), (LegendEntry("_$k$", "-"),), (("$g$", "#0072B2"),), note="$n"
+    )
+    assert {"$\\frac$", "_$x^$_", "_$k$", "$g$", "$n"} <= set(words(combined_figure(picture)))
+    assert svg(combined_figure(picture)).startswith(b"<svg")

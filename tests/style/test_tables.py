@@ -4,13 +4,13 @@ import io
 
 from rich.console import Console
 
-from odinfer.style.tables import drawn
+from odinfer.style.tables import rich_table
 from odinfer.style.text import TextTable
 
 
 def printed(table, width=60) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(drawn(table))
+    console.print(rich_table(table))
     return console.file.getvalue()
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odinfer.style.text import TextTable, aligned, duration, few, number, plain
+from odinfer.style.text import TextTable, abbreviate, format_duration, format_number, format_with_error, printable
 
 FEW = settings(max_examples=50, derandomize=True, deadline=None)
 
@@ -20,13 +20,13 @@ FEW = settings(max_examples=50, derandomize=True, deadline=None)
     ],
 )  # fmt: skip
 def test_numbers_are_written_without_padding(value, text):
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 @FEW
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 15))
 def test_a_number_keeps_so_many_digits_and_no_more(value, digits):
-    text = number(value, digits)
+    text = format_number(value, digits)
     assert float(text) == float(f"{value:.{digits}g}")
     mantissa, _, exponent = text.partition("e")
     assert len(mantissa.lstrip("-").replace(".", "").lstrip("0")) <= digits
@@ -41,31 +41,31 @@ def test_a_number_keeps_so_many_digits_and_no_more(value, digits):
     ],
 )  # fmt: skip
 def test_durations_are_in_units_that_people_use(seconds, words):
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words
 
 
 @FEW
 @given(st.text())
 def test_plain_text_is_on_one_line_and_of_the_same_length(text):
-    assert plain(text).isprintable()
-    assert len(plain(text)) == len(text)
-    assert text != plain(text) or text.isprintable()
-    assert plain(plain(text)) == plain(text)
+    assert printable(text).isprintable()
+    assert len(printable(text)) == len(text)
+    assert text != printable(text) or text.isprintable()
+    assert printable(printable(text)) == printable(text)
 
 
 @FEW
 @given(st.text(max_size=60), st.integers(4, 40))
 def test_plain_text_is_cut_with_a_mark(text, most):
-    cut = plain(text, most)
+    cut = printable(text, most)
     assert len(cut) <= most
     if len(text) > most:
-        assert cut == plain(text)[: most - 3] + "..."
+        assert cut == printable(text)[: most - 3] + "..."
     else:
-        assert cut == plain(text)
+        assert cut == printable(text)
 
 
 def test_escape_sequences_of_terminals_lose_their_power():
-    assert plain("\x1b[2J\r\nname\u202e") == "\N{REPLACEMENT CHARACTER}[2J  name\N{REPLACEMENT CHARACTER}"
+    assert printable("\x1b[2J\r\nname\u202e") == "\N{REPLACEMENT CHARACTER}[2J  name\N{REPLACEMENT CHARACTER}"
 
 
 CELLS = st.text(st.characters(codec="ascii"), max_size=45)
@@ -82,7 +82,7 @@ def test_a_table_lines_up_whatever_is_in_it(rows):
     assert all(line.isprintable() and line == line.rstrip() for line in (header, *body))
     value, verdict = header.index("value") + len("value"), header.index("verdict")
     for line, row in zip(body, rows, strict=True):
-        name, middle, last = (plain(*cell) for cell in zip(row, (24, 36, 24), strict=True))
+        name, middle, last = (printable(*cell) for cell in zip(row, (24, 36, 24), strict=True))
         assert line.startswith(name.rstrip())
         assert line[:value].rstrip().endswith(middle.rstrip())
         assert line[verdict:] == last.rstrip()
@@ -101,7 +101,7 @@ def test_words_stand_left_and_numbers_right():
 @FEW
 @given(st.lists(st.text(min_size=1), max_size=12))
 def test_few_names_are_all_shown_and_of_many_the_first_and_how_many_more(names):
-    shown = list(few(names))
+    shown = list(abbreviate(names))
     assert len(shown) <= 6
     if len(names) <= 5:
         assert shown == names
@@ -111,7 +111,7 @@ def test_few_names_are_all_shown_and_of_many_the_first_and_how_many_more(names):
 
 def test_numbers_are_short():
     given = (1e-6, 12345.678, -0.0, np.nan, -np.inf, 1e22, 0.5)
-    assert [number(v) for v in given] == ["1e-6", "12346", "0", "-", "-inf", "1e22", "0.5"]
+    assert [format_number(v) for v in given] == ["1e-6", "12346", "0", "-", "-inf", "1e22", "0.5"]
 
 
 @pytest.mark.parametrize(
@@ -129,13 +129,13 @@ def test_numbers_are_short():
     ],
 )  # fmt: skip
 def test_an_estimate_and_its_interval_have_the_same_digits(values, error, words):
-    assert aligned(values, error) == words
+    assert format_with_error(values, error) == words
 
 
 @FEW
 @given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e9), st.lists(st.floats(allow_nan=True), max_size=3))
 def test_numbers_that_belong_together_end_at_the_same_place(value, error, others):
-    cells = aligned((value, value + error, value - error, *others), error)
+    cells = format_with_error((value, value + error, value - error, *others), error)
     places = {cell.partition("e")[0].partition(".")[2] for cell in cells[:3]}
     assert len({len(place) for place in places}) == 1
     if "e" not in cells[0] or float(cells[0]):

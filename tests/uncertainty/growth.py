@@ -16,7 +16,7 @@ def growth_data() -> od.Data:
 
 def fall(fit: od.Fit, residual, start) -> float:
     """Twice the fall of the log-likelihood, noise profiled out, at the best v that residual(v) is free to choose."""
-    least = float((fit.residuals().to_numpy() ** 2).sum())
+    least = float((fit.residuals.to_numpy() ** 2).sum())
     found = least_squares(residual, start, x_scale=np.abs(start))
     return len(T) * float(np.log(2.0 * found.cost / least))
 

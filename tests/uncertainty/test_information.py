@@ -55,7 +55,7 @@ def test_known_noise_leaves_the_information_as_it_is(lv, lv_data):
 
 def test_a_prior_counts_as_an_observation(decay, decay_data):
     free, told = (
-        od.fit(od.Problem(decay, decay_data, sigma={"x": 0.05}, prior=prior)).maximum().info
+        od.fit(od.Problem(decay, decay_data, sigma={"x": 0.05}, prior=prior, positive=False)).maximum().info
         for prior in ({}, {"k": ("normal", 0.7, 0.01)})
     )
     right = np.linalg.inv(free.covariance) + np.diag([0.0, 1 / 0.01**2])

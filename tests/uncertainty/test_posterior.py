@@ -88,12 +88,7 @@ def test_the_odin_posterior_is_sampled_at_the_fits_gamma(line_fit):
     assert low < line_fit.theta["k"] < high
     assert found.details["gamma"] == line_fit.gamma
     assert found.x[0].shape[2] == 1
-    assert "hold the truth less often than that" in " ".join(line_fit.including(found).summary().split())
-
-
-def test_how_often_posterior_intervals_cover_is_said_beside_them(line_fit, sampled):
-    assert "they held the truth in" in sampled.summary()
-    assert "they held the truth in" not in line_fit.summary()
+    assert "cover the truth less often" in " ".join(line_fit.including(found).summary().split())
 
 
 def test_options_that_cannot_be_used_are_refused(line_fit):
@@ -113,7 +108,7 @@ def test_the_same_seed_draws_the_same_and_a_fit_draws_from_its_maximum(line_fit)
 def test_the_start_of_the_odin_posterior_is_made_from_what_a_fit_says(line_fit):
     found = OdinEstimate.of(line_fit.problem, line_fit.options, line_fit.stages["odin"].theta, line_fit.gamma)
     assert found.problem is line_fit.problem
-    assert found.phi[0] == line_fit.stages["odin"].theta["k"]
+    assert found.phi == pytest.approx(found.problem.phi(np.array([line_fit.stages["odin"].theta["k"]])))
     assert found.gamma.tolist() == list(line_fit.gamma.values())
     assert found.rule.fixed is None
     s = found.engine.minimise(found.engine.mean, found.phi, found.rule)

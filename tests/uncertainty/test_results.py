@@ -99,3 +99,23 @@ def test_intervals_come_by_name():
     ends = np.array([1.0, -np.inf]), np.array([2.0, 5.0])
     found = Uncertainty(("a", "b"), (), nothing, np.ones(2), 0.95, *ends)
     assert found.interval() == {"a": (1.0, 2.0), "b": (-np.inf, 5.0)}
+
+
+def test_results_are_one_line_when_they_are_printed(lv_fit):
+    profile, bootstrap = lv_fit.profile("a"), lv_fit.bootstrap(10)
+    for result in (profile, bootstrap, lv_fit.uncertainty, lv_fit.problem):
+        assert "\n" not in repr(result)
+        assert len(repr(result)) < 400
+    assert repr(profile).startswith("<Profile likelihood: a = 2.0")
+    assert repr(bootstrap).startswith("<Bootstrap: 10 refits; 95 %: a ")
+
+
+def test_draws_go_to_arviz_with_statistics_of_the_sampler():
+    draws = np.random.default_rng(0).normal(size=(2, 50))
+    stats = {"diverging": np.zeros((2, 50), bool)}
+    made = Posterior("trajectory", {"k": draws}, {"x": draws}, {"x": draws}, stats, {}, {}, 0, "converged", True, 1.0)
+    found = made.to_arviz()
+    np.testing.assert_array_equal(found["posterior"]["k"].to_numpy(), draws)
+    assert {"x0_x", "sigma_x"} <= {*found["posterior"].data_vars}
+    assert "diverging" in found["sample_stats"].data_vars
+    assert repr(made).startswith("<Posterior (trajectory): 2 chains × 50 draws, converged; 95 %: k ")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from odinfer.optimize.arrow_matrix import Bordered
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 from odinfer.uncertainty.small_sample import corrected, quantile, sd_interval, threshold
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
@@ -14,7 +14,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def dense(M, v, known, n, prior):
-    return corrected(Bordered.whole(M), v, known, n, Bordered.whole(prior[None]))
+    return corrected(ArrowMatrix.whole(M), v, known, n, ArrowMatrix.whole(prior[None]))
 
 
 @given(freedom=st.floats(1, 1e6), level=st.floats(0.1, 0.999))
@@ -138,8 +138,8 @@ def test_intervals_of_standard_deviations_cover_as_often_as_they_say():
 def test_of_many_experiments_it_is_the_same_by_blocks(seed):
     rng = np.random.default_rng(seed)
     E, m, C, K = 5, 2, 3, 2
-    M, P = Bordered(np.zeros((K, E, m, m)), np.zeros((K, E, m, C)), np.zeros((K, C, C))), E * m + C
-    prior = Bordered(np.zeros((1, E, m, m)), np.zeros((1, E, m, C)), np.diag(rng.uniform(0, 1, C))[None])
+    M, P = ArrowMatrix(np.zeros((K, E, m, m)), np.zeros((K, E, m, C)), np.zeros((K, C, C))), E * m + C
+    prior = ArrowMatrix(np.zeros((1, E, m, m)), np.zeros((1, E, m, C)), np.diag(rng.uniform(0, 1, C))[None])
     units = 10.0 ** rng.uniform(-2, 2, P)
     for e in range(E):
         places = np.append(np.arange(e * m, (e + 1) * m), E * m + np.arange(C))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from odinfer.data.series import Names, short
+from odinfer.data.series import Names, quoted
 from odinfer.errors import InputError, nearest
 
 # Names in lower case; earlier ones win.
@@ -26,13 +26,25 @@ OBSERVABLE = ("observable", "state", "variable", "observableid")
 VALUE = ("value", "measurement")
 SD = ("sd",)  # of the value
 DOSE = ("dose", "Dose", "DOSE")  # an observable that is none
-DOSING = ("amt", "cmt", "rate", "ii", "addl", "evid", "mdv")  # the first, or rows as above, tell that these are they
+DOSING = (
+    "amt",
+    "cmt",
+    "rate",
+    "ii",
+    "addl",
+    "ss",
+    "evid",
+    "mdv",
+)  # the first, or rows as above, tell that these are they
 # Times by their unit, if there is none of the names above; several of them are not told apart.
-UNITS = (
+TIME_UNITS = (
     "year", "years", "yr", "yrs", "month", "months", "week", "weeks", "day", "days", "hour", "hours", "hr", "hrs",
     "minute", "minutes", "min", "mins", "second", "seconds", "sec", "secs", "date", "dates", "datetime", "timestamp",
+    "zeit", "tag", "tage", "stunde", "stunden", "std", "monat", "monate", "jahr", "jahre",  # German
+    "temps", "heure", "heures", "jour", "jours", "tiempo", "hora", "horas", "tempo", "ora", "ore",  # French to Italian
+    "tid", "dag", "dage", "dagar", "dagen", "timme", "timmar", "tijd", "uur", "uren",  # Scandinavian, Dutch
 )  # fmt: skip
-_UNIT = re.compile(rf"\s*(\[[^\]]*\]|\([^)]*\))$|(?<=time)[ _./-]+([smhdwy]|{'|'.join(UNITS)})$", re.IGNORECASE)
+_UNIT = re.compile(rf"\s*(\[[^\]]*\]|\([^)]*\))$|(?<=time)[ _./-]+([smhdwy]|{'|'.join(TIME_UNITS)})$", re.IGNORECASE)
 _SD = re.compile(r"(.+)_sd|sd_(.+)", re.IGNORECASE)
 
 
@@ -61,38 +73,42 @@ class Roles(NamedTuple):
 
     def remarks(self) -> list[str]:
         """What was understood though it was not said in so many words, in a sentence each."""
-        time = self.time and _bare(self.time) not in TIME and f"the column {short(self.time)} is taken as the time"
-        mark = self.experiment and _bare(self.experiment) not in EXPERIMENT[:3]
-        where = f"observable {short(self.dose)}" if self.dose else f"column {short(self.dosing.get('amt'))}"
+        time = (
+            self.time and _base_name(self.time) not in TIME and f"the column {quoted(self.time)} is taken as the time"
+        )
+        mark = self.experiment and _base_name(self.experiment) not in EXPERIMENT[:3]
+        where = f"observable {quoted(self.dose)}" if self.dose else f"column {quoted(self.dosing.get('amt'))}"
         doses = (self.dose or self.dosing) and f"the {where} holds doses"
-        return [text for text in (time, mark and f"each {short(self.experiment)} is an experiment", doses) if text]
+        return [text for text in (time, mark and f"each {quoted(self.experiment)} is an experiment", doses) if text]
 
 
-def roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = (), time: str | None = None) -> Roles:
+def find_roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = (), time: str | None = None) -> Roles:
     """The roles of columns (name → cells) but for those that are `taken` as series; `time` if it was chosen.
 
     Raises:
         InputError: if several columns may be the time.
     """
     free = [name for name in columns if name not in taken and name != time]
-    time = time or _role(free, TIME) or _by_unit(free)
-    marks = [name for name in free if name != time and not _counts_rows(name, columns[name])]
-    observable, value = long_columns(free)
+    time = time or _find_role(free, TIME) or _find_time_by_unit(free)
+    marks = [name for name in free if name != time and not _numbers_rows(name, columns[name])]
+    observable, value = find_long_columns(free)
     kinds = set(columns[observable]) if observable else set()
     dose = next((name for name in DOSE if name in kinds and name not in taken), None)
-    dosing = {name: column for name in DOSING if (column := _role(free, (name,)))}
-    sd = _role(free, SD) if observable else None
-    return Roles(time, _role(marks, EXPERIMENT), observable, value, sd, dose, dosing if dose or "amt" in dosing else {})
+    dosing = {name: column for name in DOSING if (column := _find_role(free, (name,)))}
+    sd = _find_role(free, SD) if observable else None
+    return Roles(
+        time, _find_role(marks, EXPERIMENT), observable, value, sd, dose, dosing if dose or "amt" in dosing else {}
+    )
 
 
-def long_columns(columns: Iterable[str]) -> tuple[str, str] | tuple[None, None]:
+def find_long_columns(columns: Iterable[str]) -> tuple[str, str] | tuple[None, None]:
     """The columns with the names and with the values of observables, if there are both."""
     columns = list(columns)
-    observable, value = _role(columns, OBSERVABLE), _role(columns, VALUE)
+    observable, value = _find_role(columns, OBSERVABLE), _find_role(columns, VALUE)
     return (observable, value) if observable and value else (None, None)
 
 
-def sd_columns(series: Collection[str], free: Iterable[str]) -> dict[str, str]:
+def find_sd_columns(series: Collection[str], free: Iterable[str]) -> dict[str, str]:
     """Series x → the column of its standard deviations, of those that are `free`: x_sd or sd_x, with a unit or not.
 
     Raises:
@@ -105,38 +121,38 @@ def sd_columns(series: Collection[str], free: Iterable[str]) -> dict[str, str]:
         target = targets.get(match[1] or match[2]) if match else None
         if target in found:
             choice = f"choose by --sd {target[:40]}=COLUMN (in Python sd=)"
-            raise InputError(f"{short(found[target], name)} may each hold the errors of {short(target)}; {choice}")
+            raise InputError(f"{quoted(found[target], name)} may each hold the errors of {quoted(target)}; {choice}")
         if target is not None:
             found[target] = name
     return found
 
 
-def column(name: str, columns: Iterable[str], what: str) -> str:
+def checked_column(name: str, columns: Iterable[str], what: str) -> str:
     """The column of that name, or an InputError that starts with `what`."""
     columns = list(columns)
     if name not in columns:
-        raise InputError(f"{what}: there is no column {short(name)}{nearest(name, columns[:1000])[:300]}")
+        raise InputError(f"{what}: there is no column {quoted(name)}{nearest(name, columns[:1000])[:300]}")
     return name
 
 
-def _bare(name: str) -> str:
+def _base_name(name: str) -> str:
     """A name without its unit, in lower case."""
     return _UNIT.sub("", name[:100]).lower()  # no name with a role is longer
 
 
-def _role(columns: Iterable[str], choices: Names) -> str | None:
+def _find_role(columns: Iterable[str], choices: Names) -> str | None:
     """The column of the earliest choice, in any unit; lower case first, since T beside t is a state."""
-    found = [column for column in columns if _bare(column) in choices]
-    return min(found, key=lambda c: (choices.index(_bare(c)), not _UNIT.sub("", c).islower()), default=None)
+    found = [column for column in columns if _base_name(column) in choices]
+    return min(found, key=lambda c: (choices.index(_base_name(c)), not _UNIT.sub("", c).islower()), default=None)
 
 
-def _by_unit(columns: Iterable[str]) -> str | None:
-    found = [column for column in columns if _bare(column) in UNITS]
+def _find_time_by_unit(columns: Iterable[str]) -> str | None:
+    found = [column for column in columns if _base_name(column) in TIME_UNITS]
     if len(found) > 1:
-        raise InputError(f"{short(*found)} may each be the time; choose by --time COLUMN (in Python time=COLUMN)")
+        raise InputError(f"{quoted(*found)} may each be the time; choose by --time COLUMN (in Python time=COLUMN)")
     return found[0] if found else None
 
 
-def _counts_rows(name: str, cells: Sequence[str]) -> bool:
+def _numbers_rows(name: str, cells: Sequence[str]) -> bool:
     """An ID that never repeats numbers the rows and marks nothing."""
-    return _bare(name) == "id" and len(set(cells)) == len(cells)
+    return _base_name(name) == "id" and len(set(cells)) == len(cells)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from odinfer.data.cells import is_observation
-from odinfer.data.series import short, warn
-from odinfer.data.table import Table, columns_of
+from odinfer.data.series import quoted, warn
+from odinfer.data.table import Table, columns_from_rows
 from odinfer.errors import InputError
 
 _THOUSANDS = re.compile(r"\D*[1-9]\d{0,2},\d{3}")  # as which a number can be read that has a decimal comma
@@ -25,10 +25,10 @@ def csv_table(name: str, content: bytes) -> Table:
 
     Where commas do not separate they can be decimal ones, as spreadsheets of many countries write them.
     """
-    text = _text(name, content)
-    lines = _lines(text)
+    text = _decode(name, content)
+    lines = _content_lines(text)
     delimiter = max(",;\t", key=re.sub('"[^"]*"', "", lines[0][1] if lines else "").count)
-    numbers, columns = columns_of(_rows(lines, delimiter), "line")
+    numbers, columns = columns_from_rows(_split_rows(lines, delimiter), "line")
     if delimiter != "," and "," in text and _has_decimal_commas(columns.values()):
         warn(f"{name}: decimal commas are read as points")
         columns = {n: [c.replace(",", ".") if is_observation(c) else c for c in own] for n, own in columns.items()}
@@ -37,9 +37,9 @@ def csv_table(name: str, content: bytes) -> Table:
 
 def write_csv(path: str | Path, columns: Mapping[str, ArrayLike]) -> None:
     """Write columns of one length: floats exactly, NaN as empty, text such that no spreadsheet runs it."""
-    cells = [[harmless(x) for x in (name, *np.asarray(column).tolist())] for name, column in columns.items()]
+    cells = [[spreadsheet_safe(x) for x in (name, *np.asarray(column).tolist())] for name, column in columns.items()]
     if len({len(column) for column in cells}) > 1:
-        raise InputError(f"the columns {short(*columns)} differ in length; make them equally long")
+        raise InputError(f"the columns {quoted(*columns)} differ in length; make them equally long")
     try:
         with open(path, "w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows(zip(*cells, strict=True))
@@ -47,13 +47,13 @@ def write_csv(path: str | Path, columns: Mapping[str, ArrayLike]) -> None:
         raise InputError(f"cannot write {str(path)[-100:]}: {error.strerror}") from None
 
 
-def harmless(value: Any) -> Any:
+def spreadsheet_safe(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith(("=", "+", "-", "@")):
         return "'" + value
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _text(name: str, content: bytes) -> str:
+def _decode(name: str, content: bytes) -> str:
     """The text of a file in UTF-8 or, since spreadsheets write it, in the Latin-1 of Windows."""
     if b"\0" in content:
         raise InputError("the file is UTF-16 or binary; save as UTF-8")
@@ -76,13 +76,13 @@ def _has_decimal_commas(columns: Iterable[Sequence[str]]) -> bool:
     return not any("." in cell for cell in numbers) and any(_THOUSANDS.fullmatch(cell) is None for cell in commas)
 
 
-def _lines(text: str) -> list[tuple[int, str]]:
+def _content_lines(text: str) -> list[tuple[int, str]]:
     """The numbered lines that say something."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [(i, line) for i, line in enumerate(lines, start=1) if line.lstrip()[:1] not in ("", "#")]
 
 
-def _rows(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _split_rows(lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells. A line is a row whatever its quotes, so that a stray one costs a line at most."""
     for number, line in lines:
         if '"' in line:

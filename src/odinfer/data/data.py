@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,26 @@ from odinfer.data.series import (
     checked_names,
     checked_sd,
     checked_series,
-    merged,
-    moments,
-    rows_of,
-    short,
+    merge_rows,
+    nominal_times,
+    quoted,
+    select_rows,
     warn,
 )
 from odinfer.errors import InputError, nearest
 
-FEWEST = 4  # observations of a state, below which no smoother can tell signal from noise
+FEWEST_OBSERVATIONS = 4  # observations of a state, below which no smoother can tell signal from noise
 REPLICATES = ("keep", "mean", "error")
-_CODES = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)  # what people write where nothing was observed
-_FAR = 3.0  # times the range of all other values: how far such a number is from them if it is no value
+_MISSING_CODES = (
+    -99.0,
+    -999.0,
+    -9999.0,
+    -99999.0,
+    999.0,
+    9999.0,
+    99999.0,
+)  # what people write where nothing was observed
+_FAR_RANGES = 3.0  # times the range of all other values: how far such a number is from them if it is no value
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +52,7 @@ class Experiment:
         sd: known standard deviation of each observation (N, K), NaN = not known.
         limit: (N, K) of int8: the true value lies below y (-1) or above y (1), or is y itself (0).
         doses: in the order of their times, which may lie outside of t.
+        covariates: what is known of the subject as a whole: column → number or label.
     """
 
     name: str
@@ -53,11 +62,12 @@ class Experiment:
     sd: np.ndarray | None = None
     limit: np.ndarray | None = None
     doses: tuple[Dose, ...] = ()
+    covariates: Mapping[str, float | str] = field(default_factory=dict)
 
     @functools.cached_property
     def moments(self) -> np.ndarray:
         """When trajectories are read (N,): the times, but one for all replicates."""
-        return moments(self.t)
+        return nominal_times(self.t)
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -105,7 +115,7 @@ class Data:
         doses: Iterable[Dose | tuple[Any, ...]] = (),
     ) -> None:
         states = checked_names(states, "state")
-        only = experiment_of(name, t, y, states, inputs or {}, replicates, sd, limit, doses)
+        only = make_experiment(name, t, y, states, inputs or {}, replicates, sd, limit, doses)
         self.__dict__.update(states=states, experiments=tuple(checked_experiments(states, [only])))
 
     def _with(self, experiments: Iterable[Experiment], **changes: Any) -> "Data":
@@ -115,7 +125,7 @@ class Data:
         return new
 
     @classmethod
-    def of_experiments(cls, states: Names, experiments: Sequence[Experiment]) -> "Data":
+    def from_experiments(cls, states: Names, experiments: Sequence[Experiment]) -> "Data":
         """From experiments that are checked one by one, after the checks that need all of them."""
         new = object.__new__(cls)
         new.__dict__.update(states=tuple(states), experiments=tuple(checked_experiments(states, experiments)))
@@ -128,10 +138,10 @@ class Data:
         experiments: list[Experiment] = []
         for name, part in parts.items():
             if set(part.states) != set(states):
-                raise InputError(f"experiment {short(name)} has not just {short(*states)}; select() these")
+                raise InputError(f"experiment {quoted(name)} has not just {quoted(*states)}; select() these")
             new = part.select(states).experiments
             experiments += [replace(e, name=f"{name}/{e.name}" if len(new) > 1 else name) for e in new]
-        return cls.of_experiments(states, experiments)
+        return cls.from_experiments(states, experiments)
 
     @property
     def t(self) -> np.ndarray:
@@ -158,9 +168,9 @@ class Data:
         at = {state: i for i, state in enumerate(self.states)}
         for state in states:
             if state not in at:
-                raise InputError(f"there are no data of {short(state)}{nearest(state, self.states)[:300]}")
+                raise InputError(f"there are no data of {quoted(state)}{nearest(state, self.states)[:300]}")
         columns = [at[state] for state in states]
-        kept = (_cut(e, ~np.isnan(e.y[:, columns]).all(axis=1), columns) for e in self.experiments)
+        kept = (_subset(e, ~np.isnan(e.y[:, columns]).all(axis=1), columns) for e in self.experiments)
         return self._with((e for e in kept if len(e.t)), states=states)
 
     def only(self, experiment: str) -> "Data":
@@ -168,30 +178,36 @@ class Data:
         found = [e for e in self.experiments if e.name == experiment]
         if not found:
             choices = nearest(str(experiment), [e.name for e in self.experiments])[:300]
-            raise InputError(f"there is no experiment {short(str(experiment))}{choices}")
+            raise InputError(f"there is no experiment {quoted(str(experiment))}{choices}")
         return self._with(found)
 
-    def observing(self, y: Sequence[np.ndarray]) -> "Data":
+    def with_observations(self, y: Sequence[np.ndarray]) -> "Data":
         """The same design with other observations: one (N, K) array per experiment, missing where these are.
 
         What was beyond a limit of detection has that limit again: another value beyond it is not seen either.
         """
         pairs = zip(self.experiments, y, strict=True)
-        return self._with(_observing(e, np.where(np.isnan(e.y), np.nan, values)) for e, values in pairs)
+        return self._with(_replace_observations(e, np.where(np.isnan(e.y), np.nan, values)) for e, values in pairs)
 
-    def keeping(self, rows: Sequence[np.ndarray]) -> "Data":
+    def with_rows(self, rows: Sequence[np.ndarray]) -> "Data":
         """Only some rows of each experiment, given as one truth value per time."""
-        kept = [_cut(e, r) for e, r in zip(self.experiments, rows, strict=True)]
+        kept = [_subset(e, r) for e, r in zip(self.experiments, rows, strict=True)]
         return self._with(checked_experiments(self.states, kept))
 
     def first(self, share: float) -> "Data":
         """The first rows of each experiment, at least two of them where there are so many."""
         rows = (slice(max(2, math.ceil(share * len(e.t)))) for e in self.experiments)
-        return self._with((_cut(e, r) for e, r in zip(self.experiments, rows, strict=True)), beginning=True)
+        return self._with((_subset(e, r) for e, r in zip(self.experiments, rows, strict=True)), beginning=True)
 
-    def driven_by(self, inputs: Mapping[str, Mapping[str, Series]]) -> "Data":
+    def with_inputs(self, inputs: Mapping[str, Mapping[str, Series]]) -> "Data":
         """With further known inputs: experiment -> input -> (times, values)."""
         return self._with(replace(e, u={**inputs[e.name], **e.u}) for e in self.experiments)
+
+    def with_covariates(self, covariates: Mapping[str, Mapping[str, float | str]]) -> "Data":
+        """With what is known of each experiment as a whole: experiment -> column -> number or label."""
+        return self._with(
+            replace(e, covariates={**e.covariates, **covariates.get(e.name, {})}) for e in self.experiments
+        )
 
     def __repr__(self) -> str:
         observed = ", ".join(f"{state} ({self.n_observed(state)})" for state in self.states)
@@ -199,7 +215,7 @@ class Data:
         return f"<Data: {len(self.experiments)} experiment(s); observations: {observed}; inputs: {inputs}>"
 
 
-def windows(data: Data, gaps: int) -> tuple[Data, np.ndarray]:
+def split_windows(data: Data, gaps: int) -> tuple[Data, np.ndarray]:
     """Every experiment cut into windows of about so many gaps between times, as experiments of their own, and the rows
     in which they begin, counted over all experiments; what was observed where two windows meet belongs to both."""
     cut, firsts, before = [], [], 0
@@ -207,13 +223,13 @@ def windows(data: Data, gaps: int) -> tuple[Data, np.ndarray]:
         last = len(e.t) - 1
         ends = np.unique(np.linspace(0, last, max(1, round(last / gaps)) + 1).round().astype(int))
         for i, (a, b) in enumerate(itertools.pairwise(ends)):
-            cut.append(replace(_cut(e, slice(a, b + 1)), name=f"{e.name}/{i}"))
+            cut.append(replace(_subset(e, slice(a, b + 1)), name=f"{e.name}/{i}"))
             firsts.append(before + a)
         before += len(e.t)
     return data._with(cut, beginning=True), np.array(firsts)
 
 
-def experiment_of(
+def make_experiment(
     name: str,
     t: ArrayLike,
     y: ArrayLike,
@@ -226,36 +242,38 @@ def experiment_of(
 ) -> Experiment:
     """Check, sort and freeze; the experiment may come out empty."""
     if replicates not in REPLICATES:
-        raise InputError(f"unknown replicates {short(replicates)}{nearest(str(replicates), REPLICATES)}")
-    where = f"experiment {short(name)}: "
+        raise InputError(f"unknown replicates {quoted(replicates)}{nearest(str(replicates), REPLICATES)}")
+    where = f"experiment {quoted(name)}: "
     y_times, values = checked_series(t, y, states, "state", where)
     sd, limit = checked_sd(sd, values, states, where), checked_limit(limit, values, states, where)
     if replicates == "mean" and not (sd is None and limit is None):
         known = "limits of detection" if sd is None else "standard deviations by row"
         raise InputError(f'{where}replicates with {known} cannot be averaged; keep them: replicates="keep"')
-    y_times, values, sd, limit = merged(y_times, values, states, "state", where, replicates, sd, limit)
+    y_times, values, sd, limit = merge_rows(y_times, values, states, "state", where, replicates, sd, limit)
     u = {}
     for key, given in inputs.items():
         if key in states:
-            raise InputError(f"{short(key)} is both a state and an input; rename one of them")
+            raise InputError(f"{quoted(key)} is both a state and an input; rename one of them")
         times, given = given if isinstance(given, tuple) and len(given) == 2 else (t, given)
         own = checked_names([key], "input")
-        times, given, *_ = merged(*checked_series(times, given, own, "input", where), own, "input", where, replicates)
+        times, given, *_ = merge_rows(
+            *checked_series(times, given, own, "input", where), own, "input", where, replicates
+        )
         if not len(times):
-            raise InputError(f"{where}input {short(key)} has no values; give at least one")
+            raise InputError(f"{where}input {quoted(key)} has no values; give at least one")
         u[key] = (times, given[:, 0])
     return Experiment(name, y_times, values, u, sd, limit, checked_doses(doses, where))
 
 
-def _cut(e: Experiment, rows: Any, columns: Any = slice(None)) -> Experiment:
+def _subset(e: Experiment, rows: Any, columns: Any = slice(None)) -> Experiment:
     """Some rows and columns of an experiment."""
     y, sd, limit = (None if a is None else np.ascontiguousarray(a[:, columns]) for a in (e.y, e.sd, e.limit))
     assert y is not None
-    t, y, sd, limit = rows_of(rows, e.t, y, sd, limit)
+    t, y, sd, limit = select_rows(rows, e.t, y, sd, limit)
     return replace(e, t=t, y=y, sd=sd, limit=limit)
 
 
-def _observing(e: Experiment, y: np.ndarray) -> Experiment:
+def _replace_observations(e: Experiment, y: np.ndarray) -> Experiment:
     if e.limit is None:
         return replace(e, y=y)
     beyond = (e.limit != 0) & (e.limit * y >= e.limit * e.y)
@@ -270,18 +288,18 @@ def checked_experiments(states: Names, experiments: Sequence[Experiment]) -> lis
     if not kept:
         raise InputError("nothing is observed: all values are missing")
     if len(kept) < len(experiments):
-        warn(f"left out, as nothing is observed: {short(*(e.name for e in experiments if not len(e.t)))}")
+        warn(f"left out, as nothing is observed: {quoted(*(e.name for e in experiments if not len(e.t)))}")
     for e in kept:
         if set(e.u) != set(kept[0].u):
-            raise InputError(f"{short(kept[0].name, e.name)} differ in their inputs; give both the same")
+            raise InputError(f"{quoted(kept[0].name, e.name)} differ in their inputs; give both the same")
     itself = np.concatenate([e.y if e.limit is None else np.where(e.limit, np.nan, e.y) for e in kept])
     for state, column in zip(states, itself.T, strict=True):
-        values, name = column[~np.isnan(column)], short(state)
+        values, name = column[~np.isnan(column)], quoted(state)
         if len(values) > 1 and (values == values[0]).all():
             warn(f"state {name} is constant: each observation is {values[0]:g}")
         _warn_of_codes(f"state {name}", values)
     for key in kept[0].u:
-        _warn_of_codes(f"input {short(key)}", np.concatenate([e.u[key][1] for e in kept]))
+        _warn_of_codes(f"input {quoted(key)}", np.concatenate([e.u[key][1] for e in kept]))
     return kept
 
 
@@ -289,18 +307,18 @@ def check_counts(data: Data) -> None:
     """Refuse data that do not show enough of each state for a smoother."""
     counts = sum(((~np.isnan(e.y)).sum(axis=0) for e in data.experiments), np.zeros(len(data.states), int))
     for state, count in zip(data.states, counts.tolist(), strict=True):
-        if data.beginning or count >= FEWEST:
+        if data.beginning or count >= FEWEST_OBSERVATIONS:
             continue
-        raise InputError(f"state {short(state)} has too few observations: {count}; {FEWEST} are needed")
+        raise InputError(f"state {quoted(state)} has too few observations: {count}; {FEWEST_OBSERVATIONS} are needed")
 
 
 def _warn_of_codes(what: str, values: np.ndarray) -> None:
     """Warn of numbers such as -999 that are far from everything else."""
-    codes = np.isin(values, _CODES)
+    codes = np.isin(values, _MISSING_CODES)
     if not codes.any() or codes.all():
         return
     low, high = float(values[~codes].min()), float(values[~codes].max())  # Python's, which overflow in silence
     for code in np.unique(values[codes]).tolist():
-        if max(low - code, code - high) > _FAR * (high - low) or code < 0 <= low:
+        if max(low - code, code - high) > _FAR_RANGES * (high - low) or code < 0 <= low:
             times = f"{(values == code).sum()} time{'s' if (values == code).sum() > 1 else ''}"
             warn(f"{what} is {code:g} {times}, far from its other values; if that means missing, leave these empty")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from odinfer.checks import number
+from odinfer.checks import checked_number
 from odinfer.errors import InputError
 
 
@@ -17,6 +17,7 @@ class Dose:
         amount: how much in all, positive.
         state: what it is added to: the name of a state, or its number counted from 1; None if that was not said.
         rate: how much per time, so that it takes amount/rate; 0 = at once.
+        steady: the time between equal doses that led to a steady state before this one; 0 = none did.
 
     Raises:
         InputError: if time, amount or rate is no such number.
@@ -26,14 +27,17 @@ class Dose:
     amount: float
     state: str | None = None
     rate: float = 0.0
+    steady: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("time", "amount", "rate"):
-            object.__setattr__(self, field, number(f"the {field} of a dose", getattr(self, field)))
+        for field in ("time", "amount", "rate", "steady"):
+            object.__setattr__(self, field, checked_number(f"the {field} of a dose", getattr(self, field)))
         if self.amount <= 0:
             raise InputError(f"the amount of a dose must be positive, not {self.amount:g}")
         if self.rate < 0:
             raise InputError(f"the rate of a dose must be positive, or 0 if it is given at once, not {self.rate:g}")
+        if self.steady < 0:
+            raise InputError(f"the time between doses at steady state must be positive, not {self.steady:g}")
         if self.state is not None:
             object.__setattr__(self, "state", str(self.state))
 

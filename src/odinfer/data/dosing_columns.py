@@ -1,4 +1,4 @@
-"""Doses in a table, in the convention of pharmacometrics: columns amt, cmt, rate, ii, addl, evid and mdv."""
+"""Doses in a table, in the convention of pharmacometrics: columns amt, cmt, rate, ii, addl, ss, evid and mdv."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from odinfer.data.cells import Place, is_missing, is_number, numbers
+from odinfer.data.cells import Place, is_missing, is_number, parse_numbers
 from odinfer.data.dose import Dose
 from odinfer.errors import InputError
 
@@ -26,7 +26,7 @@ class Dosing(NamedTuple):
 
 def amounts(cells: Sequence[str], place: Place) -> np.ndarray:
     """How much is given, NaN where cells are missing."""
-    found = numbers(cells, place)
+    found = parse_numbers(cells, place)
     for i in np.flatnonzero(found < 0):
         raise InputError(
             f"{place(int(i))}: the dose is {found[i]:g}; it must be positive, or empty where none is given"
@@ -40,7 +40,7 @@ def dosing(
     """The doses in rows with times and amounts (N,), NaN = none.
 
     Args:
-        columns: those of cmt, rate, ii, addl, evid and mdv that there are, name → cells.
+        columns: those of cmt, rate, ii, addl, ss, evid and mdv that there are, name → cells.
         place: where the cell of a column and row stands, in words.
 
     Raises:
@@ -49,13 +49,13 @@ def dosing(
     none = np.zeros(len(t))
 
     def read(name: str) -> np.ndarray:
-        return np.nan_to_num(numbers(columns[name], partial(place, name))) if name in columns else none
+        return np.nan_to_num(parse_numbers(columns[name], partial(place, name))) if name in columns else none
 
     def refuse(name: str, wrong: np.ndarray, why: str) -> None:
         for i in map(int, np.flatnonzero(wrong)):
             raise InputError(f"{place(name, i)}: {columns[name][i] or 'nothing'} {why}")
 
-    rate, ii, addl, evid, mdv = map(read, ("rate", "ii", "addl", "evid", "mdv"))
+    rate, ii, addl, ss, evid, mdv = map(read, ("rate", "ii", "addl", "ss", "evid", "mdv"))
     given = amount > 0
     refuse("evid", ~np.isin(evid, (0, 1, 2)), "is not supported; 0 is an observation, 1 a dose, 2 neither")
     refuse("evid", (evid == 1) & np.isnan(amount), "is a dose, but no amount is given")
@@ -63,12 +63,14 @@ def dosing(
     refuse("ii", given & (ii < 0), "is negative; it is the time between doses")
     refuse("addl", given & ((addl < 0) | (addl % 1 != 0)), "is not the number of further doses, which is whole")
     refuse("addl", given & (addl > 0) & (ii == 0), "further doses need the time between them in a column ii")
+    refuse("ss", given & ~np.isin(ss, (0, 1)), "is not supported; 1 is a dose at steady state, 0 any other")
+    refuse("ss", given & (ss == 1) & (ii == 0), "a dose at steady state needs the time between doses in a column ii")
     rows = [int(i) for i in np.flatnonzero(given)]
     if len(rows) + addl[rows].sum() > _MOST:
         raise InputError(f"there are more than {_MOST:,} doses; check addl")
     states = _states(columns.get("cmt"), rows, partial(place, "cmt"))
     found = [
-        (Dose(float(t[i] + k * ii[i]), float(amount[i]), state, float(rate[i])), i)
+        (Dose(float(t[i] + k * ii[i]), float(amount[i]), state, float(rate[i]), float((k == 0) * ss[i] * ii[i])), i)
         for i, state in zip(rows, states, strict=True)
         for k in range(int(addl[i]) + 1)
     ]

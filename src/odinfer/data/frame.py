@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from odinfer.data.cells import text_of
+from odinfer.data.cells import cell_text
 from odinfer.data.series import checked_names
 from odinfer.data.table import Table
 from odinfer.errors import InputError
@@ -26,5 +26,5 @@ def frame_table(frame: pandas.DataFrame) -> Table:
     for i, name in enumerate(names):
         column = frame.iloc[:, i]
         pairs = zip(column.tolist(), column.isna().tolist(), strict=True)
-        columns[name] = ["" if missing else text_of(value) for value, missing in pairs]
+        columns[name] = ["" if missing else cell_text(value) for value, missing in pairs]
     return Table("DataFrame", range(len(frame)), columns, word="row")

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from odinfer.data.covariates import split_covariates
 from odinfer.data.csv_file import csv_table
 from odinfer.data.data import Data
-from odinfer.data.series import Names, short
+from odinfer.data.series import Names, quoted
 from odinfer.data.table import Table
 from odinfer.errors import InputError
 
@@ -26,6 +27,7 @@ def read_csv(
     columns: Mapping[str, str] | None = None,
     sd: Mapping[str, str] | None = None,
     optional: Names = (),
+    covariates: Names = (),
 ) -> Data:
     """Read a CSV or Excel file or a DataFrame, wide (a column per state) or long (time, observable and value).
 
@@ -34,7 +36,7 @@ def read_csv(
     `id` or `group`). Commas, semicolons or tabs separate; empty cells, NA and NaN are missing values; blank lines and
     lines starting with # are skipped. A cell <0.05 or >100 is a limit of detection. A column `x_sd` or `sd_x` beside x
     (long: `sd`) has the standard deviations of its values. Doses are rows with an `amt` (and `cmt`, `rate`, `ii`,
-    `addl`, `evid`, `mdv` where given), or with the observable `dose`.
+    `addl`, `ss`, `evid`, `mdv` where given), or with the observable `dose`.
 
     Args:
         source: a file in UTF-8 or Latin-1, an .xlsx file (its first sheet), or a DataFrame.
@@ -45,6 +47,7 @@ def read_csv(
         columns: column or observable → its name here, such as {"height [cm]": "h", "Tree": "experiment"}.
         sd: state → the column with the standard deviations of its values.
         optional: those of `states` that may have no column; they are left out then.
+        covariates: the columns with one value per experiment, numbers or labels, that models of populations use.
 
     Raises:
         InputError: naming row and column of what cannot be read.
@@ -56,7 +59,8 @@ def read_csv(
         >>> od.read_csv(table, time="Days", columns={"height [cm]": "h", "Tree": "experiment"})
         <Data: 1 experiment(s); observations: h (3); inputs: none>
     """
-    return read_table(source, time, columns, sd).data(states, inputs, replicates, optional)
+    table, found = split_covariates(read_table(source, time, columns, sd), covariates, inputs)
+    return table.data(states, inputs, replicates, optional).with_covariates(found)
 
 
 def read_table(
@@ -72,12 +76,12 @@ def read_table(
             table = _table(name, Path(source).read_bytes())
         except (OSError, ValueError) as error:  # ValueError: an InputError, or a NUL in the path
             raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
-        return table.choosing(time, columns, sd)
+        return table.with_columns(time, columns, sd)
     if not (hasattr(source, "iloc") and hasattr(source, "columns")):
-        raise InputError(f"data are read from a file or a DataFrame, not from {short(type(source).__name__)}")
+        raise InputError(f"data are read from a file or a DataFrame, not from {quoted(type(source).__name__)}")
     from odinfer.data.frame import frame_table
 
-    return frame_table(source).choosing(time, columns, sd)
+    return frame_table(source).with_columns(time, columns, sd)
 
 
 def _table(name: str, content: bytes) -> Table:

@@ -10,14 +10,14 @@ from itertools import islice
 
 import numpy as np
 
-from odinfer.checks import measured
+from odinfer.checks import checked_positive
 from odinfer.data import dates
-from odinfer.data.cells import is_missing, is_number, is_observation, numbers, observations
-from odinfer.data.column_roles import Roles, column, long_columns, roles, sd_columns
-from odinfer.data.data import Data, experiment_of
+from odinfer.data.cells import is_missing, is_number, is_observation, parse_numbers, parse_observations
+from odinfer.data.column_roles import Roles, checked_column, find_long_columns, find_roles, find_sd_columns
+from odinfer.data.data import Data, make_experiment
 from odinfer.data.dose import Dose
 from odinfer.data.dosing_columns import Dosing, amounts, dosing
-from odinfer.data.series import Names, checked_names, no_sd, short, warn
+from odinfer.data.series import Names, checked_names, invalid_sd, quoted, warn
 from odinfer.errors import InputError, nearest
 
 _LARGE, _SPARSE = 10_000_000, 50  # a long table may not become so large and so many times larger when made wide
@@ -46,7 +46,7 @@ class Table:
     time: str | None = None
     sd: Mapping[str, str] = field(default_factory=dict)
 
-    def choosing(
+    def with_columns(
         self,
         time: str | None = None,
         names: Mapping[str, str] | None = None,
@@ -60,21 +60,21 @@ class Table:
         names, sd = names or {}, sd or {}
         if dropped := {old for old, new in names.items() if new == UNUSED}:
             rest = {old: new for old, new in names.items() if new != UNUSED}
-            return self._without(dropped).choosing(time, rest, sd)
-        with self._named():
-            chosen = None if time is None else column(time, self.columns, "time")
-            observable, _ = long_columns(self.columns)
+            return self._without(dropped).with_columns(time, rest, sd)
+        with self._prefix_errors():
+            chosen = None if time is None else checked_column(time, self.columns, "time")
+            observable, _ = find_long_columns(self.columns)
             kinds = dict.fromkeys(self.columns[observable] if observable else ())
             for known, what in ((self.columns, "column"), (kinds, "observable")):
                 if new := [names.get(name, name) for name in known if name]:
                     checked_names(new, what)
             for old in names:
                 if old not in kinds:
-                    column(old, [*self.columns, *islice(kinds, 1000)], "columns")
+                    checked_column(old, [*self.columns, *islice(kinds, 1000)], "columns")
             renamed = {names.get(name, name) for name in (*self.columns, *kinds)}
             for name in sd:
-                column(name, renamed if name in renamed else islice(renamed, 1000), "sd")
-                column(sd[name], self.columns, "sd")
+                checked_column(name, renamed if name in renamed else islice(renamed, 1000), "sd")
+                checked_column(sd[name], self.columns, "sd")
         columns = dict(self.columns)
         if observable:
             columns[observable] = [names.get(kind, kind) for kind in columns[observable]]
@@ -88,26 +88,26 @@ class Table:
 
     def _without(self, dropped: set[str]) -> Table:
         """Without some columns and, in a long table, observables."""
-        with self._named():
-            observable, _ = long_columns(self.columns)
+        with self._prefix_errors():
+            observable, _ = find_long_columns(self.columns)
             kinds = self.columns[observable] if observable else [""] * len(self.rows)
             for name in dropped - {*kinds}:
-                column(name, self.columns, "columns")
+                checked_column(name, self.columns, "columns")
         kept = [i for i, kind in enumerate(kinds) if not kind or kind not in dropped]
         columns = {name: [cells[i] for i in kept] for name, cells in self.columns.items() if name not in dropped}
         return replace(self, rows=[self.rows[i] for i in kept], columns=columns)
 
     def roles(self, taken: Collection[str] = ()) -> Roles:
         """The columns with a role, of those that are not `taken` as series."""
-        with self._named():
-            return roles(self.columns, taken, self.time)
+        with self._prefix_errors():
+            return find_roles(self.columns, taken, self.time)
 
     def remarks(self, taken: Collection[str] = ()) -> list[str]:
         """What was understood though it was not said, in a sentence each."""
         role = self.roles(taken)
         said = {*self.sd.values()}
         errors = sorted({*self._sd_columns(role, taken, taken).values()} - said)
-        found = [f"{short(*errors)} {'hold' if len(errors) > 1 else 'holds'} standard deviations"] if errors else []
+        found = [f"{quoted(*errors)} {'hold' if len(errors) > 1 else 'holds'} standard deviations"] if errors else []
         return (role._replace(time=None) if self.time else role).remarks() + found
 
     def series(self, taken: Collection[str] = ()) -> set[str]:
@@ -121,11 +121,11 @@ class Table:
         self, states: Names | None = None, inputs: Names = (), replicates: str = "keep", optional: Names = ()
     ) -> Data:
         """The observations of `states`, without `optional` ones that have no column, and inputs; see `read_csv`."""
-        with self._named():
+        with self._prefix_errors():
             return self._data(states, checked_names(inputs, "input"), replicates, optional)
 
     @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
+    def _prefix_errors(self) -> Iterator[None]:
         """Errors start with the name of the table."""
         try:
             yield
@@ -134,26 +134,29 @@ class Table:
 
     def _data(self, states: Names | None, inputs: Names, replicates: str, optional: Names) -> Data:
         wanted = () if states is None else checked_names(states, "state")
-        role = roles(self.columns, {*wanted, *inputs}, self.time)
+        role = find_roles(self.columns, {*wanted, *inputs}, self.time)
         t = self._times(role.time)
-        experiments, group = _numbered(self._filled(role.experiment) if role.experiment else ["1"] * len(t))
+        experiments, group = _factorize(self._complete_column(role.experiment) if role.experiment else ["1"] * len(t))
         doses = self._dosing(role, t)
         series = self._series(role, doses)
         wanted = tuple(name for name in wanted if name in series or name not in optional) or wanted[:1]
         for name in (*wanted, *inputs):
             if name not in series:
-                raise InputError(_no_column(name, series))
+                words = [
+                    c for c in self.columns if c not in {*_numeric_columns(self.columns), role.time, role.experiment}
+                ]
+                raise InputError(_missing_column_message(name, series, words))
         errors_in = self._sd_columns(role, series if states is None else wanted, {*wanted, *inputs})
         if states is None:
             given = {"", *inputs, *(() if role.observable else errors_in.values())}
-            found = _numeric({name: cells for name, (_, cells) in series.items() if name not in given})
+            found = _numeric_columns({name: cells for name, (_, cells) in series.items() if name not in given})
             wanted = checked_names(found, "state column")
         used, states_read = {*wanted, *inputs}, {*wanted}
         errors_in = {name: of for name, of in errors_in.items() if name in states_read}
         known = {*used, *role.columns, *errors_in.values()}
         unused = [name for name in self.columns if name not in known] if role.observable else []
         if unused := unused + [name for name in series if name not in known]:
-            warn(f"columns not used: {short(*unused)}")
+            warn(f"columns not used: {quoted(*unused)}")
         row_of = self._row_of(role, t, group)
         first = np.unique(row_of, return_index=True)[1]
         if role.observable and len(first) * len(used) > max(_LARGE, _SPARSE * len(t)):
@@ -163,22 +166,22 @@ class Table:
         for name in inputs:
             rows, cells = series[name]
             u[name] = np.full(len(first), np.nan)
-            u[name][row_of[rows]] = numbers(cells, self._place(name, rows))
+            u[name][row_of[rows]] = parse_numbers(cells, self._place(name, rows))
         doses_of: list[list[Dose]] = [[] for _ in experiments]
         for dose, row in zip(doses.doses, doses.rows, strict=True) if doses else ():
             doses_of[group[row]].append(dose)
         parts, t = [], t[first]
-        for name, rows, own in zip(experiments, _places(group[first], len(experiments)), doses_of, strict=True):
+        for name, rows, own in zip(experiments, _rows_by_code(group[first], len(experiments)), doses_of, strict=True):
             driven = {key: values[rows] for key, values in u.items()}
             sd, limit = (None if beside is None else beside[rows] for beside in (errors, limits))
-            parts.append(experiment_of(name, t[rows], y[rows], wanted, driven, replicates, sd, limit, own))
-        return Data.of_experiments(wanted, parts)
+            parts.append(make_experiment(name, t[rows], y[rows], wanted, driven, replicates, sd, limit, own))
+        return Data.from_experiments(wanted, parts)
 
     def _row_of(self, role: Roles, t: np.ndarray, group: np.ndarray) -> np.ndarray:
         """The row of a wide table in which each row of this one lands (N,)."""
         if role.observable is None:
             return np.arange(len(t))
-        kind = _numbered(self.columns[role.observable])[1]
+        kind = _factorize(self.columns[role.observable])[1]
         return _wide_rows(group, np.unique(t, return_inverse=True)[1], kind)
 
     def _observations(
@@ -198,7 +201,7 @@ class Table:
             rows, cells = series[name]
             if silent is not None:
                 cells = ["" if silent[i] else cell for i, cell in zip(rows, cells, strict=True)]
-            values, limit = observations(cells, self._place(name, rows))
+            values, limit = parse_observations(cells, self._place(name, rows))
             y[row_of[rows], k] = values
             if limit is not None:
                 limits = np.zeros(y.shape) if limits is None else limits
@@ -214,15 +217,15 @@ class Table:
         else:
             used = {*role.columns, *taken}
             free = [name for name in self.columns if name not in used]
-            found = sd_columns([name for name in series if name not in self.sd], free)
+            found = find_sd_columns([name for name in series if name not in self.sd], free)
         return {**found, **{name: of for name, of in self.sd.items() if name in series}}
 
     def _errors(self, name: str, rows: Rows, values: np.ndarray) -> np.ndarray:
         """The standard deviations in a column, of the values in some rows."""
         place = self._place(name, rows)
-        found = numbers([self.columns[name][i] for i in rows], place)
-        for i in map(int, np.flatnonzero(~np.isnan(values) & no_sd(found))):
-            measured(f"{place(i)}: the standard deviation", float(found[i]))
+        found = parse_numbers([self.columns[name][i] for i in rows], place)
+        for i in map(int, np.flatnonzero(~np.isnan(values) & invalid_sd(found))):
+            checked_positive(f"{place(i)}: the standard deviation", float(found[i]))
         return found
 
     def _dosing(self, role: Roles, t: np.ndarray) -> Dosing | None:
@@ -231,7 +234,7 @@ class Table:
             return None
 
         def place(name: str, i: int) -> str:
-            return f"{self.word} {self.rows[i]}, column {short(role.dosing.get(name, name))}"
+            return f"{self.word} {self.rows[i]}, column {quoted(role.dosing.get(name, name))}"
 
         cells = {name: self.columns[of] for name, of in role.dosing.items()}
         amount = amounts(cells["amt"], partial(place, "amt")) if "amt" in cells else np.full(len(t), np.nan)
@@ -240,32 +243,32 @@ class Table:
             said = [self.columns[role.value][i] for i in rows]
             amount[rows] = amounts(said, lambda i: place(str(role.dose), rows[i]))
             for i in np.flatnonzero(np.isnan(amount[rows])):
-                raise InputError(self._nothing(role.value, rows[i]))
+                raise InputError(self._missing_cell_message(role.value, rows[i]))
         return dosing(t, amount, cells, place)
 
-    def _filled(self, name: str) -> list[str]:
+    def _complete_column(self, name: str) -> list[str]:
         """The cells of a column none of which may be empty."""
         if "" in (cells := self.columns[name]):
-            raise InputError(self._nothing(name, cells.index("")))
+            raise InputError(self._missing_cell_message(name, cells.index("")))
         return cells
 
-    def _nothing(self, name: str, row: int) -> str:
-        return f"{self.word} {self.rows[row]} has no {short(name)}; fill it in or remove the {self.word}"
+    def _missing_cell_message(self, name: str, row: int) -> str:
+        return f"{self.word} {self.rows[row]} has no {quoted(name)}; fill it in or remove the {self.word}"
 
     def _times(self, name: str | None) -> np.ndarray:
         """The times (N,): numbers, or the days since the first of some dates."""
         if name is None:
             remedy = "name one 'time' or choose it by --time COLUMN (in Python time=COLUMN)"
-            raise InputError(f"there is no time column; {remedy}; columns found: {_some(self.columns)}")
-        cells = self._filled(name)
+            raise InputError(f"there is no time column; {remedy}; columns found: {_first_names(self.columns)}")
+        cells = self._complete_column(name)
         place = self._place(name, range(len(cells)))
-        if not is_number(cells[0]) and (found := dates.days(cells, place)):
+        if not is_number(cells[0]) and (found := dates.days_since_first(cells, place)):
             t, first = found
-            warn(f"{self.name}: {short(name)} holds dates, so time is in days since {first}")
+            warn(f"{self.name}: {quoted(name)} holds dates, so time is in days since {first}")
             return t
-        t = numbers(cells, place)
+        t = parse_numbers(cells, place)
         for i in np.flatnonzero(np.isnan(t)):
-            raise InputError(self._nothing(name, int(i)))
+            raise InputError(self._missing_cell_message(name, int(i)))
         return t
 
     def _series(self, role: Roles, doses: Dosing | None) -> dict[str, tuple[Rows, Cells]]:
@@ -280,14 +283,14 @@ class Table:
             cells.append(cell)
         for i in found.pop("", ((), ()))[0]:
             if doses is None or not (doses.given[i] or doses.silent[i]):
-                raise InputError(self._nothing(role.observable, i))
+                raise InputError(self._missing_cell_message(role.observable, i))
         return {name: known for name, known in found.items() if name != role.dose}
 
     def _place(self, name: str, rows: Rows) -> Callable[[int], str]:
-        return lambda i: f"{self.word} {self.rows[rows[i]]}, column {short(name)}"
+        return lambda i: f"{self.word} {self.rows[rows[i]]}, column {quoted(name)}"
 
 
-def columns_of(rows: Iterable[tuple[int, Sequence[str]]], word: str) -> tuple[list[int], dict[str, list[str]]]:
+def columns_from_rows(rows: Iterable[tuple[int, Sequence[str]]], word: str) -> tuple[list[int], dict[str, list[str]]]:
     """The numbers of the rows below the header and name → cells, from numbered rows of stripped cells.
 
     Rows in which all cells are empty are left out, as spreadsheets leave many.
@@ -308,14 +311,14 @@ def columns_of(rows: Iterable[tuple[int, Sequence[str]]], word: str) -> tuple[li
     return numbers[1:], {name: cells for name, cells in columns.items() if name or any(cells)}
 
 
-def _numbered(texts: Cells) -> tuple[list[str], np.ndarray]:
+def _factorize(texts: Cells) -> tuple[list[str], np.ndarray]:
     """The distinct texts in their order, and the number of each."""
     known: dict[str, int] = {}
     codes = np.array([known.setdefault(text, len(known)) for text in texts])
     return list(known), codes
 
 
-def _places(codes: np.ndarray, count: int) -> list[np.ndarray]:
+def _rows_by_code(codes: np.ndarray, count: int) -> list[np.ndarray]:
     """Where each of the codes 0 … count − 1 stands."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.searchsorted(codes[order], np.arange(1, count)))
@@ -334,18 +337,21 @@ def _wide_rows(group: np.ndarray, time: np.ndarray, kind: np.ndarray) -> np.ndar
     return np.unique(np.stack([group, time, again]), axis=1, return_inverse=True)[1].ravel()
 
 
-def _numeric(columns: Mapping[str, Cells]) -> list[str]:
+def _numeric_columns(columns: Mapping[str, Cells]) -> list[str]:
     """All but text columns, which hold no number at all: a text among numbers is a mistake."""
     return [name for name, cells in columns.items() if any(map(is_observation, cells)) or all(map(is_missing, cells))]
 
 
-def _no_column(name: str, columns: Collection[str]) -> str:
+def _missing_column_message(name: str, columns: Collection[str], words: Sequence[str] = ()) -> str:
     near = nearest(name, islice(columns, 1000))
-    known = near if "did you mean" in near else f"; columns found: {_some(columns)}"
+    known = near if "did you mean" in near else f"; columns found: {_first_names(columns)}"
     need = "inputs need a column, and so does at least one state"
     remedy = f"to take another: --map 'COLUMN={name[:40]}' (in Python columns=)"
-    return f"there is no column {short(name)}{known}; {need}; {remedy}"
+    if words and (values := [c for c in columns if c not in words]):  # a long table with names of its own
+        remedy = f"if {quoted(words[0])} says what was measured: --map '{words[0][:40]}=observable' --map "
+        remedy += f"'{values[0][:40]}=value'"
+    return f"there is no column {quoted(name)}{known}; {need}; {remedy}"
 
 
-def _some(names: Collection[str]) -> str:
-    return short(*islice(names, 8))[:150] + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _first_names(names: Collection[str]) -> str:
+    return quoted(*islice(names, 8))[:150] + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -3,8 +3,8 @@
 An equation is judged by two numbers: ODIN's γ, and the evidence for a smooth signal in what its own solution, driven
 by the other states, leaves of the data (single_equation.py). Both depend on the times, the noise
 and the model, so each is compared with what data simulated from a right equation give: the other states as estimated,
-this one a solution of its equation, noise as estimated; everything is fitted anew. The smaller of the two p-values is
-the evidence, itself calibrated by the same simulations. An equation that leaves no signal at all is not suspected.
+this one a solution of its equation, noise as estimated; everything is fitted anew, until the verdict is settled
+(monte_carlo.py). An equation that leaves no signal at all is not suspected.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.diagnostics.model_test import DRAWS
+from odinfer.diagnostics.monte_carlo import p_value, simulate_until_settled
 from odinfer.diagnostics.single_equation import Equation, Estimate
 from odinfer.errors import InputError
 from odinfer.gp.residual_signal import signal
@@ -25,15 +26,14 @@ from odinfer.odin.engine import direct
 from odinfer.odin.markov.engine import Markov
 from odinfer.odin.multistart import Minima, Search
 from odinfer.odin.sparse.engine import Sparse
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 
 Array = NDArray[np.float64]
 
 FALSE_ALARMS = 0.05  # accused models that are right, at most
 _MOST_VALUES = 3000  # states times observation times: every simulation costs an ODIN stage
-_BATCH = 20  # simulations between two looks at whether the matter is settled
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def judge(
     seed: int = 0,
     level: float = FALSE_ALARMS,
     draws: int = DRAWS,
-    say: Progress = silent,
+    say: Progress = no_progress,
     minima: Minima | None = None,
 ) -> list[Judgement]:
     """A judgement per equation, with at most `level` probability that any right equation of the model is accused.
@@ -110,7 +110,7 @@ def judge(
         # However large γ is: a solution that leaves nothing but noise is no contradiction. At high noise γ can be large
         # because the smoother took noise for signal.
         null = np.zeros((0, 2)) if s <= 0.0 else _null(problem, search, equations, case, e.k, seed, allowed, draws)
-        p = _p_value(np.array([g, s]), null)
+        p = p_value(np.array([g, s]), null)
         expected = float(np.quantile(null[:, 0], 0.95)) if len(null) else floor
         found.append(Judgement(e.state, g, s, expected, p, len(null), len(null) > 0 and p <= allowed))
     return found
@@ -157,7 +157,7 @@ def _left_over(
     residuals = [(e.y - xe)[:, 0] for e, xe in zip(own.data.experiments, x, strict=True)]
     evidence, sd = signal(t, residuals, estimate.risk.hypers[equation.k])
     n = int(own.count.sum())
-    spare = max(n - Unknowns(own).size, 1)
+    spare = max(n - ParameterVector(own).size, 1)
     known = problem.known_sigma[equation.k]
     return evidence, sd * np.sqrt(n / spare) if np.isnan(known) else known, x
 
@@ -177,19 +177,18 @@ def _null(
     if truth is None:
         return np.zeros((0, 2))
     rng = np.random.default_rng([seed, k])
-    observed = np.array([case.gamma[k], case.signal[k]])
-    found: list[tuple[float, float]] = []
-    for i in range(draws):
-        y = [x + case.noise * rng.normal(size=x.shape) for x in truth]
-        again = replace(problem, data=problem.data.observing(y))
-        simulated = _case(again, search.run(again, seed + 1 + i), equations, [k])
-        if simulated is not None:
-            found.append((simulated.gamma[k], simulated.signal[k]))
-        if found and (i + 1) % _BATCH == 0:
-            reached = (np.array(found) >= observed).sum(0)
-            if ((1 + reached) / (draws + 1) > allowed).all() or (reached.min() == 0 and (i + 2) * allowed >= 2):
-                break
-    return np.array(found).reshape(-1, 2)
+
+    def simulate(begin: int, end: int) -> Array:
+        found: list[tuple[float, float]] = []
+        for i in range(begin, end):
+            y = [x + case.noise * rng.normal(size=x.shape) for x in truth]
+            again = replace(problem, data=problem.data.with_observations(y))
+            simulated = _case(again, search.run(again, seed + 1 + i), equations, [k])
+            if simulated is not None:
+                found.append((simulated.gamma[k], simulated.signal[k]))
+        return np.array(found).reshape(-1, 2)
+
+    return simulate_until_settled(simulate, np.array([case.gamma[k], case.signal[k]]), draws, allowed)
 
 
 def _truth(problem: Problem, case: _Case, k: int) -> list[Array] | None:
@@ -211,13 +210,3 @@ def _smoothers_noise(problem: Problem, estimate: Estimate) -> Array:
     smoother = noise_sd(estimate.risk.units, estimate.risk.hypers)
     left = squares(estimate.observed(), [e.y for e in problem.data.experiments]) / problem.count
     return np.asarray(np.sqrt(np.maximum(smoother**2, left)))
-
-
-def _p_value(observed: Array, null: Array) -> float:
-    """Probability of a smaller least p-value (Tippett's combination), both from the same simulations."""
-    if len(null) == 0:
-        return 1.0
-    pool = np.vstack([observed, null])
-    ranks = (pool[None, :, :] >= pool[:, None, :]).sum(1)  # 1 for the largest
-    least = ranks.min(1)
-    return float((least <= least[0]).sum() / len(pool))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from odinfer.data.series import Series
 from odinfer.gp.curves import Hermite
 from odinfer.gp.grids import finer_grid
-from odinfer.likelihood.refinement import Refined, paths_through, refine
+from odinfer.likelihood.refinement import TrajectoryOptimum, paths_through, refine
 from odinfer.model.model import Model
 from odinfer.odin.dense_engine import Dense
 from odinfer.odin.gauss_newton import Solution
@@ -75,7 +75,7 @@ class Equation:
 
     def alone(self, problem: Problem, estimate: Estimate) -> tuple[Problem, Array]:
         """The equation's own problem, its parameters free and all others held at their estimates; and its start."""
-        p, s = problem, estimate.solution
+        p, s = problem.linear, estimate.solution
         # On a log scale an estimate can overflow: the largest float has the same effect in any equation.
         theta = dict(zip(p.model.parameters, np.nan_to_num(p.theta(s.phi)).tolist(), strict=True))
         sensitivity = np.abs(estimate.risk.linearise(s.z, s.phi).fphi[:, self.k]).max(0)
@@ -87,7 +87,7 @@ class Equation:
         }
         own = Problem(
             self.model,
-            p.data.select((self.state,)).driven_by(inputs),
+            p.data.select((self.state,)).with_inputs(inputs),
             bounds={n: p.limits(n) for n in (*free, self.state)},
             fixed={n: v for n, v in theta.items() if n not in free},
             prior={} if callable(p.prior) else {n: v for n, v in p.prior.items() if n in free},
@@ -96,7 +96,7 @@ class Equation:
         )
         return own, own.phi(np.array([theta[n] for n in p.model.parameters]))
 
-    def follow(self, problem: Problem, estimate: Estimate) -> tuple[Problem, Refined] | None:
+    def follow(self, problem: Problem, estimate: Estimate) -> tuple[Problem, TrajectoryOptimum] | None:
         """The solution of this equation nearest to its data; None if none could be followed."""
         own, phi = self.alone(problem, estimate)
         curves = {e.name: c for e, c in zip(problem.data.experiments, estimate.curves, strict=True)}

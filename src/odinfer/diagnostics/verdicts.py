@@ -1,14 +1,13 @@
-"""What the data say about a model, equation by equation and as a whole: decided here, for fits and for comparisons.
+"""Decide what is said about a model and each of its equations, for fits and for comparisons.
 
-A trajectory of the model that leaves nothing but noise acquits every equation, whatever the smoother thinks. If it
-leaves a signal, or if there is none, the equations are put to the test (equation_test.py), and the model as a whole
-(model_test.py). That no trajectory was found says something about the search, not about the equations: an equation that
-could not be tested is not judged.
+The model as a whole is tested first (model_test.py). If it is accepted, so is every equation. If it is rejected, or if
+there is no trajectory, the equations are tested one by one (equation_test.py). That no trajectory was found says
+something about the search, not about the equations: an equation that could not be tested is not judged.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from odinfer.diagnostics.model_test import DRAWS, ModelTest, judge_model, signal
 from odinfer.gp.residual_signal import SUSPICIOUS
 from odinfer.odin.multistart import Minima, Search
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, part_of, silent
+from odinfer.progress import Progress, no_progress, sub_progress
 from odinfer.uncertainty.maximum import Maximum
 
 CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
@@ -44,6 +43,10 @@ class Case:
         """State → what is said about its equation."""
         return dict.fromkeys(states, NOT_JUDGED) | {j.state: _words(j) for j in self.equations}
 
+    def rejected(self, level: float) -> bool:
+        """Whether the data contradict the model as a whole or any equation."""
+        return bool(self.whole and self.whole.contradicts(level)) or any(j.contradicts for j in self.equations)
+
     def numbers(self) -> dict[str, Any]:
         """What a fit keeps of it: p-values with the number of simulations behind them, where there are any."""
         found: dict[str, Any] = {}
@@ -68,33 +71,52 @@ def judged(
     seed: int = 0,
     level: float = FALSE_ALARMS,
     draws: int = DRAWS,
-    say: Progress = silent,
+    say: Progress = no_progress,
     whole: bool = False,
 ) -> Case:
-    """Put a model to the test, as far as there is reason to.
+    """Test a model, and its equations if it is rejected.
 
     Args:
         search, minima: how the ODIN stage was run, and what it found.
         maximum: of the likelihood over trajectories; None if there is none.
-        level: probability at most of accusing any equation of a right model.
-        draws: simulations per suspicious equation, and of the whole model, at most.
-        whole: put the model to the test whatever it costs, and as a whole even if nothing is suspicious.
+        level: probability of rejecting a right model, at most.
+        draws: simulations per tested equation, and of the whole model, at most.
+        whole: test the model however long its simulations take.
     """
-    suspicious = maximum is None or bool(signal_left(maximum).max() > SUSPICIOUS)
-    if not suspicious:
+    names = problem.model.states
+    whole_test = judged_whole(maximum, seed, level, draws, sub_progress(say, 0.0, 0.5), whole)
+    if whole_test is None and maximum is not None and signal_left(maximum).max() > SUSPICIOUS:
+        return Case(())  # too many data to be simulated, and a pattern in their residuals
+    if maximum is not None and not (whole_test and whole_test.contradicts(level)):
+        gamma = minima.solutions[0].gamma if minima.solutions else np.full(len(names), np.nan)
+        pairs = zip(names, gamma.tolist(), strict=True)
         floor = search.gamma_bounds[0]
-        gamma = minima.solutions[0].gamma if minima.solutions else np.full(len(problem.model.states), np.nan)
-        pairs = zip(problem.model.states, gamma.tolist(), strict=True)
-        equations = [Judgement(state, g, 0.0, floor, 1.0, 0, False) for state, g in pairs]
-    elif not minima.solutions or (too_large(problem) if whole else size(problem) > _UNASKED):
+        return Case(tuple(Judgement(state, g, 0.0, floor, 1.0, 0, False) for state, g in pairs), whole_test)
+    learned = minima if search.gamma == "learn" else None
+    if len(names) == 1 and whole_test is not None:  # a model of one equation is that equation
+        first = float(minima.solutions[0].gamma[0]) if minima.solutions else np.nan
+        floor = search.gamma_bounds[0]
+        only = Judgement(names[0], first, whole_test.signal, floor, whole_test.p, whole_test.draws, True)
+        return Case((only,), whole_test)
+    if not minima.solutions or (too_large(problem) if whole else size(problem) > _UNASKED):
+        return Case((), whole_test)
+    try:
+        equations = judge(problem, search, seed, level, draws, sub_progress(say, 0.5, 1.0), learned)
+    except (np.linalg.LinAlgError, ArithmeticError):  # of estimates at the edge of the floating-point numbers
         equations = []
-    else:
-        learned = minima if search.gamma == "learn" else None
-        equations = judge(problem, search, seed, level, draws, part_of(say, 0.0, 0.8), learned)
-    simulated = draws if whole else unasked(problem, draws) if suspicious else 0
-    tell = part_of(say, 0.8, 1.0)
-    found = judge_model(maximum, seed, simulated, tell, level) if simulated and maximum is not None else None
-    if len(equations) == len(problem.model.states) == 1 and found is not None and found.contradicts(level):
-        # A model of one equation is that equation: what speaks against one speaks against the other.
-        equations = [replace(j, p=min(j.p, found.p), draws=found.draws, contradicts=True) for j in equations]
-    return Case(tuple(equations), found)
+    return Case(tuple(equations), whole_test)
+
+
+def judged_whole(
+    maximum: Maximum | None, seed: int, level: float, draws: int, say: Progress = no_progress, whole: bool = False
+) -> ModelTest | None:
+    """Test a model as a whole; None without a maximum, or where simulations take too long and were not asked for.
+
+    Args:
+        draws: simulations at most; fewer are made once the verdict at the level is settled.
+        whole: make them however long they take.
+    """
+    if maximum is None:
+        return None
+    simulated = draws if whole else unasked(maximum.like.problem, draws)
+    return judge_model(maximum, seed, simulated, say, level) if simulated else None

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.likelihood import Judged, Likelihood
-from odinfer.likelihood.variable_projection import Gauges, moving
+from odinfer.likelihood.likelihood import Likelihood, LikelihoodValues
+from odinfer.likelihood.variable_projection import VariableProjection, moving
 from odinfer.model.differentiation import TextField
 from odinfer.ode.adaptive_mesh import along_steps
 from odinfer.ode.breakpoints import Timetable
 from odinfer.ode.collocation import MANY, CollocationPath
 from odinfer.ode.right_hand_side import Field
 from odinfer.problem.problem import Problem
-from odinfer.scaling.dimensional_analysis import phi_sizes, sizes
+from odinfer.scaling.dimensional_analysis import implied_sizes, natural_sizes_of_phi
 
 if TYPE_CHECKING:
-    from odinfer.ode.integrate_batch import Marched
+    from odinfer.ode.integrate_batch import BatchTrajectories
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -32,7 +32,7 @@ _ROOM = 20_000_000  # derivatives that are kept at once
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class BatchSolution:
     """Trajectories at unknowns v (B, P), one after the other for every experiment of each.
 
     Attributes:
@@ -44,17 +44,17 @@ class Solved:
     experiments: Index
     theta: Array
     x0: Array
-    marched: Marched
-    worth: Judged
+    trajectories: BatchTrajectories
+    worth: LikelihoodValues
 
     @property
     def tries(self) -> Index:
         """Steps that were tried for each trajectory (B, E)."""
-        return self.marched.tries.reshape(len(self.v), -1)
+        return self.trajectories.tries.reshape(len(self.v), -1)
 
 
 @dataclass(frozen=True, eq=False)
-class SideBySide:
+class BatchLikelihood:
     """A problem whose model is text.
 
     Attributes:
@@ -70,13 +70,15 @@ class SideBySide:
     halting: bool = True
 
     @staticmethod
-    def of(problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS, halting: bool = True) -> SideBySide:
-        courses = [problem.course(e) for e in range(len(problem.data.experiments))]
+    def of(
+        problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS, halting: bool = True
+    ) -> BatchLikelihood:
+        courses = [problem.condition(e) for e in range(len(problem.data.experiments))]
         wanted = np.unique(np.concatenate([problem.own_index(e) for e in range(len(courses))]))
         moved = moving(problem.model)
         wanted = wanted[[problem.model.parameters[i] in moved for i in wanted]]
         field = Field(Timetable.of(courses), wanted)
-        return SideBySide(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most, halting)
+        return BatchLikelihood(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most, halting)
 
     @staticmethod
     def can(problem: Problem) -> bool:
@@ -84,7 +86,7 @@ class SideBySide:
         few = all(len(e.t) <= MANY for e in problem.data.experiments)
         return few and isinstance(problem.model.derivatives, TextField)
 
-    def finer(self) -> SideBySide:
+    def finer(self) -> BatchLikelihood:
         """The same with steps that are much more accurate."""
         return replace(self, tolerance=_FINER * self.tolerance, most=4 * self.most)
 
@@ -102,35 +104,35 @@ class SideBySide:
         """Initial values (K,) of every experiment at unknowns v (P,)."""
         p, u = self.problem, self.like.unknowns
         theta = [p.theta_of(e, u.phi(v))[None] for e in range(u.experiments)]
-        return [p.course(e).initial(own, u.x0(v, e)[None])[0] for e, own in enumerate(theta)]
+        return [p.condition(e).initial(own, u.x0(v, e)[None])[0] for e, own in enumerate(theta)]
 
     @functools.cached_property
-    def gauges(self) -> Gauges:
-        return Gauges(self.like)
+    def projection(self) -> VariableProjection:
+        return VariableProjection(self.like)
 
-    def solve(self, v: Array, gauged: bool = False, most: Index | None = None) -> Solved:
+    def solve(self, v: Array, projected: bool = False, most: Index | None = None) -> BatchSolution:
         """The trajectories at unknowns v (B, P) and what they are worth; infinite where one ends early.
 
         Args:
             gauged: whether what only the measurement has is moved to its best.
             most: steps of each trajectory (B, E), where they are not as many as may be.
         """
-        from odinfer.ode.integrate_batch import march
+        from odinfer.ode.integrate_batch import integrate_batch
 
         p, u, B, E = self.problem, self.like.unknowns, len(v), len(self.problem.data.experiments)
         phi = u.phi(v)
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
-            x0 = np.stack([p.course(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
+            x0 = np.stack([p.condition(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
         experiments, theta, x0 = np.tile(np.arange(E), B), theta.reshape(B * E, -1), x0.reshape(B * E, -1)
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
-        marched = march(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
+        trajectories = integrate_batch(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
         with np.errstate(all="ignore"):
-            if gauged:
-                v, worth = self.gauges.set(self.states(marched), v, self.unit(v))
+            if projected:
+                v, worth = self.projection.set(self.states(trajectories), v, self.unit(v))
             else:
-                worth = self.like.judged(self.states(marched), phi)
-        return Solved(v, experiments, theta, x0, marched, worth)
+                worth = self.like.judged(self.states(trajectories), phi)
+        return BatchSolution(v, experiments, theta, x0, trajectories, worth)
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
         """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
@@ -138,29 +140,29 @@ class SideBySide:
         if not np.isfinite(solved.worth.value[0]):
             return None
         every = enumerate(self.initial(v))
-        return tuple(along_steps(self.problem, e, x0, solved.marched, e) for e, x0 in every)
+        return tuple(along_steps(self.problem, e, x0, solved.trajectories, e) for e, x0 in every)
 
-    def states(self, marched: Marched) -> list[Array]:
+    def states(self, trajectories: BatchTrajectories) -> list[Array]:
         """States (B, N, K) at the observations of every experiment."""
-        x = marched.x.reshape(-1, self.like.unknowns.experiments, *marched.x.shape[1:])
+        x = trajectories.x.reshape(-1, self.like.unknowns.experiments, *trajectories.x.shape[1:])
         return [x[:, e][:, rows] for e, rows in enumerate(self.field.table.rows)]
 
-    def normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
+    def normal(self, solved: BatchSolution, which: Index) -> tuple[Array, Array]:
         """Gauss–Newton Hessians (b, P, P) and gradients (b, P) of the sets of unknowns `which` (b,)."""
-        _, n, K = solved.marched.x.shape
+        _, n, K = solved.trajectories.x.shape
         wide = len(self.problem.model.free_initial) + len(self.field.wanted)
-        size = max(1, _ROOM // (len(self.problem.data.experiments) * n * K * wide))
+        size = max(1, _ROOM // max(len(self.problem.data.experiments) * n * K * wide, 1))
         parts = [self._normal(solved, which[i : i + size]) for i in range(0, len(which), size)]
         return np.concatenate([H for H, _ in parts]), np.concatenate([g for _, g in parts])
 
-    def _normal(self, solved: Solved, which: Index) -> tuple[Array, Array]:
+    def _normal(self, solved: BatchSolution, which: Index) -> tuple[Array, Array]:
         states, maps = self.linearised(solved, which)
         with np.errstate(all="ignore"):
             phi = self.like.unknowns.phi(solved.v[which])
             H, g = self.like.normal(states, maps, solved.worth.noise[which], phi)
             return H.dense(), g
 
-    def linearised(self, solved: Solved, which: Index) -> tuple[list[Array], list[Array]]:
+    def linearised(self, solved: BatchSolution, which: Index) -> tuple[list[Array], list[Array]]:
         """States (b, N, K) of the sets of unknowns `which` (b,) at the observations of every experiment, and how they
         depend (b, N, K, W) on its own numbers."""
         from odinfer.ode.sensitivities import sensitivities
@@ -173,8 +175,8 @@ class SideBySide:
         S0[:, initial, np.arange(first)] = 1.0
         theta = solved.theta[own].reshape(len(which), E, -1)
         for e in range(E):
-            S0[e::E, :, first:] = p.course(e).initial_slopes(theta[:, e])[..., wanted]
-        S = sensitivities(self.field, solved.marched, solved.experiments, solved.theta, S0, own)
+            S0[e::E, :, first:] = p.condition(e).initial_slopes(theta[:, e])[..., wanted]
+        S = sensitivities(self.field, solved.trajectories, solved.experiments, solved.theta, S0, own)
         S, states, maps = S.reshape(len(which), E, *S.shape[1:]), [], []
         for e, rows in enumerate(self.field.table.rows):
             index = p.own_index(e)
@@ -185,7 +187,7 @@ class SideBySide:
             by_own[..., first:] *= np.broadcast_to(p.slope(phi)[:, p.own_phi(e)], (len(which), len(index)))[
                 :, None, None
             ]
-            states.append(solved.marched.x.reshape(-1, E, *solved.marched.x.shape[1:])[which, e][:, rows])
+            states.append(solved.trajectories.x.reshape(-1, E, *solved.trajectories.x.shape[1:])[which, e][:, rows])
             maps.append(by_own)
         return states, maps
 
@@ -202,5 +204,5 @@ class SideBySide:
     @functools.cached_property
     def natural(self) -> Array:
         """Sizes of the unknowns (P,) that data and equations imply."""
-        states = 10.0 ** sizes(self.problem).states
-        return self.like.unknowns.join([states] * self.like.unknowns.experiments, phi_sizes(self.problem))
+        states = 10.0 ** implied_sizes(self.problem).states
+        return self.like.unknowns.join([states] * self.like.unknowns.experiments, natural_sizes_of_phi(self.problem))

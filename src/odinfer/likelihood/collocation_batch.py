@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.likelihood import Likelihood, Seen
-from odinfer.likelihood.observation_operator import Reading
-from odinfer.likelihood.refinement import Refined
+from odinfer.likelihood.likelihood import Likelihood, MeshObservations
+from odinfer.likelihood.observation_operator import ObservationOperator
+from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.ode.collocation import Condensed, condense
-from odinfer.optimize.arrow_matrix import Bordered
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 from odinfer.optimize.levenberg_marquardt import Mask, Rule, learnt, levenberg_marquardt
 
 Array = NDArray[np.float64]
@@ -28,6 +28,7 @@ Index = NDArray[np.int64]
 # At this violation of the collocation equations one more Newton correction, already known, leaves about its square.
 _FEASIBLE = 1e-4
 _ASIDE = 1e-3  # of a standard deviation: how far next to a maximum gradients are compared
+_LONGEST = 2.0  # e-folds of a step: where a parameter tends to 0 or infinity, steps would have no limit
 _ROOM = 10_000_000  # numbers in the derivatives of what is read of trajectories side by side
 
 
@@ -93,10 +94,10 @@ class _Some(NamedTuple):
     value: Array
 
 
-class Held(Protocol):
+class HeldQuantity(Protocol):
     """A quantity of each trajectory that is held at a value of its own."""
 
-    def take(self, index: Index) -> Held: ...
+    def take(self, index: Index) -> HeldQuantity: ...
 
     def value(self, batch: Batch) -> Array:
         """(B,)"""
@@ -118,7 +119,7 @@ class Trajectories(ABC):
         """Of the trajectories at `index`."""
 
     @abstractmethod
-    def observing(self, y: Sequence[Array]) -> Self:
+    def with_observations(self, y: Sequence[Array]) -> Self:
         """With other observations (B, N, M) per experiment, a set for each trajectory."""
 
     @abstractmethod
@@ -126,7 +127,7 @@ class Trajectories(ABC):
         """States (B, N, K) at the observations of every experiment."""
 
     @abstractmethod
-    def start(self, refined: Refined, size: int) -> Batch:
+    def start(self, refined: TrajectoryOptimum, size: int) -> Batch:
         """`size` copies of a refined trajectory."""
 
     @abstractmethod
@@ -134,13 +135,13 @@ class Trajectories(ABC):
         """The trajectories after a step (B, P) of the unknowns."""
 
     @abstractmethod
-    def gauss_newton(self, batch: Batch) -> tuple[Bordered, Array]:
+    def gauss_newton(self, batch: Batch) -> tuple[ArrowMatrix, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""
 
     def unbent(self, size: int) -> Array:
         """A bend of nothing (size, P, P), or (size, 0, 0) of many experiments."""
         u = self.like.unknowns
-        n = Bordered.dense_size(u.experiments, len(u.initial), u.size)
+        n = ArrowMatrix.dense_size(u.experiments, len(u.initial), u.size)
         return np.zeros((size, n, n))
 
     def bent(self, best: Batch) -> Batch:
@@ -159,19 +160,20 @@ class Trajectories(ABC):
         fine = np.isfinite(bend).all() and np.isfinite(aside.value).all()
         return replace(best, bend=best.bend + 0.5 * (bend + bend.T)) if fine else best
 
-    def normal(self, batch: Batch) -> tuple[Bordered, Array]:
+    def normal(self, batch: Batch) -> tuple[ArrowMatrix, Array]:
         """Hessians (B, P, P), positive semidefinite, and gradients (B, P) of the objective."""
         H, g = self.gauss_newton(batch)
         return H.bent(batch.bend), g
 
     def step(
-        self, batch: Batch, H: Bordered, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
+        self, batch: Batch, H: ArrowMatrix, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
     ) -> tuple[Array, Array]:
         """As `Likelihood.step`, from the unknowns of a batch."""
-        return self.like.step(self.like.unknowns.join(batch.x0, batch.phi), H, g, damping, a, gap)
+        at = self.like.unknowns.join(batch.x0, batch.phi)
+        return self.like.step(at, H, g, damping, a, gap, _LONGEST)
 
     def maximise(
-        self, batch: Batch, held: Held | None = None, target: Array | None = None,
+        self, batch: Batch, held: HeldQuantity | None = None, target: Array | None = None,
         most: int = 30, tolerance: float = 1e-6,
     ) -> Batch:  # fmt: skip
         """Carry each to its maximum of the likelihood, the held quantity at its target (B,), by Levenberg–Marquardt."""
@@ -217,29 +219,29 @@ class Trajectories(ABC):
 
 
 @dataclass(frozen=True)
-class OnMeshes(Trajectories):
+class CollocationTrajectories(Trajectories):
     """What the trajectories of a batch share: the likelihood, a mesh per experiment, and what the data read there."""
 
     meshes: tuple[Array, ...]
-    seen: Seen
+    seen: MeshObservations
 
     @staticmethod
-    def of(like: Likelihood, refined: Refined) -> OnMeshes:
+    def of(like: Likelihood, refined: TrajectoryOptimum) -> CollocationTrajectories:
         """On the meshes of a refined trajectory."""
         meshes = tuple(p.mesh for p in refined.paths)
-        return OnMeshes(like, meshes, like.on(meshes))
+        return CollocationTrajectories(like, meshes, like.on(meshes))
 
-    def take(self, index: Index) -> OnMeshes:
+    def take(self, index: Index) -> CollocationTrajectories:
         return replace(self, like=self.like.take(index), seen=self.seen.take(index))
 
-    def observing(self, y: Sequence[Array]) -> OnMeshes:
-        like = self.like.observing(y)
-        return OnMeshes(like, self.meshes, like.on(self.meshes))
+    def with_observations(self, y: Sequence[Array]) -> CollocationTrajectories:
+        like = self.like.with_observations(y)
+        return CollocationTrajectories(like, self.meshes, like.on(self.meshes))
 
     def observed(self, batch: Batch) -> list[Array]:
         return self.states_at(batch, self.like.t)
 
-    def start(self, refined: Refined, size: int) -> Batch:
+    def start(self, refined: TrajectoryOptimum, size: int) -> Batch:
         """`size` copies of a refined trajectory."""
 
         def copies(v: Array) -> Array:
@@ -253,9 +255,9 @@ class OnMeshes(Trajectories):
 
     def states_at(self, batch: Batch, times: Sequence[Array]) -> list[Array]:
         """States (B, N, K) at times inside the meshes, per experiment."""
-        return self._read(batch, [Reading.of(mesh, t) for mesh, t in zip(self.meshes, times, strict=True)])
+        return self._read(batch, [ObservationOperator.of(mesh, t) for mesh, t in zip(self.meshes, times, strict=True)])
 
-    def _read(self, batch: Batch, readings: Sequence[Reading]) -> list[Array]:
+    def _read(self, batch: Batch, readings: Sequence[ObservationOperator]) -> list[Array]:
         found = []
         for e, (reading, x0, Z) in enumerate(zip(readings, batch.x0, batch.Z, strict=True)):
             at = nodes(x0, Z)
@@ -265,7 +267,7 @@ class OnMeshes(Trajectories):
     def _begun(self, e: int, at: Array, phi: Array) -> Array:
         """States at the beginning of the intervals (B, n, K), after any jump, from those at all points of a mesh."""
         problem, begun = self.like.problem, at[:, :-1]
-        course = problem.course(e)
+        course = problem.condition(e)
         for n, (i, jump) in enumerate(course.jumps_on(self.meshes[e])):
             begun = begun if n else begun.copy()
             begun[:, i] = course.jumped(jump, begun[:, i], problem.theta_of(e, phi))[0]
@@ -318,15 +320,15 @@ class OnMeshes(Trajectories):
         """Initial values (B, K) of an experiment after a step of its own numbers (B, W) to φ (B, F)."""
         p = self.like.problem
         free = p.model.free_initial
-        return p.course(e).initial(p.theta_of(e, phi), x0[:, free] + move[:, : len(free)])
+        return p.condition(e).initial(p.theta_of(e, phi), x0[:, free] + move[:, : len(free)])
 
-    def gauss_newton(self, batch: Batch) -> tuple[Bordered, Array]:
+    def gauss_newton(self, batch: Batch) -> tuple[ArrowMatrix, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective."""
         size = self._pieces(batch)
         if size < len(batch.phi):
             places = [np.arange(i, min(i + size, len(batch.phi))) for i in range(0, len(batch.phi), size)]
             H, g = zip(*(self.take(own).gauss_newton(batch.take(own)) for own in places), strict=True)
-            return Bordered.join(list(H)), np.concatenate(g)
+            return ArrowMatrix.join(list(H)), np.concatenate(g)
         S = [reading.read(lin.nodes[..., :-1], lin.starts[..., :-1], lin.stages[..., :-1])
              for reading, lin in zip(self.seen.readings, batch.lins, strict=True)]  # fmt: skip
         return self.seen.like.normal(self._read(batch, self.seen.readings), S, batch.noise, batch.phi)
@@ -337,7 +339,7 @@ class OnMeshes(Trajectories):
         return int(max(1, _ROOM // (each * len(self.like.scale))))
 
 
-def _far(gap: Array, a: Array, H: Bordered) -> Mask:
+def _far(gap: Array, a: Array, H: ArrowMatrix) -> Mask:
     """Whether a held quantity is further from its target than a thousandth of its own standard deviation or so."""
     size = np.sqrt((a * a / np.maximum(H.diagonal, 1e-300)).sum(1))
     return np.asarray(np.abs(gap) > 1e-3 * size)

@@ -9,20 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.likelihood.refinement import Refined
+from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.ode.adaptive_mesh import integrated
 
 Array = NDArray[np.float64]
 
-_TOLERANCE = 1e-7  # of the integration: nothing refines it any more
+_TOLERANCE = 1e-7  # of the integration
+_FEASIBLE = 1e-7  # violation of the collocation equations, in units of the states' scales
+# Newton steps at most, and relative change of all states that ends them: they give the tail of a decay the relative
+# accuracy that integration with absolute tolerances does not. Each gains about 16 digits.
+_MOST, _SAME = 20, 1e-6
 
 
-def extended(like: Likelihood, refined: Refined, times: Sequence[Array]) -> Refined | None:
+def extended(like: Likelihood, refined: TrajectoryOptimum, times: Sequence[Array]) -> TrajectoryOptimum | None:
     """The same trajectories, each on to the last of its times, which become points of its mesh; None after a blow-up.
 
     Inputs keep their last value beyond the data.
     """
     problem, scale = like.problem, like.scale
+    if problem.model.said.triggers:
+        v = like.unknowns.join([p.x0 for p in refined.paths], refined.phi)
+        from odinfer.likelihood.event_refinement import trajectories
+
+        found = trajectories(problem, v, times)
+        return None if found is None else replace(refined, paths=found[0], condensed=found[1])
     paths, lins = [], []
     for e, (path, t) in enumerate(zip(refined.paths, times, strict=True)):
         last = path.mesh[-1]
@@ -40,11 +50,14 @@ def extended(like: Likelihood, refined: Refined, times: Sequence[Array]) -> Refi
             starts = np.concatenate([path.starts, rest.starts]) if both else None
             longer = replace(path, mesh=mesh, Z=Z, starts=starts)
         still = np.zeros(len(like.unknowns.own(e)))
-        for _ in range(8):
+        for _ in range(_MOST):
             lin = longer.condense(refined.phi, scale)
             if not np.isfinite(lin.violation):
                 return None
-            if lin.violation < 1e-7:
+            change = np.abs(lin.nodes[..., -1])
+            if lin.violation < _FEASIBLE and (
+                longer.mesh is path.mesh or (change <= _SAME * np.abs(longer.nodes)).all()
+            ):
                 break
             longer = longer.moved(lin, still, refined.phi)
         paths.append(longer)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.batch_likelihood import SideBySide
-from odinfer.likelihood.collocation_batch import Batch, OnMeshes, Trajectories
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.likelihood.collocation_batch import Batch, CollocationTrajectories, Trajectories
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.likelihood.refinement import Refined
-from odinfer.optimize.arrow_matrix import Bordered
+from odinfer.likelihood.refinement import TrajectoryOptimum
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -27,16 +27,19 @@ _EASY = 5000
 _TOLERANCES, _EXACT = (1e-6, 1e-8), 0.01  # of steps: those with which a maximum is worth what it should be, in nats
 
 
-def easy(refined: Refined) -> bool:
+def easy(refined: TrajectoryOptimum) -> bool:
     """Whether trajectories on the meshes of one are easily computed."""
     numbers: int = sum(n * (s * K) ** 2 for n, s, K in (path.Z.shape for path in refined.paths))
     return numbers <= _EASY
 
 
-def around(like: Likelihood, refined: Refined) -> Trajectories:
+def trajectories_near(like: Likelihood, refined: TrajectoryOptimum) -> Trajectories:
     """Trajectories near a refined one, on its meshes or forward in time, whichever takes less."""
-    forward = not easy(refined) and SideBySide.can(like.problem)
-    return (Ahead.of(like, refined) if forward else None) or OnMeshes.of(like, refined)
+    if like.problem.model.said.triggers:
+        return ForwardTrajectories.of(like, refined) or ForwardTrajectories.at_tolerance(like, _TOLERANCES[-1])
+    suits = easy(refined) and not like.problem.model.switches  # a mesh is made for the times of its switches
+    forward = not suits and BatchLikelihood.can(like.problem)
+    return (ForwardTrajectories.of(like, refined) if forward else None) or CollocationTrajectories.of(like, refined)
 
 
 class Maps(NamedTuple):
@@ -46,41 +49,47 @@ class Maps(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ahead(Trajectories):
+class ForwardTrajectories(Trajectories):
     """What the trajectories of a batch share: the likelihood, and how they are followed."""
 
-    solver: SideBySide
+    solver: BatchLikelihood
 
     @staticmethod
-    def of(like: Likelihood, refined: Refined) -> Ahead | None:
+    def of(like: Likelihood, refined: TrajectoryOptimum) -> ForwardTrajectories | None:
         """Around a refined trajectory; None where steps do not lead to what it is worth."""
         for tolerance in _TOLERANCES:
-            found = Ahead(like, replace(SideBySide.of(like.problem, tolerance), like=like))
+            found = ForwardTrajectories.at_tolerance(like, tolerance)
             if abs(found.start(refined, 1).value[0] - refined.objective) <= _EXACT:
                 return found
         return None
 
-    def take(self, index: Index) -> Ahead:
+    @staticmethod
+    def at_tolerance(like: Likelihood, tolerance: float) -> ForwardTrajectories:
+        """With a given relative error of a step."""
+        return ForwardTrajectories(like, replace(BatchLikelihood.of(like.problem, tolerance), like=like))
+
+    def take(self, index: Index) -> ForwardTrajectories:
         return self._with(self.like.take(index))
 
-    def observing(self, y: Sequence[Array]) -> Ahead:
-        return self._with(self.like.observing(y))
+    def with_observations(self, y: Sequence[Array]) -> ForwardTrajectories:
+        return self._with(self.like.with_observations(y))
 
-    def _with(self, like: Likelihood) -> Ahead:
-        return self if like is self.like else Ahead(like, replace(self.solver, like=like))
+    def _with(self, like: Likelihood) -> ForwardTrajectories:
+        return self if like is self.like else ForwardTrajectories(like, replace(self.solver, like=like))
 
-    def start(self, refined: Refined, size: int) -> Batch:
+    def start(self, refined: TrajectoryOptimum, size: int) -> Batch:
         v = self.like.unknowns.join([p.x0 for p in refined.paths], refined.phi)
-        return self._at(np.tile(v, (size, 1)), self.unbent(size))
+        return self.at(np.tile(v, (size, 1)))
 
     def observed(self, batch: Batch) -> list[Array]:
         return list(batch.Z)
 
     def moved(self, batch: Batch, move: Array) -> Batch:
-        return self._at(self.like.unknowns.join(batch.x0, batch.phi) + move, batch.bend)
+        return self.at(self.like.unknowns.join(batch.x0, batch.phi) + move, batch.bend)
 
-    def _at(self, v: Array, bend: Array) -> Batch:
-        """The trajectories at unknowns v (B, P)."""
+    def at(self, v: Array, bend: Array | None = None) -> Batch:
+        """Compute the trajectories at unknowns v (B, P)."""
+        bend = self.unbent(len(v)) if bend is None else bend
         solved = self.solver.solve(v)
         states, maps = self.solver.linearised(solved, np.arange(len(v)))
         x0 = solved.x0.reshape(len(v), self.like.unknowns.experiments, -1)
@@ -88,5 +97,5 @@ class Ahead(Trajectories):
         first = tuple(x0[:, e] for e in range(x0.shape[1]))
         return Batch(phi, first, tuple(states), tuple(map(Maps, maps)), worth.noise, worth.value, bend)
 
-    def gauss_newton(self, batch: Batch) -> tuple[Bordered, Array]:
+    def gauss_newton(self, batch: Batch) -> tuple[ArrowMatrix, Array]:
         return self.like.normal(list(batch.Z), [lin.by_own for lin in batch.lins], batch.noise, batch.phi)

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.gp.residual_signal import evidence
-from odinfer.likelihood.observation_operator import Reading
+from odinfer.likelihood.observation_operator import ObservationOperator
 from odinfer.observation import Observation, observation_of
 from odinfer.ode.collocation import CollocationPath, Condensed
-from odinfer.optimize.arrow_matrix import Bordered
-from odinfer.optimize.levenberg_marquardt import Mask, pushed_out
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.optimize.arrow_matrix import ArrowMatrix
+from odinfer.optimize.levenberg_marquardt import Mask, blocked_by_bounds
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ _ROUNDS = 6  # in which a step is fitted into the bounds
 _NOISE_FLOOR = 1e-9  # smallest noise in units of the states' scales: exact data must not give an infinite likelihood
 
 
-class Judged(NamedTuple):
+class LikelihoodValues(NamedTuple):
     """What B trajectories are worth.
 
     Attributes:
@@ -58,15 +58,15 @@ class Likelihood:
     problem: Problem
     scale: Array
     y: tuple[Array, ...] = ()
-    unknowns: Unknowns = field(init=False)
+    unknowns: ParameterVector = field(init=False)
     observation: Observation = field(init=False)
-    _last: list[Seen] = field(init=False, default_factory=list, repr=False)
+    _last: list[MeshObservations] = field(init=False, default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         if not self.y:
             object.__setattr__(self, "y", tuple(e.y[None] for e in self.problem.data.experiments))
-        object.__setattr__(self, "unknowns", Unknowns(self.problem))
-        floor = (_NOISE_FLOOR * self.scale) ** 2 if self.problem.plain else 1e-300
+        object.__setattr__(self, "unknowns", ParameterVector(self.problem))
+        floor = (_NOISE_FLOOR * self.scale) ** 2 if self.problem.fully_observed_gaussian else 1e-300
         object.__setattr__(self, "observation", observation_of(self.problem, floor))
 
     @functools.cached_property
@@ -74,33 +74,33 @@ class Likelihood:
         """When trajectories are read (N,), in every experiment."""
         return [e.moments for e in self.problem.data.experiments]
 
-    def observing(self, y: Sequence[Array]) -> Likelihood:
+    def with_observations(self, y: Sequence[Array]) -> Likelihood:
         """The same with other observations (B, N, K) per experiment."""
         return Likelihood(self.problem, self.scale, tuple(y))
 
     def take(self, index: Index) -> Likelihood:
         """Of the trajectories at `index`."""
-        return self if all(len(v) == 1 for v in self.y) else self.observing([v[index] for v in self.y])
+        return self if all(len(v) == 1 for v in self.y) else self.with_observations([v[index] for v in self.y])
 
-    def on(self, meshes: Sequence[Array]) -> Seen:
+    def on(self, meshes: Sequence[Array]) -> MeshObservations:
         """The same, as paths on these meshes meet it; kept for those that were asked for last."""
         for last in self._last:
             if all(a is b for a, b in zip(last.meshes, meshes, strict=True)):
                 return last
-        like, readings = self, [Reading.of(mesh, t) for mesh, t in zip(meshes, self.t, strict=True)]
-        if self.problem.plain and any(r.node is None for r in readings):
+        like, readings = self, [ObservationOperator.of(mesh, t) for mesh, t in zip(meshes, self.t, strict=True)]
+        if self.problem.fully_observed_gaussian and any(r.node is None for r in readings):
             pairs = [r.compressed(y) for r, y in zip(readings, self.y, strict=True)]
-            like, readings = self.observing([y for _, y in pairs]), [r for r, _ in pairs]
-        self._last[:] = [Seen(like, tuple(readings), tuple(meshes))]
+            like, readings = self.with_observations([y for _, y in pairs]), [r for r, _ in pairs]
+        self._last[:] = [MeshObservations(like, tuple(readings), tuple(meshes))]
         return self._last[0]
 
-    def judged(self, x: Sequence[Array], phi: Array) -> Judged:
+    def judged(self, x: Sequence[Array], phi: Array) -> LikelihoodValues:
         """What states x (B, N, K) per experiment and φ (B, F) are worth."""
         noise, loglik = self.observation.best(x, self.y, phi)
         value = -loglik
-        if self.problem.penalty:
+        if self.problem.penalised:
             value = value + np.array([self.problem.prior_at(p).value for p in phi])
-        return Judged(noise, loglik, np.where(np.isfinite(value), value, np.inf))
+        return LikelihoodValues(noise, loglik, np.where(np.isfinite(value), value, np.inf))
 
     def signal(self, x: Sequence[Array], noise: Array, phi: Array) -> Array:
         """Nats of evidence (B, M), column by column, for a signal in what states x (B, N, K) leave of the data.
@@ -114,14 +114,14 @@ class Likelihood:
         ]
         B, _, M = residuals[0].shape
         found = np.zeros((B, M))
-        exact = np.sqrt(noise) <= _EXACT * self.scale if self.problem.plain else np.zeros(M, bool)
+        exact = np.sqrt(noise) <= _EXACT * self.scale if self.problem.fully_observed_gaussian else np.zeros(M, bool)
         for m in range(M):
             seen = [e for e, r in enumerate(residuals) if B and np.isfinite(r[0, :, m]).sum() > 1]
             if seen and not exact[m]:
                 found[:, m] = evidence([self.t[e] for e in seen], [residuals[e][:, :, m] for e in seen])
         return found
 
-    def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[Bordered, Array]:
+    def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[ArrowMatrix, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective.
 
         Args:
@@ -130,14 +130,14 @@ class Likelihood:
             phi: (B, F).
         """
         B, u = len(phi), self.unknowns
-        H, g = Bordered.zeros(B, u.experiments, len(u.initial), u.size), np.zeros((B, u.size))
+        H, g = ArrowMatrix.zeros(B, u.experiments, len(u.initial), u.size), np.zeros((B, u.size))
         for e, (states, derivatives) in enumerate(zip(x, S, strict=True)):
             r, J = self.observation.rows(e, states, derivatives, self.y[e], noise, phi)
-            J = J.reshape(B, -1, J.shape[-1])
+            J = J.reshape(B, int(np.prod(J.shape[1:-1])), J.shape[-1])  # of no unknowns, too
             JT, own = np.swapaxes(J, 1, 2), u.own(e)
             H.add(e, own, JT @ J)
             g[:, own] += (JT @ r.reshape(B, -1, 1))[..., 0]
-        if self.problem.penalty:
+        if self.problem.penalised:
             for b, p in enumerate(phi):
                 prior = self.problem.prior_at(p)
                 g[b, u.of_phi] += prior.gradient
@@ -145,8 +145,9 @@ class Likelihood:
         return H, g
 
     def step(
-        self, at: Array, H: Bordered, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
-    ) -> tuple[Array, Array]:
+        self, at: Array, H: ArrowMatrix, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None,
+        longest: float = np.inf,
+    ) -> tuple[Array, Array]:  # fmt: skip
         """Damped steps (B, P) from v (B, P) within the bounds, and how much the objective should still fall (B,).
 
         Where a quantity with gradient a (B, P) is held, the steps change it by `gap` (B,) in first order. They solve
@@ -156,20 +157,28 @@ class Likelihood:
 
         in unknowns scaled by √diag H, in which the damping is the same for all. The multiplier λ takes its part of the
         gradient, so that an unknown at a bound is held by what is left of it.
+
+        Args:
+            longest: e-folds that a parameter on a log scale may move in one step.
         """
+        if not at.shape[1]:
+            return at, np.zeros(len(at))
         B, P = g.shape
         low, high = self.unknowns.low, self.unknowns.high
         if a is None or gap is None:
             push, border, gap = g, np.zeros((B, P)), np.zeros(B)
         else:
             push, border = g - ((g * a).sum(1) / np.maximum((a * a).sum(1), 1e-300))[:, None] * a, a
-        held = pushed_out(at, push, low, high) & (border == 0.0)
+        held = blocked_by_bounds(at, push, low, high) & (border == 0.0)
         d = np.sqrt(np.maximum(H.diagonal, 1e-300))
         S = H.times(1.0 / d).plus(np.broadcast_to(damping[:, None], (B, P)))
         scaled, edge = g / d, border / d
         lost = ~(S.finite & np.isfinite(scaled).all(1) & np.isfinite(edge).all(1) & np.isfinite(gap))
         scaled[lost], edge[lost], gap = 0.0, 0.0, np.where(lost, 0.0, gap)  # of no trajectory
-        S, inside = S.forgetting(np.flatnonzero(lost)), ((low - at) * d, (high - at) * d)
+        reach = np.full(P, np.inf)
+        reach[self.unknowns.of_phi][self.problem.is_log] = longest
+        inside = np.maximum(low - at, -reach) * d, np.minimum(high - at, reach) * d
+        S = S.without_rows(np.flatnonzero(lost))
         move = _within(S, scaled, edge, gap, *inside, held)
         still = _within(S, scaled, edge, 0.0 * gap, *inside, held) if gap.any() else move
         # What a Gauss–Newton step gains that keeps the held quantity where it is.
@@ -177,7 +186,7 @@ class Likelihood:
         return np.clip(at + move / d, low, high) - at, np.maximum(fall, 0.0)
 
 
-def _within(S: Bordered, g: Array, edge: Array, gap: Array, low: Array, high: Array, held: Mask) -> Array:
+def _within(S: ArrowMatrix, g: Array, edge: Array, gap: Array, low: Array, high: Array, held: Mask) -> Array:
     """The minima (B, P) of δᵀSδ/2 + gᵀδ with edgeᵀδ = gap, as good as inside low ≤ δ ≤ high.
 
     What would leave the bounds is held at them, and the rest is found again: cut off afterwards, a step would count on
@@ -187,7 +196,7 @@ def _within(S: Bordered, g: Array, edge: Array, gap: Array, low: Array, high: Ar
         held: unknowns that stay where they are.
     """
     B, P = g.shape
-    size = np.maximum(np.abs(edge).max(1), 1e-300)
+    size = np.maximum(np.abs(edge).max(1, initial=0.0), 1e-300)
     edge, gap = edge / size[:, None], gap / size
     own = np.arange(P) == np.abs(edge).argmax(1)[:, None]  # by which the held quantity can always be met
     fixed, at = held.copy(), np.zeros((B, P))
@@ -211,7 +220,7 @@ def _within(S: Bordered, g: Array, edge: Array, gap: Array, low: Array, high: Ar
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class MeshObservations:
     """A likelihood and what its data read off paths on given meshes.
 
     Attributes:
@@ -220,12 +229,12 @@ class Seen:
     """
 
     like: Likelihood
-    readings: tuple[Reading, ...]
+    readings: tuple[ObservationOperator, ...]
     meshes: tuple[Array, ...]
 
-    def take(self, index: Index) -> Seen:
+    def take(self, index: Index) -> MeshObservations:
         """Of the trajectories at `index`."""
-        return Seen(self.like.take(index), self.readings, self.meshes)
+        return MeshObservations(self.like.take(index), self.readings, self.meshes)
 
     def states(self, paths: Sequence[CollocationPath]) -> list[Array]:
         """What is read (1, N, K) of each experiment's path."""

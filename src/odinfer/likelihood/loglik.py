@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import number
+from odinfer.checks import checked_number
 from odinfer.errors import InputError, InputWarning, nearest
 from odinfer.observation import observation_of
-from odinfer.ode.simulate import absolute_tolerance
 from odinfer.ode.state_events import follow
-from odinfer.ode.steady_state import unsettled
-from odinfer.problem.condition import Course
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.ode.steady_state import is_steady, settling_interval, steady_state, steady_state_warnings
+from odinfer.ode.tolerance import start_tolerance
+from odinfer.problem.condition import Condition
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -26,6 +26,7 @@ _RELATIVE, _ABSOLUTE = 1e-10, 1e-12  # accuracy, the second of the largest value
 _ROUGH = 1e-6  # of a first look, which tells how large states become
 _MOST_STEPS = 100_000  # between two times
 _FIRST = 1e-3  # of the time: what states that start at zero reach in it at their first pace is their size at first
+_LONGER = 1e5  # times the time to settle: integrated on before the steady state is solved for
 _LEAST = 1e-9  # of the largest state: what counts as the size of smaller ones
 
 
@@ -58,10 +59,20 @@ def loglik(problem: Problem, values: Mapping[str, float]) -> float:
     x = solutions(problem, v)
     if x is None:
         return -np.inf
-    for said in unsettled(problem, lambda e, t: _states(problem, v, e, t)):
+
+    def states(e: int, t: Array) -> Array | None:
+        """States that are integrated; None where the steady state was solved for instead."""
+        interval, found = settling_interval(problem.condition(e)), _states(problem, v, e, t)
+        theta = problem.theta_of(e, ParameterVector(problem).phi(v))
+        solved = (
+            interval and found is not None and _steady(problem.condition(e), theta, found[-1], interval) is not None
+        )
+        return None if solved else found
+
+    for said in steady_state_warnings(problem, states):
         warnings.warn(said, InputWarning, stacklevel=2)
     y = [e.y[None] for e in problem.data.experiments]
-    return float(observation_of(problem).best(x, y, Unknowns(problem).phi(v)[None])[1][0])
+    return float(observation_of(problem).best(x, y, ParameterVector(problem).phi(v)[None])[1][0])
 
 
 def solutions(problem: Problem, v: Array) -> list[Array] | None:
@@ -78,28 +89,28 @@ def solutions(problem: Problem, v: Array) -> list[Array] | None:
 
 def _states(problem: Problem, v: Array, e: int, t: Array) -> Array | None:
     """States (n, K) of an experiment at times (n,), at unknowns v (P,); None if the trajectory ends earlier."""
-    unknowns, course = Unknowns(problem), problem.course(e)
+    unknowns, course = ParameterVector(problem), problem.condition(e)
     theta = problem.theta_of(e, unknowns.phi(v))
     return solution(course, theta, course.initial(theta[None], unknowns.x0(v, e)[None])[0], t)
 
 
 def at(problem: Problem, values: Mapping[str, float]) -> tuple[Problem, Array]:
     """The problem with what is said of its fixed values and noise, and the vector of its unknowns (P,)."""
-    unknowns = Unknowns(problem, noise=True)
+    unknowns = ParameterVector(problem, noise=True)
     noise = {f"sigma {c}": c for c, own in zip(problem.columns, problem.estimated_noise, strict=True) if own}
     known = (*unknowns.names, *problem.fixed)
     for name, value in values.items():
         if name not in known:
             raise InputError(f"loglik: the problem has no '{name}'{nearest(str(name), known)}")
-        number(f"loglik: the value of '{name}'", value)
+        checked_number(f"loglik: the value of '{name}'", value)
     sigma = {**problem.sigma, **{c: float(values[name]) for name, c in noise.items() if name in values}}
     fixed = {name: float(values.get(name, value)) for name, value in problem.fixed.items()}
     problem = replace(problem, sigma=sigma, fixed=fixed)
     v = []
     is_log = dict(zip(problem.free, problem.is_log, strict=True))
-    for name in Unknowns(problem).names:
+    for name in ParameterVector(problem).names:
         if name not in values:
-            raise InputError(f"loglik: '{name}' has no value; give all of {', '.join(Unknowns(problem).names)}")
+            raise InputError(f"loglik: '{name}' has no value; give all of {', '.join(ParameterVector(problem).names)}")
         value = float(values[name])
         if is_log.get(name) and value <= 0:
             raise InputError(f"loglik: '{name}' must be positive, not {value:g}: it is on a log scale")
@@ -107,14 +118,16 @@ def at(problem: Problem, values: Mapping[str, float]) -> tuple[Problem, Array]:
     return problem, np.array(v, float)
 
 
-def solution(course: Course, theta: Array, x0: Array, t: Array) -> Array | None:
+def solution(course: Condition, theta: Array, x0: Array, t: Array) -> Array | None:
     """States (N, K) at times t (N,) of an experiment, before what jumps then; None if the trajectory ends earlier.
 
     Args:
         theta: the model's parameters (P,).
         x0: states (K,) at the start of the experiment.
     """
-    stops = np.unique(np.concatenate([[course.start, t[-1]], course.between(course.start, t[-1])]))
+    interval = settling_interval(course)
+    between = [time for time in interval or () if course.start < time < t[-1]]
+    stops = np.unique(np.concatenate([[course.start, t[-1]], between, course.between(course.start, t[-1])]))
     if course.model.said.triggers:
         return _triggered(course, theta, x0, t, stops)
     found, x, size = np.full((len(t), len(x0)), np.nan), x0, np.abs(x0)
@@ -134,16 +147,40 @@ def solution(course: Course, theta: Array, x0: Array, t: Array) -> Array | None:
             if rough is None:
                 return None
             size = np.maximum(size, np.abs(rough).max(0))
-            tolerance = np.minimum(_tolerance(size), absolute_tolerance(course, theta, x, a, b, _RELATIVE))
+            tolerance = np.minimum(_tolerance(size), start_tolerance(course, theta, x, a, b, _RELATIVE))
             own = _solved(course, theta, x, times, _RELATIVE, tolerance)
             if own is None:
                 return None
+            if interval == (a, b) and (steady := _steady(course, theta, own[-1], interval)) is not None:
+                own[-1] = steady
             x = own[-1]
             found[inside] = own[1 : 1 + inside.sum()]
     return found
 
 
-def _triggered(course: Course, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
+def _steady(course: Condition, theta: Array, x: Array, interval: tuple[float, float]) -> Array | None:
+    """Solve for the steady state (K,) of a system that has come to states x (K,) and still changes.
+
+    Integration over a much longer time gives the start for Newton's method, so that of several steady states the one is
+    found to which the trajectory leads. None if x is steady or no steady state is found.
+    """
+    from scipy.integrate import solve_ivp
+
+    if is_steady(course, theta, x, interval):
+        return None
+    field, longer = course.quick(theta, *interval), _LONGER * (interval[1] - interval[0])
+    try:
+        found = solve_ivp(
+            lambda _, own: np.asarray(field(own, interval[1])), (0.0, longer), x, "LSODA", rtol=_ROUGH,
+            atol=_ROUGH * np.maximum(np.abs(x), _LEAST * np.abs(x).max()) + 1e-290,
+        )  # fmt: skip
+    except (ArithmeticError, ValueError):
+        return None
+    near = found.y[:, -1]
+    return steady_state(course, theta, x, near, interval) if found.success and np.isfinite(near).all() else None
+
+
+def _triggered(course: Condition, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
     """The same where states make events happen."""
     if len(stops) == 1:
         return np.tile(x0, (len(t), 1))
@@ -151,7 +188,7 @@ def _triggered(course: Course, theta: Array, x0: Array, t: Array, stops: Array) 
     largest = np.abs(x0).max() or _FIRST * (stops[-1] - stops[0]) * slope
     rough = follow(course, theta, x0, t, stops, _ROUGH, _ROUGH * largest)
     size = np.abs(np.vstack([x0, rough[np.isfinite(rough).all(1)]])).max(0)
-    start = absolute_tolerance(course, theta, x0, stops[0], stops[1], _RELATIVE)
+    start = start_tolerance(course, theta, x0, stops[0], stops[1], _RELATIVE)
     found = follow(course, theta, x0, t, stops, _RELATIVE, np.minimum(_tolerance(size), start))
     return found if np.isfinite(found).all() else None
 
@@ -161,7 +198,7 @@ def _tolerance(size: Array) -> Array:
     return np.asarray(_ABSOLUTE * np.maximum(size, max(_LEAST * size.max(), 1e-290)))
 
 
-def _solved(course: Course, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float) -> Array | None:
+def _solved(course: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float) -> Array | None:
     """States (n, K) at times (n,) between two corners, from x at the first: by LSODA or, where it fails, by Radau."""
     from scipy.integrate import odeint, solve_ivp
 
@@ -185,12 +222,12 @@ def _solved(course: Course, theta: Array, x: Array, times: Array, rtol: float, a
         return None
 
 
-def _slope(course: Course, theta: Array, x: Array, a: float, b: float) -> Array:
+def _slope(course: Condition, theta: Array, x: Array, a: float, b: float) -> Array:
     """The derivatives (K,) of states x at the beginning of an interval."""
     return np.asarray(course.evaluate(course.inside(a, b, np.array([a])), x[None], theta[None])[0])
 
 
-def _jacobian(course: Course, theta: Array, a: float, b: float) -> Callable[[Array, float], Array]:
+def _jacobian(course: Condition, theta: Array, a: float, b: float) -> Callable[[Array, float], Array]:
     def at(x: Array, now: float) -> Array:
         return np.asarray(course.linearise(course.inside(a, b, np.array([now])), x[None], theta[None])[1][0])
 

@@ -28,7 +28,7 @@ _VALUES = STAGES + 1  # of an interval: at its beginning and at its stages
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ObservationOperator:
     """N linear functions of what a path is at the points and stages of a mesh of n intervals.
 
     Attributes:
@@ -44,15 +44,15 @@ class Reading:
     weights: Array
 
     @staticmethod
-    def of(mesh: Array, t: Array) -> Reading:
+    def of(mesh: Array, t: Array) -> ObservationOperator:
         """At times t (N,) in order, before any jump there."""
         node, n = np.minimum(np.searchsorted(mesh, t), len(mesh) - 1), len(mesh) - 1
         if (mesh[node] == t).all():
-            return Reading(n, node, np.empty(0, np.int64), np.empty(0))
+            return ObservationOperator(n, node, np.empty(0, np.int64), np.empty(0))
         i = np.clip(np.searchsorted(mesh, t) - 1, 0, n - 1)
         weights, first = basis((t - mesh[i]) / np.diff(mesh)[i]), t == mesh[0]
         weights[first] = np.eye(_VALUES)[0]
-        return Reading(n, None, np.where(first, -1, i), weights)
+        return ObservationOperator(n, None, np.where(first, -1, i), weights)
 
     @functools.cached_property
     def _matrix(self) -> Any:
@@ -81,7 +81,7 @@ class Reading:
         found = self._matrix @ np.moveaxis(values, 0, 1).reshape(values.shape[1], -1)
         return np.ascontiguousarray(np.moveaxis(found.reshape(-1, B, values.shape[2]), 0, 1)).reshape(B, -1, *rest)
 
-    def compressed(self, y: Array) -> tuple[Reading, Array]:
+    def compressed(self, y: Array) -> tuple[ObservationOperator, Array]:
         """Fewer readings, and what they should find (B, ·, K), with the same squared distance to all paths as y.
 
         Args:
@@ -110,7 +110,7 @@ class Reading:
                 kept.append((np.full(len(R), self.interval[a]), R, target))
         last = self.interval[-1:], np.zeros((1, _VALUES)), np.sqrt(left)  # reads 0: what no path changes
         interval, weights, targets = zip(*kept, last, strict=True)
-        reading = Reading(self.intervals, None, np.concatenate(interval), np.concatenate(weights))
+        reading = ObservationOperator(self.intervals, None, np.concatenate(interval), np.concatenate(weights))
         return reading, np.concatenate(targets, 1)
 
     def _runs(self) -> list[tuple[int, int]]:

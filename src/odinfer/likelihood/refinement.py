@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from odinfer.gp.curves import Hermite
 from odinfer.gp.standardisation import Units
-from odinfer.likelihood.likelihood import Judged, Likelihood
-from odinfer.ode.adaptive_mesh import CAREFUL, Budget, Exhausted, every_integrated
+from odinfer.likelihood.likelihood import Likelihood, LikelihoodValues
+from odinfer.ode.adaptive_mesh import CAREFUL, Budget, BudgetExhausted, every_integrated
 from odinfer.ode.collocation import MANY, CollocationPath, Condensed, condense_paths, mesh_for, split
-from odinfer.optimize.arrow_matrix import Bordered
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 from odinfer.optimize.levenberg_marquardt import Rule, levenberg_marquardt
 from odinfer.problem.problem import Problem
 
@@ -32,11 +32,13 @@ ACCURATE = 1e-6  # defect between stages, same units
 _CRAWLING, _AHEAD, _BEND = 15, 0.1, 0.75
 _FINER = 3  # times at most that a mesh is made finer
 _STEPS = 3000  # of integration, where a mesh was too coarse
+_GAIN, _ROUNDING = 1e-8, 1e-10  # shares of the objective: of a step that gains little, and of one that promises nothing
+_ROUGH = 1e-3  # nats that a step must gain as long as the mesh may still become finer
 _WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 
 
 @dataclass(frozen=True)
-class Refined:
+class TrajectoryOptimum:
     """A trajectory at a maximum of the likelihood.
 
     Attributes:
@@ -56,7 +58,7 @@ class Refined:
     sigma: Array
     loglik: float
     objective: float
-    information: Bordered
+    information: ArrowMatrix
     iterations: int
     converged: bool
 
@@ -84,12 +86,12 @@ def paths_through(
     """First guesses from states and slopes: per experiment times (N,), x (N, K), dx/dt (N, K)."""
     paths = []
     for e, (t, x, slope) in enumerate(curves):
-        seen = problem.course(e).times
+        seen = problem.condition(e).times
         if len(seen) == 1:  # an experiment of one time has an initial value and no path
             seen = t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
             x, slope = np.repeat(x, 2, 0), np.repeat(0.0 * slope, 2, 0)
         spline = Hermite(t, x, slope)
-        corners = problem.course(e).between(seen[0], seen[-1])
+        corners = problem.condition(e).between(seen[0], seen[-1])
         if len(seen) > MANY:
             mesh = mesh_for(spline, seen, corners)
             mesh = split(mesh, np.full(len(mesh) - 1, parts))
@@ -104,7 +106,7 @@ def with_slopes(
     problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]
 ) -> list[tuple[Array, Array, Array]]:
     """Times (N,) and states (N, K) of every experiment together with the slopes of the model at θ (P,)."""
-    return [(t, x, problem.course(e).linearise(t, x, theta)[0]) for e, (t, x) in enumerate(states)]
+    return [(t, x, problem.condition(e).linearise(t, x, theta)[0]) for e, (t, x) in enumerate(states)]
 
 
 def refine(
@@ -115,7 +117,7 @@ def refine(
     max_iterations: int = 100,
     accuracy: float = ACCURATE,
     budget: Budget | None = None,
-) -> Refined | None:
+) -> TrajectoryOptimum | None:
     """Maximise the likelihood from a guess of path and parameters; None if no trajectory could be reached.
 
     The mesh is made finer until the trajectory is accurate, in units of the states' scales.
@@ -125,20 +127,20 @@ def refine(
     """
     try:
         return _refined(Likelihood(problem, scale), paths, phi, max_iterations, accuracy, budget)
-    except Exhausted:
+    except BudgetExhausted:
         return None
 
 
 def _refined(
     like: Likelihood, paths: Sequence[CollocationPath], phi: Array, max_iterations: int, accuracy: float,
     budget: Budget | None,
-) -> Refined | None:  # fmt: skip
+) -> TrajectoryOptimum | None:  # fmt: skip
     point = _approach(like, tuple(paths), phi)
     if point is None:
         return None
-    for _ in range(4):  # the mesh is judged where the optimisation ends
-        point, iterations, converged = _maximise(like, point, max_iterations, budget)
-        if _hopeless(like, point.noise[0]) or point.defects:
+    for _ in range(_FINER + 1):  # the mesh is judged where the optimisation ends, roughly at first
+        point, iterations, converged = _maximise(like, point, max_iterations, budget, _ROUGH)
+        if explains_nothing(like, point.noise[0]) or point.defects:
             break
         finer = [path.refined(point.phi, like.scale, accuracy) for path in point.paths]
         if all(f is None for f in finer):
@@ -149,10 +151,12 @@ def _refined(
         if better is None:
             return None
         point = better
+    point, more, converged = _maximise(like, point, max(max_iterations - iterations, 0), budget)
+    iterations += more
     return _ended(like, point, iterations, converged)
 
 
-def shoot(
+def maximise_from_initial(
     problem: Problem,
     scale: Array,
     x0: Sequence[Array],
@@ -161,7 +165,7 @@ def shoot(
     budget: Budget | None = None,
     enough: float = 0.0,
     along: Sequence[CollocationPath] = (),
-) -> Refined | None:
+) -> TrajectoryOptimum | None:
     """The same from initial values (K,) of every experiment, by integration; None if a trajectory ends too early.
 
     Steps are tried on the mesh at hand, and integrated anew where it does not suit them any more, as when a fast change
@@ -172,12 +176,19 @@ def shoot(
         along: the trajectories, if they have been integrated already.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
+        if problem.model.said.triggers:
+            from odinfer.likelihood.event_refinement import maximise_with_events
+
+            best = maximise_with_events(problem, x0, phi, max_iterations, enough)
+            return None if best is None else TrajectoryOptimum(*best)
         found = _along(problem, along, phi, scale) if along else _from_initial(problem, x0, phi, scale, budget)
         if found is None:
             return None
         like, start = found
         point, iterations, converged = _maximise(like, start, max_iterations, budget, enough)
-        for _ in range(_FINER if enough == 0 and not problem.plain else 0):  # on the way no mesh need be fine
+        for _ in range(
+            _FINER if enough == 0 and not problem.fully_observed_gaussian else 0
+        ):  # on the way no mesh need be fine
             finer = [path.refined(point.phi, like.scale, ACCURATE) for path in point.paths]
             if all(f is None for f in finer):
                 break
@@ -198,41 +209,18 @@ def scale_of(paths: Sequence[CollocationPath], known: Array) -> Array:
     return np.where(np.isnan(known), np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-280)), known)
 
 
-def _ended(like: Likelihood, point: _Point, iterations: int, converged: bool) -> Refined:
+def _ended(like: Likelihood, point: _Point, iterations: int, converged: bool) -> TrajectoryOptimum:
     H, _ = _normal(like, point.paths, point.condensed, point.phi, point.noise)
     sigma = np.sqrt(point.noise[0])
-    return Refined(point.phi, point.paths, point.condensed, sigma, point.loglik, point.value, H, iterations, converged)
+    return TrajectoryOptimum(
+        point.phi, point.paths, point.condensed, sigma, point.loglik, point.value, H, iterations, converged
+    )
 
 
-def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]) -> Refined | None:
+def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Array]]) -> TrajectoryOptimum | None:
     """Maximise the likelihood from parameters (P,) and states: per experiment times (N,) and x (N, K)."""
     paths = paths_through(problem, with_slopes(problem, theta, states), 2)
     return refine(problem, Units.of(problem).scale, paths, problem.phi(theta))
-
-
-def explore(
-    problem: Problem,
-    scale: Array,
-    best: Refined,
-    directions: int = 2,
-    reach: float = 2.5,
-    budget: Budget | None = None,
-) -> Refined:
-    """Look on both sides along the least determined directions, where a neighbouring optimum may lie."""
-    like = Likelihood(problem, scale)
-    if _hopeless(like, best.sigma**2):
-        return best
-    d = np.sqrt(np.maximum(best.information.diagonal, 1e-300))
-    w, V = best.information.times(1.0 / d).weakest(directions)
-    at, found, unknowns = _packed(like, best.paths, best.phi), best, like.unknowns
-    for i in range(min(directions, len(w))):
-        for side in (reach, -reach):
-            there = np.clip(at + side * V[:, i] / d[0] / np.sqrt(max(w[i], 1e-4)), unknowns.low, unknowns.high)
-            paths = _moved(like, best.paths, best.condensed, there - at, best.phi)
-            other = refine(problem, scale, paths, best.phi + unknowns.phi(there - at), budget=budget)
-            if other is not None and other.objective < found.objective - 1e-6:
-                found = other
-    return found
 
 
 def _condense(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> tuple[tuple[Condensed, ...], float]:
@@ -253,14 +241,14 @@ def _moved(
     return tuple(p.moved(lin, move[u.own(e)], phi + u.phi(move)) for e, (p, lin) in pairs)
 
 
-def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Judged:
+def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> LikelihoodValues:
     seen = like.on([p.mesh for p in paths])
     return seen.like.judged(seen.states(paths), phi[None])
 
 
 def _normal(
     like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array, noise: Array
-) -> tuple[Bordered, Array]:
+) -> tuple[ArrowMatrix, Array]:
     """Gauss–Newton Hessian, alone in its batch, and gradient (P,), about the paths with their Newton correction."""
     seen = like.on([p.mesh for p in paths])
     maps = seen.maps(lins)
@@ -269,8 +257,10 @@ def _normal(
     return H, g[0]
 
 
-def _step(like: Likelihood, at: Array, H: Bordered, g: Array, damping: float) -> Array:
-    return np.asarray(like.step(at[None], H, g[None], np.array([damping]))[0][0])
+def _step(like: Likelihood, at: Array, H: ArrowMatrix, g: Array, damping: float) -> tuple[Array, float]:
+    """A step (P,), and by how much the objective should fall."""
+    move, fall = like.step(at[None], H, g[None], np.array([damping]))
+    return move[0], float(fall[0])
 
 
 def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
@@ -317,7 +307,7 @@ def _from_initial(
     Where something fast begins suddenly, a path that was integrated roughly can be too far from the trajectory on its
     own mesh: it is late by more than the change takes. A more accurate one is not.
     """
-    for tolerance in (None, CAREFUL) if problem.plain else (None,):
+    for tolerance in (None, CAREFUL):
         paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
         if paths is None:
             return None
@@ -343,9 +333,9 @@ def _suits(like: Likelihood, trial: _Point, made: Sequence[Array]) -> bool:
     return all((d <= _WORSE * m + _NO_MATTER).all() for d, m in zip(_defects(like, trial), made, strict=True))
 
 
-def _hopeless(like: Likelihood, variance: Array) -> bool:
+def explains_nothing(like: Likelihood, variance: Array) -> bool:
     """Whether a trajectory leaves as much (K,) of some state as its mean would: nothing to be more accurate about."""
-    if not like.problem.plain:
+    if not like.problem.fully_observed_gaussian:
         return False
     return bool((variance > np.nanvar(np.concatenate([y[0] for y in like.y]), 0)).any())
 
@@ -363,7 +353,7 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
                 return point
             break
         equations = _normal(like, paths, lins, phi, _judged(like, paths, phi).noise)
-        move = _step(like, _packed(like, paths, phi), *equations, 1e-4)
+        move, _ = _step(like, _packed(like, paths, phi), *equations, 1e-4)
         full = _moved(like, paths, lins, move, phi)
         for share in (1.0, 0.5, 0.25, 0.1):  # of the whole step, Newton correction included
             trial = tuple(p.towards(q, share) for p, q in zip(paths, full, strict=True))
@@ -377,7 +367,7 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
     return _restored(like, *start)
 
 
-def _bent(like: Likelihood, point: _Point, at: Array, H: Bordered, move: Array, damping: float) -> Array:
+def _bent(like: Likelihood, point: _Point, at: Array, H: ArrowMatrix, move: Array, damping: float) -> Array:
     """A step (P,) that follows a curved valley: with the second-order change of the states along the first-order one.
 
     Trajectories a share h of the way on tell the second derivative of the states along the step; the correction undoes
@@ -397,9 +387,9 @@ def _bent(like: Likelihood, point: _Point, at: Array, H: Bordered, move: Array, 
         seen.like.normal([own + shift * b for own, b in zip(x, bend, strict=True)], S, point.noise, phi)[1][0]
         for shift in (1.0, 0.0)
     )
-    second = 0.5 * _step(like, at, H, curved - plain, damping)
+    second = 0.5 * _step(like, at, H, curved - plain, damping)[0]
     size = np.sqrt(np.maximum(H.diagonal[0], 1e-300))
-    small = np.abs(second * size).max() <= _BEND * np.abs(move * size).max()
+    small = np.abs(second * size).max(initial=0.0) <= _BEND * np.abs(move * size).max(initial=0.0)
     bent = move + second
     return np.clip(at + bent, like.unknowns.low, like.unknowns.high) - at if small else move
 
@@ -408,17 +398,19 @@ def _maximise(
     like: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None, enough: float = 0.0
 ) -> tuple[_Point, int, bool]:
     """Levenberg–Marquardt over trajectories, accepted on the objective."""
-    at, equations, quiet, tries = None, None, 0, 0
+    at, equations, quiet, tries, promised = None, None, 0, 0, np.inf
 
     def propose(point: _Point, damping: float) -> tuple[_Point, bool]:
-        nonlocal at, equations, tries
+        nonlocal at, equations, tries, promised
         tries += 1
         if budget is not None:  # a try on the mesh at hand costs about as much as integrating over a tenth of it
             budget.spend(sum(len(p.mesh) for p in point.paths) // 10)
-        if at is not point:
+        unknowns, first = _packed(like, point.paths, point.phi), at is not point
+        if first or equations is None:
             at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
-        unknowns = _packed(like, point.paths, point.phi)
-        move = _step(like, unknowns, *equations, damping)
+        move, fall = _step(like, unknowns, *equations, damping)
+        if first:
+            promised = fall
         if tries > _CRAWLING:
             move = _bent(like, point, unknowns, equations[0], move, damping)
         moved = _moved(like, point.paths, point.condensed, move, point.phi)
@@ -434,8 +426,9 @@ def _maximise(
     def settles(better: bool, gain: float, point: _Point, damping: float) -> bool:
         nonlocal quiet
         if better:
-            quiet = quiet + 1 if gain < max(1e-8 * (1.0 + abs(point.value)), enough) else 0
-        return bool(better) and quiet >= 2
+            quiet = quiet + 1 if gain < max(_GAIN * (1.0 + abs(point.value)), enough) else 0
+        # Where a step promises nothing, rounding decides whether it is better.
+        return (bool(better) and quiet >= 2) or promised < _ROUNDING * (1.0 + abs(point.value))
 
     ended = levenberg_marquardt(start, propose, settles, Rule(up=6.0, most=1e9, steps=max_iterations))
     return ended.point, ended.steps + int(ended.stuck), bool(ended.settled)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.likelihood import Judged, Likelihood
+from odinfer.likelihood.likelihood import Likelihood, LikelihoodValues
 from odinfer.model.model import Model
 from odinfer.model.program import LEAVES
-from odinfer.optimize.trust_region_step import trusted
+from odinfer.optimize.trust_region_step import trust_region_step
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -28,6 +28,7 @@ def moving(model: Model) -> set[str]:
     """The names that trajectories of a model from text depend on."""
     said = model.said
     left = [*said.outputs, *said.initial.values(), *(i for event in said.events for _, i in event.changes)]
+    left += [i for own in said.triggers for i in (own.condition, *own.gaps, *(j for _, j in own.changes))]
     seen: set[int] = set()
     while left:
         i = left.pop()
@@ -40,7 +41,7 @@ def moving(model: Model) -> set[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Gauges:
+class VariableProjection:
     """The parameters of a problem that only its observations have."""
 
     like: Likelihood
@@ -54,7 +55,7 @@ class Gauges:
             own[p.own_phi(e)] = [p.model.parameters[i] not in moved for i in p.own_index(e)]
         return self.like.unknowns.phi_index[own]
 
-    def set(self, x: Sequence[Array], v: Array, unit: Array) -> tuple[Array, Judged]:
+    def set(self, x: Sequence[Array], v: Array, unit: Array) -> tuple[Array, LikelihoodValues]:
         """Unknowns (B, P) with these at their best for states x (B, N, K) per experiment, and what that is worth.
 
         Args:
@@ -74,7 +75,7 @@ class Gauges:
             sound = np.isfinite(g).all(1) & np.isfinite(H).all((1, 2))
             left, own, H, g = left[sound], [s[sound] for s in own], H[sound], g[sound]
             low, high = u.low[places], u.high[places]
-            move, fall = trusted(v[left][:, places], H, g, low, high, unit[left][:, places], radius[left])
+            move, fall = trust_region_step(v[left][:, places], H, g, low, high, unit[left][:, places], radius[left])
             tried = v[left]
             tried[:, places] = np.clip(tried[:, places] + move, low, high)
             found = like.judged(own, u.phi(tried))

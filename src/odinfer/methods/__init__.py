@@ -8,18 +8,19 @@ the paper compares with live in `odinfer.paper`.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from odinfer.checks import choice, whole
-from odinfer.data.data import Data
+from odinfer.checks import checked_choice, checked_integer
 from odinfer.errors import InputError, nearest
 from odinfer.model.model import Model
-from odinfer.problem.observables import need_plain, need_times
+from odinfer.problem.observables import need_fully_observed_gaussian, need_times
 from odinfer.problem.problem import Problem
+from odinfer.problem.user_input import is_model
 from odinfer.progress import Progress
+from odinfer.style.progress_bar import shown_progress
 
 if TYPE_CHECKING:
     from odinfer.result.fit import Fit
@@ -60,7 +61,7 @@ def method_class(name: str) -> Any:
     Raises:
         InputError: no method has this name.
     """
-    module = MODULES[choice("method", name, METHODS)]
+    module = MODULES[checked_choice("method", name, METHODS)]
     return getattr(importlib.import_module(f"odinfer.{module}"), class_name(name))
 
 
@@ -88,16 +89,21 @@ def check_method(method: Method, problem: Problem) -> None:
     alone = method.name in _BY_TRAJECTORIES and getattr(method, "refine", True)
     if method.name in METHODS and not alone:
         name = method.name if "-" in method.name else method.name.upper()
-        need_plain(problem, name + " without refinement" * (method.name in _BY_TRAJECTORIES))
+        need_fully_observed_gaussian(problem, name + " without refinement" * (method.name in _BY_TRAJECTORIES))
 
 
 def fit(
-    problem: Problem | Model,
-    data: Data | None = None,
+    problem: Problem | Model | str | Path | Callable[..., Any],
+    data: Any = None,
     method: Method | str | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     *,
+    bounds: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | None = None,
+    prior: Mapping[str, Any] | None = None,
+    noise: Any = None,
     workers: int | None = None,
     cluster: str | None = None,
     store: str | Path | None = None,
@@ -105,28 +111,35 @@ def fit(
     """Infer parameters and states.
 
     Args:
-        problem: a Problem, or a Model together with `data`.
-        data: the observations, if `problem` is a Model.
+        problem: the model: text such as "x' = -k*x", the path of an .ode file, a Model, or a function f(t, x, a, b);
+            or a Problem, which has data of its own.
+        data: the observations: a DataFrame, a dictionary of columns, the path of a CSV or Excel file, or `od.Data`.
         method: a method such as `od.Odin(refine=False)`, or the name of one, such as "odin" or "trajectory"; ODIN with
             its default settings if not given.
-        seed: of everything random; the same seed gives the same answer.
-        progress: called with (what, share done), for example `print`.
-        workers: where states are hidden or observed otherwise, and everything has bounds, so many processes follow the
-            starts, chunk by chunk, with the same answer for any number; all at once in this process if not given.
+        seed: random seed; the same seed gives the same answer.
+        progress: True shows a bar, False none, a function is called with (what, share done); in notebooks there is a
+            bar if nothing is given.
+        bounds: parameter or state → (low, high), None where open.
+        fixed: parameter → value that is not estimated.
+        start: parameter → start value of the search.
+        prior: parameter → "normal(2, 0.5)" or a frozen distribution of scipy.stats.
+        noise: a known standard deviation or a distribution such as "poisson", for all columns or by column.
+            `od.Problem` has the same keywords and further ones (scale, initial, local, events, observe).
+        workers: number of processes for the start points; the answer is the same for any number.
         cluster: address of a Dask scheduler instead.
-        store: a folder in which ends of starts last: the same call goes on from there after a kill.
+        store: a folder for finished start points; the same call resumes from it.
 
     Returns:
-        What was estimated, with all that goes on from there. A fit that does not work out says so in its `status`.
+        The estimates with everything that can be computed from them; a `PopulationFit` if parameters vary by subject.
+        A fit that fails says so in its `status`.
 
     Raises:
         InputError: what was given cannot be used.
 
     Example:
         >>> import odinfer as od
-        >>> model = od.Model.from_text("x' = -k*x")
-        >>> data = od.Data([0, 1, 2, 3, 4, 5], [3.0, 1.9, 1.1, 0.7, 0.45, 0.25], states=["x"])
-        >>> fit = od.fit(model, data)
+        >>> data = {"time": [0, 1, 2, 3, 4, 5], "x": [3.0, 1.9, 1.1, 0.7, 0.45, 0.25]}
+        >>> fit = od.fit("x' = -k*x", data, bounds={"k": (0, 10)})
         >>> fit.status, fit.verdicts
         ('converged', {'x': 'consistent'})
         >>> print("k =", round(fit.theta["k"], 2), "from {:.2f} to {:.2f}".format(*fit.interval()["k"]))
@@ -135,21 +148,48 @@ def fit(
     import numpy as np
     from threadpoolctl import threadpool_limits
 
-    if isinstance(problem, Model):
-        if not isinstance(data, Data):
-            raise InputError("fit needs data: fit(model, data) with data from od.Data(...) or od.read_csv(...)")
-        problem = Problem(problem, data)
-    elif not isinstance(problem, Problem):
-        raise InputError(f"fit takes a Problem or a Model, not {type(problem).__name__}")
-    elif data is not None:
-        raise InputError("fit(problem) takes no data of its own: they are in the Problem")
-    seed = whole("seed", seed)
+    keywords = {"bounds": bounds, "fixed": fixed, "start": start, "prior": prior, "noise": noise}
+    problem = _as_problem(problem, data, {name: value for name, value in keywords.items() if value is not None})
+    seed = checked_integer("seed", seed)
+    if problem.model.said.effects:
+        from odinfer.population.fit import fit_population
+
+        if method is not None or store is not None:
+            raise InputError("a model with random effects has one method and no store; leave method and store out")
+        # Callers inside the package have refused such models; others get what the docstring says.
+        with shown_progress(progress) as tell:
+            return cast("Fit", fit_population(problem, seed, tell, workers, cluster))
     chosen: Method = method_class(method or "odin")() if method is None or isinstance(method, str) else method
     check_method(chosen, problem)
     # The matrices are small: threads inside BLAS cost more than they give. What leaves the floating-point numbers on
     # the way of a search shows in what it finds.
-    with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return replace(chosen.fit(problem, seed, progress, **_crew(chosen, workers, cluster, store)), problem=problem)
+    quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
+    with threadpool_limits(1, user_api="blas"), quiet, shown_progress(progress) as tell:
+        crew = _crew(chosen, workers, cluster, store)
+        if problem.model.said.unknown:
+            unknown = importlib.import_module("odinfer.methods.unknown")
+            return cast("Fit", unknown.fit_unknown(chosen, problem, seed, tell, crew))
+        return chosen.fit(problem, seed, tell, **crew)
+
+
+def _as_problem(given: Any, data: Any, keywords: dict[str, Any]) -> Problem:
+    """The problem from a model and data, or from a Problem with entries that the keywords override."""
+    if isinstance(given, Problem):
+        if data is not None:
+            raise InputError("fit(problem) takes no data of its own: they are in the Problem")
+        for name in {*keywords} - {"noise"}:
+            before = getattr(given, name)
+            if callable(before):
+                raise InputError(f"the Problem has a joint prior; give {name}= to the Problem instead of fit")
+            keywords[name] = {**before, **keywords[name]} if isinstance(keywords[name], Mapping) else keywords[name]
+        return replace(given, **keywords) if keywords else given
+    if not is_model(given):
+        raise InputError(
+            f"fit takes equations as text, an .ode file, a Model, a function or a Problem, not {type(given).__name__}"
+        )
+    if data is None:
+        raise InputError("fit needs data: od.fit(model, data) with a DataFrame, a file, a dictionary or Data")
+    return Problem(given, data, **keywords)
 
 
 def _crew(method: Method, workers: int | None, cluster: str | None, store: str | Path | None) -> dict[str, Any]:
@@ -158,6 +198,6 @@ def _crew(method: Method, workers: int | None, cluster: str | None, store: str |
         return {}
     if method.name != "odin":
         raise InputError(f"workers, cluster and store are for the method odin, not {method.name}; leave them out")
-    from odinfer.search.start_executor import Crew
+    from odinfer.search.start_executor import StartExecutor
 
-    return {"crew": Crew(workers or 1, cluster, store)}
+    return {"crew": StartExecutor(workers or 1, cluster, store)}

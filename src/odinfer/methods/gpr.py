@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.checks import interval
+from odinfer.checks import checked_range
 from odinfer.errors import InputError, Status
 from odinfer.gp.evidence import Hyperparameters
 from odinfer.gp.kernels import kernel
@@ -16,7 +16,7 @@ from odinfer.gp.smoother import facts, noise_sd, posterior_curves, smooth_states
 from odinfer.gp.standardisation import Units
 from odinfer.methods.odin import Odin
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Fit
 
@@ -50,7 +50,7 @@ class Gpr:
             kernel(self.kernel)
         if not 0 < self.jitter < 1:
             raise InputError(f"jitter must be between 0 and 1, not {self.jitter:g}")
-        interval("hyper_bounds", self.hyper_bounds)
+        checked_range("hyper_bounds", self.hyper_bounds)
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> Gpr:
@@ -59,7 +59,7 @@ class Gpr:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Smooth the data; every free parameter stays NaN."""
-        say = progress or silent
+        say = progress or no_progress
         say("smoothing the data", 0.0)
         clock = time.perf_counter()
         units, hypers = self.smooth(problem)

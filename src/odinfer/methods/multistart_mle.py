@@ -6,31 +6,38 @@ There is no γ then. The best trajectory is looked for from many starts, and the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from odinfer.diagnostics.model_test import judge_model, signal_left, unasked
+from odinfer.diagnostics.model_test import judge_model, unasked
 from odinfer.errors import Status
 from odinfer.gp.curves import Curve
-from odinfer.gp.residual_signal import SUSPICIOUS
-from odinfer.ode.steady_state import unsettled
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.ode.steady_state import steady_state_warnings
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, part_of
+from odinfer.progress import Progress, sub_progress
 from odinfer.result.assemble import assemble, stage
-from odinfer.result.fit import Fit, Workings
-from odinfer.search.multistart import First, multistart
-from odinfer.search.start_executor import Crew
+from odinfer.result.fit import Cache, Fit
+from odinfer.search.multistart import OdinStart, SearchResult, scale_of, search
+from odinfer.search.release import released
+from odinfer.search.start_executor import StartExecutor
 from odinfer.uncertainty.maximum import Maximum
+from odinfer.uncertainty.verification import verified_optimum
 
 _T = TypeVar("_T")
+Array = NDArray[np.float64]
 
+_EXCHANGED = 0.05  # relative difference of values that two parameters have exchanged
+MODEL_IS_WRONG = "the intervals assume that the model is right, but the data contradict it"
 FAILED = "failed: no start led to a trajectory of the model"
 
 
-def lucky(step: Callable[[], _T]) -> _T | None:
+def none_if_singular(step: Callable[[], _T]) -> _T | None:
     """What a step gives; None where its linear algebra breaks down, which is bad luck and no reason to stop."""
     try:
         return step()
@@ -38,46 +45,122 @@ def lucky(step: Callable[[], _T]) -> _T | None:
         return None
 
 
-def without_smoother(
+def optimum(problem: Problem, found: SearchResult) -> Maximum | None:
+    """The best optimum of a search, with either sign of parameters that tended to zero; None if there is none."""
+    if found.best is None:
+        return None
+    problem, best = released(problem, scale_of(problem), found.best)
+    maximum = (
+        Maximum.of(problem, scale_of(problem), best) if problem.fully_observed_gaussian else Maximum.at(problem, best)
+    )
+    return replace(maximum, known=found.known)
+
+
+def search_details(problem: Problem, found: SearchResult | None) -> dict[str, Any]:
+    """What a fit keeps of a search: objectives of the start points and other optima that fit as well."""
+    if found is None:
+        return {}
+    details: dict[str, Any] = {"start_objectives": [value for value in found.objectives if np.isfinite(value)]}
+    if found.alternatives is not None and len(found.alternatives):
+        u = ParameterVector(problem)
+        phi = u.phi(found.alternatives)
+        rows = problem.theta(phi)[:, problem.free_index]
+        details["alternatives"] = [dict(zip(problem.free, row.tolist(), strict=True)) for row in rows]
+        solver = BatchLikelihood.of(problem).finer()
+        with np.errstate(all="ignore"):
+            details["alternatives_loglik"] = solver.solve(found.alternatives).worth.loglik.tolist()
+    return details
+
+
+def search_warnings(problem: Problem, found: SearchResult | None) -> list[str]:
+    """Warnings about the optima that a search found, the most important first."""
+    if found is None or found.best is None:
+        return []
+    own = problem.theta(found.best.phi)
+    warnings = [
+        f"the estimate is at the inequality {text}: the likelihood is higher beyond it"
+        for text in (problem.inequalities.limiting(own) if problem.inequalities else ())
+    ]
+    if found.alternatives is None or not len(found.alternatives):
+        return warnings
+    others = problem.theta(ParameterVector(problem).phi(found.alternatives))
+    own, other = own[problem.free_index], others[0][problem.free_index]
+    with np.errstate(all="ignore"):
+        apart = np.nan_to_num(np.abs(np.log(np.abs(other / own))))
+    order = np.argsort(-apart)[:3]
+    values = ", ".join(f"{problem.free[i]} = {other[i]:.3g} instead of {own[i]:.3g}" for i in order if apart[i] > 0.05)
+    count = len(found.alternatives)
+    what = "another solution fits" if count == 1 else f"{count} other solutions fit"
+    choice = _telling_apart(problem.free, own, other, int(order[0])) if len(order) else "a bound"
+    said = f" ({values})" if values else ", with other initial values"
+    return [*warnings, f"{what} the data as well{said}; choose by {choice}, or by fixing a parameter"]
+
+
+def _telling_apart(names: Sequence[str], own: Array, other: Array, furthest: int) -> str:
+    """What a user can declare to have the first of two solutions: an order of exchanged parameters, or a bound."""
+    for i in range(len(names)):
+        for j in range(i + 1, len(names)):
+            exchanged = np.allclose([own[i], own[j]], [other[j], other[i]], rtol=_EXCHANGED)
+            if exchanged and not np.isclose(own[i], own[j], rtol=_EXCHANGED):
+                return f"an order, {names[i]} {'<' if own[i] < own[j] else '>'} {names[j]}"
+    a, b = float(own[furthest]), float(other[furthest])
+    between = np.sign(a) * np.sqrt(a * b) if a * b > 0 else 0.5 * (a + b)
+    bound = f"a bound, {names[furthest]} {'>' if a > b else '<'} {between:.2g}"
+    return f"{bound}, an inequality between parameters" if len(names) > 1 else bound
+
+
+def release_warnings(before: Problem, maximum: Maximum) -> list[str]:
+    """Which parameters turned out negative although they were assumed positive."""
+    after = maximum.problem
+    theta = after.theta(maximum.phi)
+    names = [n for n in before.assumed_positive - after.assumed_positive if theta[after.parameters.index(n)] < 0]
+    return [f"{n} < 0: write 'real {n}' to keep this, '{n} > 0' to forbid it" for n in sorted(names)]
+
+
+def fit_by_multistart(
     method: Any, problem: Problem, seed: int, say: Progress, level: float, draws: int, whole: bool,
-    crew: Crew | None = None, first: First | None = None,
+    crew: StartExecutor | None = None, start: OdinStart | None = None,
 ) -> Fit:  # fmt: skip
-    """The best trajectory from many starts.
+    """Fit a problem whose states cannot all be smoothed.
 
     Args:
-        crew: who follows the starts.
-        first: a start to begin with.
-        level, draws, whole: of the test of the model; it is asked for if a signal is left, or in any case.
+        crew: worker processes that follow start points.
+        start: a start point to begin with.
+        level, draws, whole: of the test of the model; `whole` makes it however long it takes.
     """
     clock = time.perf_counter()
-    ways = multistart(problem, seed, part_of(say, 0.0, 0.7), crew, first)
-    found = ways.best
-    reached = None if found is None else lucky(lambda: replace(Maximum.at(problem, found), known=ways.known))
-    details: dict[str, Any] = {"starts": len(ways.ends), "starts_agreeing": ways.agreeing, "start_objectives": [
-        end for end in ways.ends if np.isfinite(end)]}  # fmt: skip
+    found = search(problem, seed, sub_progress(say, 0.0, 0.7), crew, first=start)
+    reached = none_if_singular(lambda: optimum(problem, found))
+    details: dict[str, Any] = {"starts": len(found.objectives), "starts_agreeing": found.agreeing}
+    details |= {"start_objectives": []} | search_details(problem, found)
+    warnings = search_warnings(problem, found)
     seconds = time.perf_counter() - clock
     if reached is None:
         return nothing_found(method, problem, seed, "refined", details, seconds)
-    say("intervals", 0.7)
-    maximum, known = lucky(reached.settled) or (reached, None)
+    warnings += release_warnings(problem, reached)
+    problem = reached.problem
+    maximum = verified_optimum(reached)
     if maximum is not reached:
-        details["starts_agreeing"] = 0  # none has led to where the ends of intervals did
+        details["starts_agreeing"] = 0  # no start has led to the optimum that replaced theirs
     best, curves = maximum.refined, maximum.curves()
     status = Status.CONVERGED if best.converged else Status.MAX_ITERATIONS
     made = stage(
         problem, problem.theta(best.phi), curves, maximum.left,
         objective=best.objective, loglik=best.loglik, seconds=seconds, note=status.value,
     )  # fmt: skip
+    if simulated := draws if whole else unasked(problem, draws):
+        test = judge_model(maximum, seed, simulated, sub_progress(say, 0.7, 0.8), level)
+        details["model_test"] = asdict(test)
+        maximum = replace(maximum, verify=not test.contradicts(level))
+        warnings += [MODEL_IS_WRONG] if test.contradicts(level) else []
+    say("intervals", 0.8)
+    known = none_if_singular(maximum.intervals)
     if known is not None:
         details["sigma_interval"] = {c: list(ends) for c, ends in maximum.noise_intervals().items()}
-    suspicious = float(signal_left(maximum).max()) > SUSPICIOUS
-    if simulated := draws if whole else unasked(problem, draws) if suspicious else 0:
-        test = judge_model(maximum, seed, simulated, part_of(say, 0.8, 1.0), level)
-        details["model_test"] = asdict(test)
     fit = assemble(
         problem, method, seed, {"refined": made}, curves, status=status.value, converged=status.converged,
-        uncertainty=known, workings=Workings(maximum=maximum), details=details,
-        warnings=unsettled(problem, lambda e, t: best.paths[e].at(t)[0]),
+        uncertainty=known, cache=Cache(maximum=maximum), details=details,
+        warnings=(*warnings, *steady_state_warnings(problem, lambda e, t: best.paths[e].at(t)[0])),
     )  # fmt: skip
     say("done", 1.0)
     return fit
@@ -90,7 +173,7 @@ def nothing_found(
     K = len(problem.model.states)
     curves = []
     for e in range(len(problem.data.experiments)):
-        t = problem.course(e).times
+        t = problem.condition(e).times
         curves.append(Curve(t, *(np.full((len(t), K), np.nan) for _ in range(3))))
     theta = np.array([problem.fixed.get(n, np.nan) for n in problem.parameters])
     sigma = np.full(len(problem.columns), np.nan)

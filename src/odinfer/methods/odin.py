@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,33 +13,40 @@ from numpy.typing import NDArray
 from odinfer.diagnostics.equation_test import FALSE_ALARMS
 from odinfer.diagnostics.model_test import DRAWS
 from odinfer.diagnostics.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
-from odinfer.errors import InputError, Status
+from odinfer.errors import Status
 from odinfer.gp.smoother import facts, noise_sd
 from odinfer.methods import preset
-from odinfer.methods.multistart_mle import lucky, without_smoother
+from odinfer.methods.multistart_mle import (
+    MODEL_IS_WRONG,
+    fit_by_multistart,
+    none_if_singular,
+    optimum,
+    release_warnings,
+    search_details,
+    search_warnings,
+)
 from odinfer.odin.engine import Engine
 from odinfer.odin.gamma import GammaRule
 from odinfer.odin.gauss_newton import Solution
 from odinfer.odin.multistart import Minima, Search
 from odinfer.odin.sparse.engine import Sparse
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, part_of, silent
+from odinfer.progress import Progress, no_progress, sub_progress
 from odinfer.result.assemble import assemble, named, stage
-from odinfer.result.fit import Fit, Workings
-from odinfer.search.continuation import follow
-from odinfer.search.gaussian_relaxation import lifted, plainly
-from odinfer.search.multistart import First
-from odinfer.search.start_executor import Crew
-from odinfer.search.strategies import best_trajectory, misses
+from odinfer.result.fit import Cache, Fit
+from odinfer.search.chaos import chaotic
+from odinfer.search.continuation import tighten_equations
+from odinfer.search.gaussian_relaxation import columns_of_states, gaussian_relaxation, lift_to_problem
+from odinfer.search.multistart import OdinStart, misses, search
+from odinfer.search.release import released_by_matching
+from odinfer.search.start_executor import StartExecutor
 from odinfer.uncertainty.maximum import Maximum, Reached
+from odinfer.uncertainty.verification import verified_optimum
 
 Array = NDArray[np.float64]
 
 # γ is a variance of standardised derivatives, which are of order one; a right equation leaves it at its floor.
 CONTRADICTS_ABOVE = 0.1
-_RIVALS = 15.0  # nats by which another minimum is worse at most, if its trajectory may be nearly as likely
-_WIDER = 8  # times as many starts, where those of the first look did not lead to a convincing trajectory
-_WRONG = "intervals tell how well the data determine the parameters if the model is right, which the data contradict"
 
 
 @dataclass(frozen=True)
@@ -95,11 +102,6 @@ class Odin:
         return Search(**{f.name: getattr(self, f.name) for f in fields(Search)})
 
     @property
-    def second_look(self) -> Odin:
-        """Where ODIN is less biased, though slower: on a finer grid, with less weight on the smoother, and wider."""
-        return replace(self, grid=2 * self.grid, temper=2.0 * self.temper, starts=_WIDER * self.starts)
-
-    @property
     def rule(self) -> GammaRule:
         """How γ is treated."""
         return self.search.rule
@@ -125,7 +127,7 @@ class Odin:
 
     def fit(
         self, problem: Problem, seed: int = 0, progress: Progress | None = None, level: float = FALSE_ALARMS,
-        draws: int = DRAWS, whole: bool = False, crew: Crew | None = None,
+        draws: int = DRAWS, whole: bool = False, crew: StartExecutor | None = None,
     ) -> Fit:  # fmt: skip
         """Infer θ, states, γ and noise, and judge the equations; see `odinfer.fit`.
 
@@ -133,31 +135,42 @@ class Odin:
             level, draws, whole: of the judgement; see `odinfer.diagnostics.verdicts.judged`.
             crew: who follows starts that are independent.
         """
-        say = progress or silent
-        if not problem.plain:
-            first = lucky(lambda: self._first(problem, seed)) if self.refine else None
-            return without_smoother(self, problem, seed, say, level, draws, whole, crew, first)
-        if crew is not None:
-            raise InputError(
-                "workers, cluster and store are for fits from many starts, where states are hidden or observed "
-                "otherwise; here every state is observed as it is, so leave them out"
-            )
+        say = progress or no_progress
+        if not problem.fully_observed_gaussian:
+            start = none_if_singular(lambda: self._relaxed(problem, seed)) if self.refine else None
+            return fit_by_multistart(self, problem, seed, say, level, draws, whole, crew, start)
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.15)
         clock = time.perf_counter()
-        minima = self.search.run(problem, seed)
+        stated, minima = problem, self.search.run(problem, seed)
+        problem, minima = released_by_matching(problem, self.search, minima, seed)
         odin_seconds = time.perf_counter() - clock
-        say("following trajectories", 0.6)
+        say("following trajectories", 0.3)
         clock = time.perf_counter()
-        reached = lucky(lambda: self.follow(minima, seed)) if self.refine and minima.solutions else None
+        reached: Reached | None = None
+        notes: list[str] = []
+        details: dict[str, Any] = {}
+        if self.refine and isinstance(minima.engine, Sparse):
+            engine = minima.engine
+            reached = (
+                none_if_singular(lambda: tighten_equations(engine, minima.solutions[0])) if minima.solutions else None
+            )
+        elif self.refine:
+            lost = _chaotic_at(problem, minima)
+            found = search(problem, seed, sub_progress(progress, 0.3, 0.7), crew, minima, brief=lost)
+            maximum = none_if_singular(lambda: optimum(problem, found))
+            details, notes = search_details(problem, found), search_warnings(problem, found)
+            if maximum is not None:
+                notes += release_warnings(stated, maximum)
+                reached, problem = maximum, maximum.problem
         seconds = (odin_seconds, time.perf_counter() - clock)
 
         def judge(maximum: Maximum | None) -> Case:
-            tell = part_of(progress, 0.7, 1.0)
+            tell = sub_progress(progress, 0.7, 1.0)
             return judged(problem, self.search, minima, maximum, seed, level, draws, tell, whole)
 
-        fit = _assembled(self, problem, seed, minima, reached, seconds, judge)
+        fit = _assembled(self, problem, seed, minima, reached, notes, details, seconds, judge, level)
         say("done", 1.0)
         return fit
 
@@ -173,34 +186,29 @@ class Odin:
         """Step 2: minimise the risk from one start; see `odinfer.odin.multistart.Search.minimise`."""
         return self.search.minimise(risk, z, phi, **more)
 
-    def _first(self, problem: Problem, seed: int) -> First | None:
-        """Where a problem that is not plain starts, if all its states can be smoothed."""
-        plain = plainly(problem)
-        if plain is None:
+    def _relaxed(self, problem: Problem, seed: int) -> OdinStart | None:
+        """The start point that a Gaussian relaxation of the problem gives, if all its states can be smoothed."""
+        relaxed = gaussian_relaxation(problem)
+        if relaxed is None:
             return None
-        minima = self.search.run(plain, seed)
-        if not minima.solutions or isinstance(minima.engine, Sparse):
+        minima = self.search.run(relaxed, seed)
+        if not minima.solutions:
             return None
         engine: Any = minima.engine
         best = minima.solutions[0]
-        x0 = _initial(engine, best)
-        return First(*lifted(problem, plain, best.phi, x0, seed), self.starts, minima.agreeing)
+        x0, phi = lift_to_problem(problem, engine.problem, best.phi, _initial(engine, best), seed)
+        noise = np.full(len(problem.columns), np.inf)
+        noise[columns_of_states(problem)] = noise_sd(engine.units, engine.hypers)
+        return OdinStart(x0, phi, noise, self.starts, minima.agreeing)
 
-    def follow(self, minima: Minima, seed: int) -> Reached | None:
-        """Stage two: the best trajectory from ODIN's minima; None if none could be followed."""
-        if isinstance(minima.engine, Sparse):
-            return follow(minima.engine, minima.solutions[0])
 
-        def finer() -> Minima:
-            return self.second_look.search.run(minima.engine.problem, [seed, 1], most=4)
-
-        best = best_trajectory(minima, finer, seed)
-        if best is None:
-            return None
-        maximum = Maximum.of(minima.engine.problem, minima.engine.units.scale, best)
-        others = [s for s in minima.solutions[1:] if s.risk < minima.solutions[0].risk + _RIVALS]
-        v = [maximum.like.unknowns.join(_initial(minima.engine, s), s.phi) for s in others]
-        return replace(maximum, known=np.stack(v)) if v else maximum
+def _chaotic_at(problem: Problem, minima: Minima) -> bool:
+    """Whether trajectories are chaotic at ODIN's estimate."""
+    if not minima.solutions:
+        return False
+    engine: Any = minima.engine
+    best = minima.solutions[0]
+    return chaotic(problem, engine.problem.theta(best.phi), _initial(engine, best))
 
 
 def _initial(engine: Any, s: Solution) -> list[Array]:
@@ -210,10 +218,14 @@ def _initial(engine: Any, s: Solution) -> list[Array]:
 
 
 def _assembled(
-    method: Odin, problem: Problem, seed: int, minima: Minima, reached: Reached | None, seconds: tuple[float, float],
-    judge: Callable[[Maximum | None], Case],
+    method: Odin, problem: Problem, seed: int, minima: Minima, reached: Reached | None, notes: Sequence[str],
+    details: dict[str, Any], seconds: tuple[float, float], judge: Callable[[Maximum | None], Case], level: float,
 ) -> Fit:  # fmt: skip
-    """Both stages as plain data, which of them to believe, and the verdicts."""
+    """Collect both stages as plain data, the verdicts, and which stage is reported.
+
+    The estimate is that of the best trajectory. ODIN's is reported where no trajectory could be computed, or where
+    trajectories are chaotic and the best one that was found misses the data.
+    """
     engine, solutions, names = minima.engine, minima.solutions, problem.model.states
     s = solutions[0] if solutions else _smoothed_only(engine)
     status = Status.NOT_FINITE if not solutions else Status.CONVERGED if s.converged else Status.MAX_ITERATIONS
@@ -221,15 +233,16 @@ def _assembled(
     gamma, sigma = named(names, s.gamma), noise_sd(engine.units, engine.hypers)
     stages = {
         "odin": stage(
-            problem, problem.theta(s.phi), curves, sigma,
+            problem, engine.problem.theta(s.phi), curves, sigma,
             gamma=gamma, objective=s.risk, seconds=seconds[0], note=status.value,
         )
     }  # fmt: skip
     used, known, best = "odin", None, None
     if reached is not None:
-        follows = not misses(problem, reached.sigma, sigma)
-        if follows and (settled := lucky(reached.settled)) is not None:
-            reached, known = settled
+        lost = misses(problem, reached.sigma, sigma)
+        follows = not (lost and _chaotic_at(problem, minima))
+        if follows and isinstance(reached, Maximum):
+            reached = verified_optimum(reached)
         end = Status.CONVERGED if reached.converged else Status.MAX_ITERATIONS
         trajectories = reached.curves()
         stages["refined"] = stage(
@@ -243,16 +256,20 @@ def _assembled(
     if method.refine and used == "odin" and status.converged:
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
     case = None
-    if not solutions or (isinstance(engine, Sparse) and used == "odin"):
+    if not solutions or isinstance(engine, Sparse):  # equations of so many states are not tested
         verdicts = dict.fromkeys(names, NOT_JUDGED)
-    elif not method.refine or isinstance(engine, Sparse):
-        # The paper's reading of γ, for which no rate of false alarms is known; or what only a trajectory can acquit.
+    elif not method.refine:
+        # The paper's reading of γ, for which no rate of false alarms is known.
         wrong = method.gamma == "learn" and used == "odin"
         verdicts = {k: CONTRADICTS for k, v in gamma.items() if wrong and v > CONTRADICTS_ABOVE}
     else:
         maximum = reached if used == "refined" and isinstance(reached, Maximum) else None
-        case = lucky(lambda: judge(maximum)) or Case(())
+        case = none_if_singular(lambda: judge(maximum)) or Case(())
         verdicts = case.verdicts(names)
+    if reached is not None and used == "refined":
+        if isinstance(reached, Maximum) and case is not None and case.rejected(level):
+            reached = replace(reached, verify=False)
+        known = none_if_singular(reached.intervals)
     return assemble(
         problem,
         method,
@@ -265,14 +282,19 @@ def _assembled(
         units=engine.units,
         gradients=engine.gradients(s) if solutions else None,
         verdicts=verdicts,
-        warnings=(*engine.notes, *([_WRONG] if known is not None and CONTRADICTS in verdicts.values() else [])),
+        warnings=(
+            *notes,
+            *engine.notes,
+            *([MODEL_IS_WRONG] if known is not None and CONTRADICTS in verdicts.values() else []),
+        ),
         uncertainty=known,
-        workings=_kept(method, minima, reached, case),
+        cache=_kept(method, minima, reached, case),
         best=best,
         details={
             "starts": method.starts,
             "starts_agreeing": minima.agreeing,
             "start_mismatches": [cost for cost in minima.mismatches if np.isfinite(cost)],
+            **details,
             "iterations": s.iterations,
             **facts(problem, engine.hypers),
             **(case.numbers() if case else {}),
@@ -280,11 +302,11 @@ def _assembled(
     )
 
 
-def _kept(method: Odin, minima: Minima, reached: Reached | None, case: Case | None) -> Workings:
+def _kept(method: Odin, minima: Minima, reached: Reached | None, case: Case | None) -> Cache:
     """What later steps can use, without the large operators of many states."""
     if isinstance(minima.engine, Sparse):
-        return Workings()
-    return Workings(method.search, minima, reached if isinstance(reached, Maximum) else None, case)
+        return Cache()
+    return Cache(method.search, minima, reached if isinstance(reached, Maximum) else None, case)
 
 
 def _smoothed_only(engine: Engine) -> Solution:

@@ -6,7 +6,6 @@ ODIN (refine.py); only what it starts from differs: a simulation at a random θ 
 
 from __future__ import annotations
 
-import functools
 import time
 import warnings
 from collections.abc import Mapping
@@ -16,34 +15,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import choice, whole
+from odinfer.checks import checked_choice, checked_integer
 from odinfer.errors import InputError, Status, nearest
-from odinfer.gp.grids import dense_times
 from odinfer.gp.smoother import noise_sd, posterior_curves, smooth_states
 from odinfer.gp.standardisation import Units
-from odinfer.likelihood.refinement import Refined, paths_through, refine, shoot, with_slopes
+from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, refine
 from odinfer.methods.multistart_mle import FAILED, nothing_found
 from odinfer.methods.odin import Odin
-from odinfer.model.model import Model
-from odinfer.ode.adaptive_mesh import Budget, Exhausted
-from odinfer.ode.collocation import CollocationPath
-from odinfer.ode.simulate import simulate
+from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted, every_integrated
 from odinfer.odin import startpoints
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.result.assemble import assemble, stage
-from odinfer.result.fit import Fit, Workings
+from odinfer.result.fit import Cache, Fit
 from odinfer.search import startpoints as finding
 from odinfer.uncertainty.maximum import Maximum
+from odinfer.uncertainty.verification import verified_optimum
 
 Array = NDArray[np.float64]
 
 STARTS = ("random", "given")
-# The mesh of a first path is halved until its equations hold this well, in units of the states' scales.
-_NEAR, _FINEST = 1e-4, 8
-# A trajectory that is so many times as large as the data has blown up.
-_FAR, _LIMIT = 1e5, "limit of |x|"
-_STEPS = 4000  # of integration from a start, where not every state is observed
+_STEPS = 4000  # of integration from a start
 
 
 @dataclass(frozen=True)
@@ -65,9 +57,9 @@ class Trajectory:
     name = "trajectory"
 
     def __post_init__(self) -> None:
-        choice("start", self.start, STARTS)
+        checked_choice("start", self.start, STARTS)
         for option in ("starts", "iterations"):
-            whole(option, getattr(self, option), 1)
+            checked_integer(option, getattr(self, option), 1)
         if self.x0 is not None and not isinstance(self.x0, Mapping):
             raise InputError(f"x0 must be a dictionary by state, not {type(self.x0).__name__}")
 
@@ -84,15 +76,17 @@ class Trajectory:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Follow every start to its maximum of the likelihood and keep the highest."""
-        say = progress or silent
+        say = progress or no_progress
         say("checking the equations", 0.0)
-        if problem.plain:
+        if problem.fully_observed_gaussian:
             problem.check_field()
         clock = time.perf_counter()
         guesses = self._guesses(problem, seed)
         # Of what is not observed as it is, the sizes are those of each trajectory.
-        scale = Units.of(problem).scale if problem.plain else np.full(len(problem.model.states), np.nan)
-        ends: list[Refined] = []
+        scale = (
+            Units.of(problem).scale if problem.fully_observed_gaussian else np.full(len(problem.model.states), np.nan)
+        )
+        ends: list[TrajectoryOptimum] = []
         for i, (x0, phi) in enumerate(guesses):
             say(f"following start {i + 1} of {len(guesses)}", 0.05 + 0.9 * i / len(guesses))
             end = _follow(problem, scale, phi, x0, self.iterations)
@@ -100,7 +94,7 @@ class Trajectory:
                 ends.append(end)
         best = min(ends, key=lambda r: r.objective, default=None)
         maximum = None
-        if best is None and not problem.plain:
+        if best is None and not problem.fully_observed_gaussian:
             counts = {"starts": len(guesses), "starts_agreeing": 0, "starts_failed": len(guesses), "iterations": 0}
             say("done", 1.0)
             return nothing_found(self, problem, seed, self.name, counts, time.perf_counter() - clock)
@@ -111,9 +105,9 @@ class Trajectory:
             theta = problem.theta(np.full(len(problem.free), np.nan))
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
-            maximum = Maximum.of(problem, scale, best) if problem.plain else Maximum.at(problem, best)
-            # What was not carried to a maximum is not improved by the way its intervals are found.
-            maximum, known = maximum.settled() if best.converged else (maximum, maximum.intervals())
+            maximum = Maximum.of(problem, scale, best) if problem.fully_observed_gaussian else Maximum.at(problem, best)
+            maximum = verified_optimum(maximum) if best.converged else maximum
+            known = maximum.intervals()
             best, curves = maximum.refined, maximum.curves()
             theta, sigma, objective = problem.theta(best.phi), maximum.left, best.objective
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
@@ -129,7 +123,7 @@ class Trajectory:
             status=status,
             converged=best is not None and best.converged,
             uncertainty=known,
-            workings=Workings(maximum=maximum),
+            cache=Cache(maximum=maximum),
             details={
                 "starts": len(guesses),
                 "starts_agreeing": agreeing,
@@ -141,7 +135,7 @@ class Trajectory:
     def _guesses(self, problem: Problem, seed: int) -> list[tuple[Array, Array]]:
         """Initial values (E, K) and φ (F,) to start from."""
         rng = np.random.default_rng(seed)
-        if self.start == "random" and problem.plain:
+        if self.start == "random" and problem.fully_observed_gaussian:
             x0 = self._initial(problem)
             return [(x0, phi) for phi in startpoints.draw(problem, self.starts, rng)]
         if self.start == "random":
@@ -154,7 +148,7 @@ class Trajectory:
                 )
         known = {**problem.start, **problem.fixed}
         phi = problem.phi(np.array([float(known[name]) for name in problem.parameters]))
-        if problem.plain:
+        if problem.fully_observed_gaussian:
             return [(self._initial(problem), phi)]
         x0 = np.array(next(finding.starts(problem, 1, rng))[0])
         return [(self._begun(problem, x0, phi), phi)]
@@ -163,7 +157,7 @@ class Trajectory:
         """Initial values (E, K) with those of the options, and with those that the model gives at φ (F,)."""
         x0 = self._given(problem, x0)
         free = problem.model.free_initial
-        pairs = ((problem.course(e), problem.theta_of(e, phi)[None], own[None, free]) for e, own in enumerate(x0))
+        pairs = ((problem.condition(e), problem.theta_of(e, phi)[None], own[None, free]) for e, own in enumerate(x0))
         return np.concatenate([course.initial(theta, own) for course, theta, own in pairs])
 
     def _initial(self, problem: Problem) -> Array:
@@ -191,48 +185,14 @@ class Trajectory:
         return np.clip(x0, *problem.state_bounds)
 
 
-def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: int) -> Refined | None:
+def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: int) -> TrajectoryOptimum | None:
     """Maximum likelihood from one start; None if its trajectory, or one on the way, leaves the finite numbers."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the integrator's, on trajectories that it cannot follow
-            if not problem.plain:
-                return shoot(problem, scale, list(x0), phi, iterations, Budget(_STEPS))
-            paths = _simulated(problem, scale, phi, x0)
+            if not problem.fully_observed_gaussian:
+                return maximise_from_initial(problem, scale, list(x0), phi, iterations, Budget(_STEPS))
+            paths = every_integrated(problem, phi, list(x0), scale, Budget(_STEPS))
             return None if paths is None else refine(problem, scale, paths, phi, iterations)
-    except (np.linalg.LinAlgError, Exhausted):
+    except (np.linalg.LinAlgError, BudgetExhausted):
         return None
-
-
-def _simulated(problem: Problem, scale: Array, phi: Array, x0: Array) -> tuple[CollocationPath, ...] | None:
-    """The trajectories at φ (F,) from x0 (E, K) on a mesh that is fine enough for them; None if one blows up."""
-    theta, states = problem.theta(phi), []
-    limit = _FAR * float(np.abs(x0).max() + scale.max())
-    for e, start in zip(problem.data.experiments, x0, strict=True):
-        t = dense_times(e.t)
-        inputs: dict[str, Any] = {**e.u, _LIMIT: ([t[0]], [limit])}
-        x = simulate(_guarded(problem.model), theta, start, t, inputs, rtol=1e-6, atol=1e-9 * float(scale.min()))
-        if not np.isfinite(x).all():
-            return None
-        states.append((t, x))
-    curves, parts = with_slopes(problem, theta, states), 1
-    while True:
-        paths = paths_through(problem, curves, parts)
-        if parts >= _FINEST or max(path.condense(phi, scale).violation for path in paths) <= _NEAR:
-            return paths
-        parts *= 2
-
-
-@functools.lru_cache(maxsize=16)
-def _guarded(model: Model) -> Model:
-    """The same equations, but NaN where a state exceeds one more input: a simulation then ends there at once.
-
-    Integrators spend seconds on the way from a hopeless trajectory to the largest number.
-    """
-
-    def field(t: Any, x: Any, theta: Any, u: Any) -> Any:
-        from odinfer._jax import jnp
-
-        return jnp.where(jnp.abs(x).max() <= u[-1], model.f(t, x, theta, u[:-1]), jnp.nan)
-
-    return Model(field, model.states, model.parameters, (*model.inputs, _LIMIT))

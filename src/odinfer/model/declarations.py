@@ -8,7 +8,17 @@ from odinfer.errors import InputError, nearest
 from odinfer.model.expression import initial_name
 from odinfer.model.statements import EXTENT, Statements
 
-_SILENT = ("equation", "definition", "initial", "distribution")  # checked where they are read
+# Priors of positive parameters.
+_POSITIVE = ("lognormal", "near", "loglaplace", "nearlaplace", "gamma", "halfnormal", "beta")
+_SILENT = (
+    "equation",
+    "definition",
+    "initial",
+    "distribution",
+    "effect",
+    "occasion effect",
+    "correlated",
+)  # checked where they are read
 
 
 def bounds(
@@ -59,9 +69,13 @@ def _range(said: Mapping[str, Any], start: str) -> tuple[float, float]:
     """The range of a state or parameter, checked against all that is said about it."""
     low, high = said.get("lower bound", -math.inf), said.get("upper bound", math.inf)
     family, *numbers = said.get("prior", ("none",))
-    if family == "uniform":
+    if family in ("uniform", "loguniform"):
         low, high = max(low, numbers[0]), min(high, numbers[1])
-    positive = said.get("scale") == "log" or family in ("lognormal", "near")
+    if family == "beta":
+        high = min(high, 1.0)
+    if family == "rayleigh":
+        low = max(low, numbers[0])
+    positive = said.get("scale") == "log" or family in _POSITIVE
     if low >= high or (positive and (-math.inf < low < 0 or high <= 0)):
         wanted = "positive upper and no negative lower" if positive else "lower bound below the upper"
         raise InputError(f"{start} cannot lie between {low:g} and {high:g}; give it a {wanted} bound")

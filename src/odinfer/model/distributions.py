@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from odinfer.errors import InputError, nearest
 from odinfer.model.expression import RESERVED, SHORT, Source, names_met
 from odinfer.model.priors import FAMILIES as PRIORS
+from odinfer.model.priors import two_numbers
 from odinfer.model.program import Program, depending, number
 from odinfer.model.statements import Distribution, Statements
 from odinfer.noise import FAMILIES
@@ -64,7 +65,7 @@ def prior(name: str, given: Distribution) -> tuple[str, float, float]:
     for _, source in given.arguments:
         if {*source.names()} - RESERVED:
             raise source.error(source.tree, f"is not a number; '{name}' is a parameter, so this is its prior")
-    numbers = [number(source) for _, source in given.arguments]
+    numbers = two_numbers(given.family, [number(source) for _, source in given.arguments])
     wants = PRIORS[given.family].wants
     if any(word for word, _ in given.arguments) or len(numbers) != 2 or not PRIORS[given.family].valid(*numbers):
         raise InputError(f"{start} {SHORT.repr(given.text)} is no prior; write {given.family}({wants})")
@@ -132,7 +133,7 @@ def check_predictions(
     """Refuse columns that depend on no state and no parameter: most often priors of names that are misspelled."""
     moving = depending(program.code, {*states, *parameters})
     for given in columns:
-        if not moving[given.arguments[0]]:
+        if not moving[given.arguments[0]] and given.name not in said.given["definition"]:
             name, text = given.name, said.given["distribution"][given.name].text
             problem = f"is no prior ('{name}' is no parameter) and predicts no column (no state or parameter is in it)"
             close = nearest(name, parameters) or "; correct it"

@@ -17,6 +17,7 @@ from odinfer.errors import InputError
 MAX_CHARACTERS, MAX_NAME = 100_000, 200
 ARITY = dict.fromkeys(("exp", "log", "ln", "log10", "sqrt", "abs", "sign", "sin", "cos", "tan"), range(1, 2))
 ARITY |= dict.fromkeys(("asin", "acos", "atan", "sinh", "cosh", "tanh"), range(1, 2))
+ARITY |= dict.fromkeys(("asinh", "acosh", "atanh", "floor", "ceil"), range(1, 2))
 ARITY |= {"pow": range(2, 3), "min": range(2, MAX_CHARACTERS), "max": range(2, MAX_CHARACTERS)}
 ARITY |= {"hill": range(3, 4), "where": range(3, 4), "piecewise": range(3, MAX_CHARACTERS, 2)}
 KEYWORDS = ("input", "fixed", "start", "log", "linear")

@@ -16,7 +16,7 @@ def values(code: Code, outputs: Sequence[int], known: Mapping[str, Any]) -> list
     what such a branch gives by zero, and zero times infinity would be NaN. Conditions have no derivatives; they are
     computed first, from values of their own without guards.
     """
-    import jax.numpy as jnp  # here, so that reading equations does not need JAX
+    from odinfer._jax import jnp  # here, so that reading equations does not need JAX
 
     operations = operations_of(jnp)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from odinfer.errors import InputError
 from odinfer.model.differentiation import TextField
+from odinfer.model.numpy_field import NamedArguments, NumpyField, by_name, is_traceable, parameter_names
 from odinfer.model.parser import Code, Equations, parse
+from odinfer.model.program import Instructions
+from odinfer.model.switches import smoothed, switching
 from odinfer.model.vector_field import FieldDerivatives, FirstParameters, OneEquation, TracedField
 
 Array = NDArray[np.float64]
@@ -37,10 +40,11 @@ class Model:
     """A system of ordinary differential equations with named states and parameters.
 
     Args:
-        field: f(t, x, theta) or, with inputs, f(t, x, theta, u): scalar t, x (K,), theta (P,), u (U,) → K values.
-            Ordinary arithmetic or `jax.numpy`; it is traced by JAX, so no branches on values.
+        field: f(t, x, a, b), with an argument per parameter (and per input), or f(t, x, theta) or, with inputs,
+            f(t, x, theta, u): scalar t, x (K,), theta (P,), u (U,) → K values. Ordinary arithmetic or numpy, which is
+            differentiated by the complex step or by differences, or `jax.numpy`, which is traced by JAX.
         states: K names.
-        parameters: P names.
+        parameters: P names; those of the function's arguments after t and x if not given.
         inputs: names of known inputs u(t), columns of the data.
         name: shown in results.
         bounds, fixed, start, scale, prior: what the model's author says about parameters (bounds also of
@@ -53,15 +57,15 @@ class Model:
     Mostly it is made from text (`from_text`, `from_file`); a function does, too:
 
         >>> import odinfer as od
-        >>> def decay(t, x, theta):
-        ...     return [-theta[0] * x[0]]
-        >>> od.Model(decay, states=["x"], parameters=["k"], bounds={"k": (0, 10)})
+        >>> def decay(t, x, k):
+        ...     return -k * x
+        >>> od.Model(decay, states=["x"], bounds={"k": (0, 10)})
         Model 'model': states x; parameters k
     """
 
     field: Callable[..., Any]
     states: tuple[str, ...]
-    parameters: tuple[str, ...]
+    parameters: tuple[str, ...] = None  # type: ignore[assignment]
     inputs: tuple[str, ...] = ()
     name: str = "model"
     bounds: Mapping[str, tuple[float, float]] = dataclass_field(default_factory=dict)
@@ -74,13 +78,19 @@ class Model:
     statements: Equations | None = dataclass_field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if not callable(self.field):
+            raise InputError("the field of a Model must be a function f(t, x, a, b); for text use Model.from_text")
+        given: Any = self.parameters
+        if given is None:
+            names = tuple(n for n in parameter_names(self.field) if n not in self.inputs)
+            object.__setattr__(self, "parameters", names)
         for group in ("states", "parameters", "inputs"):
             names = getattr(self, group)
             if isinstance(names, str):
                 raise InputError(f"{group} must be a list of names, not the text '{names}'")
             object.__setattr__(self, group, tuple(names))
-        if not callable(self.field):
-            raise InputError("the field of a Model must be a function field(t, x, theta); for text use Model.from_text")
+        if self.text is None and self.evaluator is None and not isinstance(self.field, NamedArguments):
+            object.__setattr__(self, "field", by_name(self.field, self.parameters, self.inputs))
         if not self.states:
             raise InputError("a model needs at least one state")
         seen: set[str] = set()
@@ -129,7 +139,7 @@ class Model:
         path = Path(path)
         return Model.from_text(read_text(path), path.stem, inputs)
 
-    def saying(self, text: str) -> Model:
+    def with_statements(self, text: str) -> Model:
         """The same with further statements, such as "cases ~ poisson(rho*I)" or "S(0) = N - I(0)"; see from_text."""
         if not text.strip():
             return self
@@ -148,6 +158,25 @@ class Model:
     def said(self) -> Equations:
         """What the text says besides the equations; nothing of a model that is a function only."""
         return self.statements or _silent(self)
+
+    @functools.cached_property
+    def switches(self) -> frozenset[str]:
+        """The parameters and inputs that the times of switches depend on, such as tau of where(t < tau, 0, k)."""
+        if not isinstance(self.evaluator, TextField) or self.text is None:
+            return frozenset()
+        field = Instructions()
+        field.code = list(self._exact.code)
+        every = (field.leaves(i) for i in switching(field.code, self.states))
+        return frozenset(name for names in every for name in names) - {"t"}
+
+    @property
+    def _exact(self) -> TextField:
+        """The field of a model from text as it is written."""
+        return TextField(self.said.code, self.said.outputs, (self.states, self.parameters, self.inputs))
+
+    def smoothed(self, width: float) -> Model:
+        """The same with smooth switches of a width in time; see `odinfer.model.switches`."""
+        return replace(self, evaluator=smoothed(self._exact, width))
 
     def program(self, instructions: tuple[int, ...]) -> FieldDerivatives:
         """Some instructions of the text as a function of t, x, θ and u with derivatives."""
@@ -200,8 +229,8 @@ class Model:
 
     @functools.cached_property
     def derivatives(self) -> FieldDerivatives:
-        """What evaluates f and its Jacobians at many points: given, as for models from text, or JAX's."""
-        return self.evaluator or TracedField(self)
+        """What evaluates f and its Jacobians at many points: given, as for models from text, JAX's, or numpy's."""
+        return self.evaluator or (TracedField(self) if is_traceable(self) else NumpyField(self))
 
     def linearise(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Array, Array, Array]:
         """f and its Jacobians at M points.

@@ -18,7 +18,7 @@ from odinfer.model.model import Model
 
 MOST = 64  # candidates of one text
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
-_AFTER_A_NAME = re.compile(r"[^\W\d]\w*\[\s*[\w(][^\[\]|]*\]")  # as in x[t-1]
+_AFTER_A_NAME = re.compile(r"(?<!\w)[^\W\d]\w*\[\s*[\w(][^\[\]|]*\]")  # as in x[t-1]
 
 
 def candidates(text: str, name: str = "model", inputs: Sequence[str] = (), most: int = MOST) -> list[Model]:

@@ -9,7 +9,9 @@ stands on one line, `;` separates several:
     input u, v                          # known functions of time; `step u` if constant between their values
     fixed d = 1                         # a value that is not estimated
     start a = 1.5                       # where the search starts
-    log a, b                            # estimated on a log scale, hence positive; `linear c` is the opposite
+    real c                              # of any sign; other parameters are positive and estimated on a log scale
+    log a, b                            # estimated on a log scale, whatever its bounds
+    ka > CL/V                           # an inequality between expressions of parameters
     0 < b < 100                         # bounds of a parameter or a state; > and >= mean the same
     a ~ normal(2, 0.5)                  # a prior; or lognormal(median, sd of the log), uniform(low, high)
     cases ~ poisson(rho*uptake)         # what is no parameter: a column of the data and its distribution
@@ -18,14 +20,18 @@ stands on one line, `;` separates several:
     at 0, 12: gut = gut + dose          # an event, after what is observed then; several changes: by commas
     before 24: gut = 0                  # an event that an observation at 24 sees
     when V > 1: V = 0                   # an event that happens each time the condition becomes true
+    when V > 1 {delay 2}: V = 0         # with options: see `TriggerOptions`
+    k ~ lognormal(k_pop, omega) by subject  # a random effect; see random_effects.py
+    correlated k, V                     # random effects that are correlated; `correlated all`
+    y' = -k*x + ?(x); ?(x) >= 0         # an unknown function; see unknown_functions.py
 """
 
 import ast
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from odinfer.errors import InputError, InputWarning, nearest
 from odinfer.model.declarations import bounds
@@ -40,16 +46,26 @@ from odinfer.model.distributions import (
     scattering,
     split,
 )
-from odinfer.model.events import Event, Trigger, breaks, event, into_states, trigger
+from odinfer.model.events import Event, InputBreak, Trigger, breaks, event, input_breaks, into_states, trigger
 from odinfer.model.expression import RESERVED, SHORT, Source, checked_name, names_met, state_of
 from odinfer.model.initial_values import beginnings, check_mentions, initial_values
 from odinfer.model.jax_program import values
-from odinfer.model.program import Program
-from odinfer.model.statements import EXTENT, Distribution, Statements, sources, statements
+from odinfer.model.program import Program, depending
+from odinfer.model.random_effects import RandomEffects, names_in_effects, random_effects
+from odinfer.model.statements import EXTENT, Distribution, Inequality, Statements, sources, statements
+from odinfer.model.unknown_functions import UnknownFunction, expand
 
 ABOUT_PARAMETERS = ("fixed", "start", "scale", "prior")
 OF_THE_RANGE = ("lower bound", "fixed")  # whoever says one of them knows the sign
 Code = tuple[tuple[str, tuple[Any, ...]], ...]
+
+
+class InequalityCode(NamedTuple):
+    """An inequality as written, and the instructions of its smaller and larger side."""
+
+    text: str
+    smaller: int
+    larger: int
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,10 @@ class Equations:
     triggers: tuple[Trigger, ...] = ()  # events that happen when a condition becomes true
     steps: tuple[str, ...] = ()  # the inputs that are constant between their values
     breaks: tuple[float, ...] = ()  # where expressions of t jump or have a kink
+    effects: RandomEffects = field(default_factory=RandomEffects)  # which parameters vary between experiments, and how
+    input_breaks: tuple[InputBreak, ...] = ()  # the same where t is compared with inputs
+    unknown: tuple[UnknownFunction, ...] = ()  # functions that are estimated
+    inequalities: tuple[InequalityCode, ...] = ()  # between expressions of parameters
 
     def field(self, t: Any, x: Any, theta: Any, u: Any) -> list[Any]:
         """The K time derivatives at time t, by JAX; x is (K,), theta (P,) with fixed values, u (len(inputs),)."""
@@ -86,12 +106,18 @@ class Equations:
 
     def at(self, instructions: Sequence[int], t: Any, x: Any, theta: Any, u: Any) -> list[Any]:
         """The values of any instructions, as `field` gives those of the equations."""
-        import jax.numpy as jnp  # here, so that reading equations does not need JAX
+        from odinfer._jax import jnp  # here, so that reading equations does not need JAX
 
         known = {"t": jnp.asarray(t)}
         for names, given in ((self.states, x), (self.parameters, theta), (self.inputs, u)):
             known |= zip(names, jnp.asarray(given), strict=True)
         return values(self.code, tuple(instructions), known)
+
+
+def _example(definitions: Collection[str]) -> str:
+    """How an equation is written, for a text that has none: dX = ... is how some programs write X'."""
+    name = next((name for name in definitions if len(name) > 1 and name.startswith("d")), "")
+    return f"{name[1:]}' = ... for {name}" if name else "x' = -k*x"
 
 
 def parse(
@@ -111,21 +137,15 @@ def parse(
     Raises:
         InputError: The text cannot be used; the message names the line and the piece.
     """
-    said = statements(text)
+    expanded, unknown = expand(text)
+    said = statements(expanded)
     equations, definitions = said.given["equation"], said.given["definition"]
-    if of is None and not equations:
-        raise InputError("line 1: there is no equation; write at least one, such as x' = -k*x")
-    for name, source in equations.items() if of is not None else ():
-        raise InputError(f"line {source.line}: '{name}' has an equation, but equations are given elsewhere; remove it")
-    states, brought = (tuple(equations), ()) if of is None else (tuple(of[0]), tuple(of[1]))
+    states, brought = _states_and_parameters(said, of)
     declared = [name for kind, name in said.lines if kind in ("input", "step")]
     extra = _names_of_inputs(inputs, said)
-    elsewhere = {*states, *brought} if of is not None else {*brought}
-    for (kind, name), line in said.lines.items():
-        if kind in ("definition", "input", "step") and name in elsewhere:
-            raise InputError(f"line {line}: '{name}' is a state or a parameter of the model already; rename one")
-
     given, mentioned = initial_values(said, states, spare)
+    compared = names_met([side for q in said.inequalities for side in sources(q)], {**definitions, **given})
+    mentioned += [name for name in compared if state_of(name) in states and name not in given]
     doses = into_states(said.events, states, spare)
     written_out = {**definitions, **given}
     taken = {*RESERVED, *states, *written_out, *declared, *extra}
@@ -134,7 +154,7 @@ def parse(
     changed = [source for dose in doses for source in sources(dose)]
     met |= names_met(changed, written_out)
     anywhere = met if spare else met | names_met(definitions.values(), written_out)
-    tildes, priors = split(said, {*brought, *anywhere} - taken, written_out, taken, spare)
+    tildes, priors = split(said, {*brought, *anywhere, *names_in_effects(said)} - taken, written_out, taken, spare)
     arguments = {name: _arguments(name, tilde, taken, {*declared, *extra}) for name, tilde in tildes.items()}
     expressions = [value for own in arguments.values() for value in own.values() if isinstance(value, Source)]
     met |= names_met(expressions, written_out)
@@ -145,7 +165,6 @@ def parse(
     check_mentions(met, states, brought, said)
     if "e" in parameters and not any("e" in names for names in said.given.values()):
         _warn_of_e([*equations.values(), *given.values(), *changed, *expressions, *kept.values()])
-
     program = Program(written_out)
     for name in definitions:
         if name in in_equations:
@@ -157,23 +176,20 @@ def parse(
     triggers = tuple(trigger(dose, program, moving) for dose in doses if dose.when is not None)
     columns = tuple(column(name, tilde, arguments[name], program) for name, tilde in tildes.items())
     check_predictions(columns, said, program, states, parameters)
+    inequalities = tuple(
+        _inequality(q, program, {*parameters, *definitions, *given}, moving) for q in said.inequalities
+    )
     found = {name: program.definition(name) for name in kept}
-    rest = Program(written_out)
-    for name in definitions:
-        if name not in kept:
-            rest.definition(name)  # what cannot be read is refused nevertheless
-
+    _check_readable(written_out, [name for name in definitions if name not in kept])
+    effects = random_effects(said, parameters, taken)
+    declarable = dict.fromkeys([*parameters, *effects.names])
     for name, tilde in priors.items():
         said.add("prior", name, prior(name, tilde), tilde.line)
-    for name, own in arguments.items():
-        free = [word for word in scattering(own) if not any(word in said.given[kind] for kind in OF_THE_RANGE)]
-        for word in dict.fromkeys([*left_out(name, own), *free]):
-            if word in parameters and word not in said.given["scale"]:
-                said.add("scale", word, "log", tildes[name].line)
-    limits = bounds(said, states, parameters, met, spare)
+    _put_noise_on_log_scale(said, arguments, {name: tilde.line for name, tilde in tildes.items()}, parameters)
+    limits = bounds(said, states, declarable, met, spare)
     inputs = tuple(dict.fromkeys(name for name in (*declared, *extra) if name in met or not spare))
     extent = {name: "local" for name in parameters if state_of(name) is not None} | said.given[EXTENT]
-    about = {kind: {n: v for n, v in said.given[kind].items() if n in parameters} for kind in ABOUT_PARAMETERS}
+    about = {kind: {n: v for n, v in said.given[kind].items() if n in declarable} for kind in ABOUT_PARAMETERS}
     return Equations(
         *(states, tuple(parameters), inputs, limits, about["fixed"], about["start"], about["scale"], about["prior"]),
         *(text, tuple(program.code), outputs),
@@ -186,7 +202,70 @@ def parse(
         triggers=triggers,
         steps=tuple(name for name in inputs if name in said.given["step"]),
         breaks=breaks(program.code),
+        effects=effects,
+        input_breaks=input_breaks(program.code, inputs),
+        unknown=unknown,
+        inequalities=inequalities,
     )
+
+
+def _inequality(said: Inequality, program: Program, known: Collection[str], moving: Collection[str]) -> InequalityCode:
+    """The instructions of an inequality, which is about parameters alone."""
+    for source in sources(said):
+        for name in source.names():
+            if name not in known and name not in RESERVED and name not in moving:
+                close = nearest(name, sorted(known)) or "; compare parameters with each other or with numbers"
+                raise InputError(f"line {said.line}: '{name}' in {SHORT.repr(said.text)} is no parameter{close}")
+    code = InequalityCode(said.text, *(program.whole(source) for source in sources(said)))
+    moves = depending(program.code, moving)
+    if moves[code.smaller] or moves[code.larger]:
+        problem = "compares what changes in time; compare parameters with each other or with numbers"
+        raise InputError(f"line {said.line}: {SHORT.repr(said.text)} {problem}")
+    return code
+
+
+def _states_and_parameters(
+    said: Statements, of: tuple[Sequence[str], Sequence[str]] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The states, and the parameters of a model whose equations are elsewhere.
+
+    Raises:
+        InputError: there are no equations, there are some in both places, or a name is declared twice.
+    """
+    equations = said.given["equation"]
+    if of is None:
+        if not equations:
+            example = _example(said.given["definition"])
+            raise InputError(f"line 1: there is no equation; write at least one, such as {example}")
+        return tuple(equations), ()
+    for name, source in equations.items():
+        raise InputError(f"line {source.line}: '{name}' has an equation, but equations are given elsewhere; remove it")
+    states, brought = tuple(of[0]), tuple(of[1])
+    for (kind, name), line in said.lines.items():
+        if kind in ("definition", "input", "step") and name in (*states, *brought):
+            raise InputError(f"line {line}: '{name}' is a state or a parameter of the model already; rename one")
+    return states, brought
+
+
+def _check_readable(definitions: dict[str, Source], names: Sequence[str]) -> None:
+    """Refuse definitions that cannot be read although nothing uses them."""
+    program = Program(definitions)
+    for name in names:
+        program.definition(name)
+
+
+def _put_noise_on_log_scale(
+    said: Statements,
+    arguments: Mapping[str, dict[str, Any]],
+    lines: Mapping[str, int],
+    parameters: Mapping[str, Any],
+) -> None:
+    """Estimate what only says how columns scatter on a log scale, unless the text says otherwise."""
+    for name, own in arguments.items():
+        free = [word for word in scattering(own) if not any(word in said.given[kind] for kind in OF_THE_RANGE)]
+        for word in dict.fromkeys([*left_out(name, own), *free]):
+            if word in parameters and word not in said.given["scale"]:
+                said.add("scale", word, "log", lines[name])
 
 
 def _known(definitions: Mapping[str, Source], known: set[str]) -> dict[str, Source]:

@@ -5,7 +5,9 @@ A family is one line in FAMILIES: what to write, what it takes, where p > 0, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +21,8 @@ Derivatives = tuple[float, float, float]  # −log p and its first two derivativ
 
 _MOST = 1e50  # squares of squares of such numbers, and what is divided by them, are still numbers
 # How the JAX form tells families apart; the Gamma prior (shape, rate) belongs to methods that have it as their default.
-FLAT, NORMAL, LOGNORMAL, GAMMA = range(4)
+FLAT, NORMAL, LOGNORMAL, GAMMA, LAPLACE, LOGLAPLACE, CAUCHY, RAYLEIGH, LOGUNIFORM, BETA = range(10)
+_ROUNDED = 1e-4  # of its scale: how far from the peak of a Laplace prior its kink is rounded, for optimisers
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,97 @@ def near(value: float, sd: float) -> Term:
     return Term(derivatives, (0.0, np.inf))
 
 
+def _absolute(z: float) -> Derivatives:
+    """|z| with two derivatives, rounded at zero."""
+    r = np.hypot(z, _ROUNDED)
+    return r - _ROUNDED, z / r, _ROUNDED**2 / r**3
+
+
+def _of_logarithm(value: float, scale: float, jacobian: float) -> Term:
+    """|z| + jacobian·log v with z = log(v/value)/scale, up to a constant."""
+
+    def derivatives(v: float) -> Derivatives:
+        v = min(max(v, 1e-150), 1e150)
+        absolute, d1, d2 = _absolute(np.log(v / value) / scale)
+        constant = jacobian * np.log(2 * scale)
+        slope = (d1 / scale + jacobian) / v
+        return absolute + jacobian * np.log(v) + constant, slope, d2 / (scale * v) ** 2 - slope / v
+
+    return Term(derivatives, (0.0, np.inf))
+
+
+def laplace(location: float, scale: float) -> Term:
+    def derivatives(v: float) -> Derivatives:
+        absolute, d1, d2 = _absolute((v - location) / scale)
+        return absolute + np.log(2 * scale), d1 / scale, d2 / scale**2
+
+    return Term(derivatives)
+
+
+def loglaplace(median: float, scale: float) -> Term:
+    return _of_logarithm(median, scale, 1.0)
+
+
+def nearlaplace(value: float, scale: float) -> Term:
+    """A pull towards a value by its logarithm: |log(v/value)|/scale, not a density."""
+    return _of_logarithm(value, scale, 0.0)
+
+
+def cauchy(location: float, scale: float) -> Term:
+    def derivatives(v: float) -> Derivatives:
+        z = (v - location) / scale
+        q = 1.0 + z * z
+        return np.log(np.pi * scale * q), 2 * z / (q * scale), 2 * (1 - z * z) / (q * scale) ** 2
+
+    return Term(derivatives)
+
+
+def gamma(shape: float, rate: float) -> Term:
+    c = math.lgamma(shape) - shape * math.log(rate)
+
+    def derivatives(v: float) -> Derivatives:
+        v = max(v, 1e-150)
+        return rate * v - (shape - 1) * np.log(v) + c, rate - (shape - 1) / v, (shape - 1) / v**2
+
+    return Term(derivatives, (0.0, np.inf))
+
+
+def halfnormal(zero: float, sd: float) -> Term:
+    """The positive half of a normal distribution with mean zero; the first number is 0."""
+    c = 0.5 * np.log(np.pi * sd**2 / 2)
+    return Term(lambda v: (0.5 * (z := v / sd) * z + c, z / sd, 1.0 / sd**2), (zero, np.inf))
+
+
+def beta(a: float, b: float) -> Term:
+    c = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+    def derivatives(v: float) -> Derivatives:
+        v = min(max(v, 1e-150), 1.0 - 1e-15)
+        value = c - (a - 1) * np.log(v) - (b - 1) * np.log1p(-v)
+        return value, (b - 1) / (1 - v) - (a - 1) / v, (a - 1) / v**2 + (b - 1) / (1 - v) ** 2
+
+    return Term(derivatives, (0.0, 1.0))
+
+
+def rayleigh(low: float, scale: float) -> Term:
+    def derivatives(v: float) -> Derivatives:
+        d = max(v - low, 1e-150)
+        z = d / scale
+        return 0.5 * z * z - np.log(d) + 2 * np.log(scale), z / scale - 1 / d, 1 / scale**2 + 1 / d**2
+
+    return Term(derivatives, (low, np.inf))
+
+
+def loguniform(low: float, high: float) -> Term:
+    c = np.log(np.log(high / low))
+
+    def derivatives(v: float) -> Derivatives:
+        v = max(v, 1e-150)
+        return np.log(v) + c, 1 / v, -1 / v**2
+
+    return Term(derivatives, (low, high))
+
+
 def uniform(low: float, high: float) -> Term:
     return Term(lambda v: (np.log(high - low), 0.0, 0.0), (low, high))
 
@@ -82,6 +176,14 @@ class Family:
         return not any(wrong for _, wrong in self.objections(a, b))
 
 
+def _no_scale(b: float) -> tuple[str, bool]:
+    return f"the scale must be positive, not {b:g}", b <= 0
+
+
+def _not_positive(a: float) -> tuple[str, bool]:
+    return f"the first number must be positive, not {a:g}", a <= 0
+
+
 def _no_sd(b: float) -> tuple[str, bool]:
     return f"the standard deviation must be positive, not {b:g}", b <= 0
 
@@ -99,7 +201,74 @@ FAMILIES = {
     "uniform": Family(
         uniform, FLAT, "low, high > low", lambda a, b: ((f"uniform needs low < high, not {a:g}, {b:g}", not a < b),)
     ),
+    "laplace": Family(laplace, LAPLACE, "location, scale > 0", lambda a, b: (_no_scale(b),)),
+    "loglaplace": Family(
+        loglaplace, LOGLAPLACE, "median > 0, scale of the log > 0", lambda a, b: (_no_scale(b), _not_positive(a))
+    ),
+    "nearlaplace": Family(
+        nearlaplace, LOGLAPLACE, "value > 0, scale of the log > 0", lambda a, b: (_no_scale(b), _not_positive(a))
+    ),
+    "cauchy": Family(cauchy, CAUCHY, "location, scale > 0", lambda a, b: (_no_scale(b),)),
+    "gamma": Family(gamma, GAMMA, "shape > 0, rate > 0", lambda a, b: (_no_scale(b), _not_positive(a))),
+    "halfnormal": Family(
+        halfnormal, NORMAL, "sd > 0", lambda a, b: (_no_sd(b), (f"the half-normal starts at 0, not at {a:g}", a != 0))
+    ),
+    "beta": Family(beta, BETA, "a > 0, b > 0", lambda a, b: (_no_scale(b), _not_positive(a))),
+    "rayleigh": Family(rayleigh, RAYLEIGH, "lowest value, scale > 0", lambda a, b: (_no_scale(b),)),
+    "loguniform": Family(
+        loguniform, LOGUNIFORM, "low > 0, high > low",
+        lambda a, b: (_not_positive(a), (f"loguniform needs low < high, not {a:g}, {b:g}", not a < b)),
+    ),
 }  # fmt: skip
+
+
+def two_numbers(family: str, numbers: Sequence[float]) -> tuple[float, ...]:
+    """The numbers of a prior as written; halfnormal(sd) is kept as halfnormal(0, sd)."""
+    return (0.0, *numbers) if family == "halfnormal" and len(numbers) == 1 else tuple(numbers)
+
+
+# Distributions of SciPy: name there → what their frozen arguments (shapes, loc, scale) are here; None: not supported.
+_SCIPY: dict[str, Callable[[tuple[float, ...], float, float], tuple[str, float, float] | None]] = {
+    "norm": lambda s, loc, scale: ("normal", loc, scale),
+    "lognorm": lambda s, loc, scale: ("lognormal", scale, s[0]) if loc == 0 else None,
+    "uniform": lambda s, loc, scale: ("uniform", loc, loc + scale),
+    "gamma": lambda s, loc, scale: ("gamma", s[0], 1 / scale) if loc == 0 else None,
+    "expon": lambda s, loc, scale: ("gamma", 1.0, 1 / scale) if loc == 0 else None,
+    "beta": lambda s, loc, scale: ("beta", s[0], s[1]) if (loc, scale) == (0, 1) else None,
+    "halfnorm": lambda s, loc, scale: ("halfnormal", 0.0, scale) if loc == 0 else None,
+    "laplace": lambda s, loc, scale: ("laplace", loc, scale),
+    "cauchy": lambda s, loc, scale: ("cauchy", loc, scale),
+    "rayleigh": lambda s, loc, scale: ("rayleigh", loc, scale),
+    "loguniform": lambda s, loc, scale: ("loguniform", s[0] * scale, s[1] * scale) if loc == 0 else None,
+    "reciprocal": lambda s, loc, scale: ("loguniform", s[0] * scale, s[1] * scale) if loc == 0 else None,
+}
+_TEXT = re.compile(r"\s*(\w+)\s*\(([^()]*)\)\s*")
+
+
+def named_prior(name: str, given: Any) -> Any:
+    """A prior that is text, such as "normal(2, 0.5)", or a frozen distribution of scipy.stats, by family and numbers.
+
+    Raises:
+        InputError: the text or the distribution is not supported.
+    """
+    if isinstance(given, str):
+        try:
+            family, inside = match.groups() if (match := _TEXT.fullmatch(given)) else ("", "")
+            return (family, *two_numbers(family, [float(v) for v in inside.split(",")]))
+        except ValueError:
+            raise InputError(f"prior of '{name}' must be text such as 'normal(2, 0.5)', not {given[:60]!r}") from None
+    if hasattr(given, "dist") and hasattr(given, "logpdf"):
+        shapes, loc, scale = given.dist._parse_args(*given.args, **given.kwds)
+        own = _SCIPY.get(given.dist.name)
+        found = own(tuple(map(float, shapes)), float(loc), float(scale)) if own else None
+        if found is None:
+            known = ", ".join(sorted({*_SCIPY} - {"reciprocal"}))
+            raise InputError(
+                f"prior of '{name}': scipy.stats.{given.dist.name} with these arguments is not supported; use one of "
+                f"{known} (with loc=0 where it is for positive values), or text such as 'lognormal(1, 0.5)'"
+            )
+        return found
+    return given
 
 
 @dataclass(frozen=True)
@@ -136,11 +305,14 @@ def log_density(kind: Any, a: Any, b: Any, theta: Any) -> Any:
     from odinfer._jax import jnp
 
     log_theta = jnp.log(jnp.maximum(theta, 1e-300))
-    is_log = kind == LOGNORMAL
+    is_log = (kind == LOGNORMAL) | (kind == LOGLAPLACE)
     spread = jnp.where(is_log, log_theta - jnp.log(jnp.where(is_log, a, 1.0)), theta - a)
-    square = -0.5 * (spread / b) ** 2
+    z = spread / b
+    square, above = -0.5 * z**2, jnp.log(jnp.maximum(theta - a, 1e-300))
     terms = [jnp.zeros_like(theta), square, square - log_theta, (a - 1.0) * log_theta - b * theta]
-    return jnp.select([kind == k for k in (FLAT, NORMAL, LOGNORMAL, GAMMA)], terms, 0.0).sum()
+    terms += [-jnp.abs(z), -jnp.abs(z) - log_theta, -jnp.log1p(z**2), square + above, -log_theta]
+    terms += [(a - 1.0) * log_theta + (b - 1.0) * jnp.log1p(-jnp.minimum(theta, 1.0 - 1e-15))]
+    return jnp.select([kind == k for k in range(len(terms))], terms, 0.0).sum()
 
 
 def _term(name: str, given: Any) -> Term:
@@ -152,7 +324,10 @@ def _term(name: str, given: Any) -> Term:
         kind, a, b = given
         a, b = float(a), float(b)
     except (TypeError, ValueError):
-        raise InputError(f"prior of '{name}' must be (name, number, number) or a function, not {given!r}") from None
+        raise InputError(
+            f"prior of '{name}' must be text such as 'normal(2, 0.5)', a distribution "
+            f"of scipy.stats, (name, number, number) or a function, not {given!r}"
+        ) from None
     if kind not in FAMILIES:
         raise InputError(f"unknown prior '{kind}' of '{name}'{nearest(str(kind), FAMILIES)}")
     if not (np.isfinite(a) and np.isfinite(b)):

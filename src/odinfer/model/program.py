@@ -42,6 +42,7 @@ def operations_of(m: Any) -> dict[str, Callable[..., Any]]:
     table |= {"exp": m.exp, "log": m.log, "log10": m.log10, "sqrt": m.sqrt, "abs": m.abs, "sign": m.sign}
     table |= {"sin": m.sin, "cos": m.cos, "tan": m.tan, "asin": m.arcsin, "acos": m.arccos, "atan": m.arctan}
     table |= {"sinh": m.sinh, "cosh": m.cosh, "tanh": m.tanh, "min": m.minimum, "max": m.maximum}
+    table |= {"asinh": m.arcsinh, "acosh": m.arccosh, "atanh": m.arctanh, "floor": m.floor, "ceil": m.ceil}
     return table | {"where": m.where, "pow": power}
 
 

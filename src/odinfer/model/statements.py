@@ -24,7 +24,15 @@ from odinfer.model.program import constant
 
 EXTENT = "local or shared"
 ROLES = ("equation", "definition", "input", "step")
-_LISTS = {"input": "input", "step": "step", "log": "scale", "linear": "scale", "local": EXTENT, "shared": EXTENT}
+_LISTS = {
+    "input": "input",
+    "step": "step",
+    "log": "scale",
+    "linear": "scale",
+    "real": "scale",
+    "local": EXTENT,
+    "shared": EXTENT,
+}
 _WORDS = "|".join({**dict.fromkeys(KEYWORDS), **_LISTS})
 _RIVALS = {  # what a name may not have besides a statement of the kind
     "equation": ROLES,
@@ -35,11 +43,14 @@ _RIVALS = {  # what a name may not have besides a statement of the kind
     "start": ("fixed", "start"),
 }
 
+_ARROW = re.compile(r"(d?\w+(?:\s*/\s*dt)?)\s*<-(?!\s*[\d.])")  # of R: dX/dt <- ..., not the bound x < -2
 _ASSIGNMENT = re.compile(r"([^=<>!:~]*)=(?!=)(.*)", re.DOTALL)
 _FIRST_ORDER = re.compile(rf"(.+)[{PRIMES}]|d\s*\((\w+)\)\s*/\s*dt|d(.+)/\s*dt")
 _SECOND_ORDER = re.compile(rf"(.+)(?:[{PRIMES}]{{2}}|[\"\u2033])|d\^?[2\u00b2](.+)/\s*dt\^?[2\u00b2]")
 _NAME = re.compile(rf"([^\W\d]\w*)\s*+([{PRIMES}]?)\s*+(?:\(([^()]*)\))?")
 _EVENT = re.compile(rf"(at|before|when)(?:\s++(?![=<>~{PRIMES}])|(?=\([^:]*:))([^:]*)(:?)(.*)", re.DOTALL)
+_OPTIONS = re.compile(r"([^{}]*)\{([^{}]*)\}\s*", re.DOTALL)  # of an event with a condition
+_WITH_VALUE = ("delay", "priority")
 _CHANGE = re.compile(r"([^=]*)=(?!=)(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
 _EARLIER = r"[-\u2212]\s*(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"  # a time before 0
@@ -55,6 +66,34 @@ class Distribution(NamedTuple):
     arguments: tuple[tuple[str, Source], ...]  # with their names, where they are given by name
 
 
+class TriggerOptions(NamedTuple):
+    """How an event with a condition is executed, written in braces after the condition.
+
+    Attributes:
+        delay: how long after the condition has become true it is executed.
+        priority: of several events that are executed at one time, the one with the largest value comes first.
+        cancellable: it is not executed if the condition becomes false before.
+        current_values: new values are computed when it is executed, not when the condition becomes true.
+        initially_false: the condition counts as false before the start, so that the event may happen there.
+    """
+
+    delay: Source | None = None
+    priority: Source | None = None
+    cancellable: bool = False
+    current_values: bool = False
+    initially_false: bool = False
+
+
+class Effect(NamedTuple):
+    """The distribution of a parameter that varies, and what it varies by."""
+
+    line: int
+    text: str  # of the whole statement
+    family: str
+    arguments: tuple[tuple[str, Source], ...]
+    by: str
+
+
 class Doses(NamedTuple):
     """An event as it is written."""
 
@@ -63,6 +102,16 @@ class Doses(NamedTuple):
     changes: tuple[tuple[str, Source], ...]
     before: bool = False  # what is observed at these times
     when: Source | None = None  # the condition that makes it happen, where there are no times
+    options: TriggerOptions = TriggerOptions()
+
+
+class Inequality(NamedTuple):
+    """Two expressions of parameters of which one is to stay below the other."""
+
+    line: int
+    text: str  # of the whole statement
+    smaller: Source
+    larger: Source
 
 
 @dataclass
@@ -72,6 +121,7 @@ class Statements:
     given: dict[str, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     lines: dict[tuple[str, str], int] = field(default_factory=dict)
     events: list[Doses] = field(default_factory=list)
+    inequalities: list[Inequality] = field(default_factory=list)
     beginnings: dict[str, int] = field(default_factory=dict)  # how times of initial values are spelled, and where
 
     def add(self, kind: str, name: str, value: Any, line: int) -> None:
@@ -119,6 +169,10 @@ def statements(text: str) -> Statements:
     second_order = {(left[1] or left[2]).strip() for left in lefts if left}
     found = Statements()
     for line, piece in pieces:
+        if arrow := _ARROW.match(piece):
+            name = arrow[1].strip()
+            left = f"{name[1:].partition('/')[0].strip()}'" if name.startswith("d") else name
+            raise InputError(f"line {line}: {SHORT.repr(piece)} assigns by <-; write {left} = ...")
         if piece:
             for kind, word, value in _statement(_ZERO.sub(r"(\1)", piece), line, second_order):
                 for source in sources(value):
@@ -126,6 +180,9 @@ def statements(text: str) -> Statements:
                         found.begin(time, line)
                 if kind == "event":
                     found.events.append(value)
+                    continue
+                if kind == "inequality":
+                    found.inequalities.append(value)
                     continue
                 name = checked_name(word.strip(), f"line {line}") if kind in ROLES else None
                 if name is None:
@@ -144,8 +201,11 @@ def sources(value: Any) -> list[Source]:
             return [value]
         case Distribution(arguments=pairs):
             return [source for _, source in pairs]
-        case Doses(changes=pairs, when=condition):
-            return [*([condition] if condition is not None else []), *(source for _, source in pairs)]
+        case Inequality(smaller=smaller, larger=larger):
+            return [smaller, larger]
+        case Doses(changes=pairs, when=condition, options=options):
+            given = (condition, options.delay, options.priority)
+            return [*(source for source in given if source is not None), *(source for _, source in pairs)]
     return []
 
 
@@ -187,6 +247,12 @@ def _is_name(text: str) -> bool:
     return match[1] != "pi" and (match[1] not in ARITY or match[3] is None)
 
 
+def _compares_expressions(low: str, high: str, line: int) -> bool:
+    """Whether a comparison is one of expressions of parameters, not a bound of one name by a number."""
+    named = [bool({*read(side, line).names()} - {"pi", *ARITY}) for side in (low, high) if not _is_name(side)]
+    return any(named) or (_is_name(low) and _is_name(high))
+
+
 def _split(text: str) -> list[str]:
     """The pieces between commas that stand in no brackets."""
     depth, start, found = 0, 0, []
@@ -208,26 +274,31 @@ def _statement(text: str, line: int, second_order: Collection[str]) -> Iterator[
             name, _, value = rest.partition("=")
             yield word, name, constant(value, line)
         else:
-            yield from ((_LISTS[word], name, word) for name in rest.split(","))
+            yield from ((_LISTS[word], name, "linear" if word == "real" else word) for name in rest.split(","))
     elif match := _ASSIGNMENT.match(text):
         yield from _assignment(match[1].strip(), match[2].strip(), line, second_order)
+    elif match := re.fullmatch(r"([^~]*)~\s*(\w+)\s*\((.*)\)\s*by\s+([^\W\d]\w*)", text, re.DOTALL):
+        name, family, rest, level = match.groups()
+        arguments = tuple(_arguments(rest, line, second_order))
+        nested = arguments and arguments[0][1].text == name.strip()
+        yield "occasion effect" if nested else "effect", name, Effect(line, text, family, arguments, level)
+    elif match := re.fullmatch(r"correlated\s+([^\W\d].*)", text, re.DOTALL):
+        group = tuple(checked_name(name.strip(), f"line {line}") for name in match[1].split(","))
+        yield from (("correlated", name, group) for name in group)
     elif match := re.fullmatch(r"([^~]*)~\s*(\w+)\s*\((.*)\)", text, re.DOTALL):
         name, family, rest = match.groups()
         if inside := re.fullmatch(r"(?:log|ln)\s*\(\s*(\w+)\s*\)\s*", name):
             remedy = f"write {inside[1]} ~ lognormal(median, sd of the log)"
             raise InputError(f"line {line}: {SHORT.repr(text)} has more than a name on its left; {remedy}")
-        arguments = []
-        for piece in _split(rest) if rest.strip() else ():
-            named = _ARGUMENT.match(piece)
-            source = read(named[2] if named else piece, line, second_order)
-            arguments.append((named[1] if named else "", source))
-        yield "distribution", name, Distribution(line, text, family, tuple(arguments))
+        yield "distribution", name, Distribution(line, text, family, tuple(_arguments(rest, line, second_order)))
     elif len(parts := re.split(r"([<>])=?", text)) > 1:
         if re.search(r"\band\b", text):
             raise InputError(f"line {line}: cannot read {SHORT.repr(text)}; write both bounds as in 0 < a < 1")
         for left, sign, right in zip(parts[:-2:2], parts[1::2], parts[2::2], strict=True):
             low, high = (left, right) if sign == "<" else (right, left)
-            if _is_name(high):
+            if _compares_expressions(low, high, line):
+                yield "inequality", "", Inequality(line, text, read(low, line), read(high, line))
+            elif _is_name(high):
                 yield "lower bound", high, constant(low, line)
             else:
                 yield "upper bound", low, constant(high, line)
@@ -235,6 +306,13 @@ def _statement(text: str, line: int, second_order: Collection[str]) -> Iterator[
         hint = "write x' = ..., name = ..., x(0) = ..., 0 < a < 1, a ~ normal(2, 0.5) or a declaration"
         hint = "write one = where an equation is meant" if "==" in text else hint
         raise InputError(f"line {line}: cannot read {SHORT.repr(text)}; {hint}")
+
+
+def _arguments(text: str, line: int, second_order: Collection[str]) -> Iterator[tuple[str, Source]]:
+    """The arguments of a distribution, with their names where they have one."""
+    for piece in _split(text) if text.strip() else ():
+        named = _ARGUMENT.match(piece)
+        yield named[1] if named else "", read(named[2] if named else piece, line, second_order)
 
 
 def _assignment(left: str, right: str, line: int, second_order: Collection[str]) -> Iterator[tuple[str, str, Any]]:
@@ -266,9 +344,29 @@ def _event(text: str, match: re.Match[str], line: int, second_order: Collection[
     if not colon:
         lacks = "condition" if word == "when" else "times"
         raise InputError(f"line {line}: {SHORT.repr(text)} lacks a colon after its {lacks}; {example}")
-    condition = _condition(between, line, second_order) if word == "when" else None
-    times = () if condition is not None else _times(between, line, example)
-    return Doses(line, times, _changes(rest, line, second_order, example), word == "before", condition)
+    changes = _changes(rest, line, second_order, example)
+    if word != "when":
+        return Doses(line, _times(between, line, example), changes, word == "before")
+    between, options = _options(between, line, second_order)
+    return Doses(line, (), changes, when=_condition(between, line, second_order), options=options)
+
+
+def _options(text: str, line: int, second_order: Collection[str]) -> tuple[str, TriggerOptions]:
+    """The condition of an event, and what stands in braces after it."""
+    match = _OPTIONS.fullmatch(text)
+    if not match:
+        return text, TriggerOptions()
+    found: dict[str, Any] = {}
+    for piece in _split(match[2]):
+        word, *rest = piece.split(maxsplit=1) or [""]
+        name = word if word in _WITH_VALUE else "_".join(piece.split())
+        if name not in TriggerOptions._fields or name in found or (name in _WITH_VALUE and not rest):
+            choices = "delay 2, priority 1, cancellable, current values, initially false"
+            raise InputError(
+                f"line {line}: {SHORT.repr(piece.strip())} is no option of an event; choose from {choices}"
+            )
+        found[name] = read(rest[0], line, second_order) if name in _WITH_VALUE else True
+    return match[1], TriggerOptions(**found)
 
 
 def _times(text: str, line: int, example: str) -> tuple[float, ...]:

@@ -84,7 +84,7 @@ class Observation(Protocol):
 
 def observation_of(problem: Problem, floor: Array | float = 1e-300) -> Observation:
     """What is observed in a problem; variances are not below a floor (M,)."""
-    if problem.plain:
+    if problem.fully_observed_gaussian:
         from odinfer.observation.gaussian_states import Plain
 
         return Plain.of(problem, floor)

@@ -70,7 +70,7 @@ class Measured:
 
     def _points(self, e: int, x: Array, phi: Array, t: Array | None) -> tuple[Array, Array, Array, Array]:
         """Times, states, parameters and inputs of all points of B trajectories, one after the other."""
-        course = self.problem.course(e)
+        course = self.problem.condition(e)
         t = course.experiment.t if t is None else t
         B, N, K = x.shape
         theta = np.broadcast_to(self.problem.theta_of(e, phi), (B, len(self.problem.model.parameters)))
@@ -80,7 +80,7 @@ class Measured:
     def _arguments(self, e: int, x: Array, phi: Array, t: Array | None = None) -> Array:
         """The arguments (B, N, A) of all columns' distributions, as far as the text gives them."""
         a = self.problem.observation_program.evaluate(*self._points(e, x, phi, t))
-        return np.asarray(a.reshape(*x.shape[:2], -1))
+        return np.asarray(a.reshape(*x.shape[:2], a.shape[-1]))
 
     def _complete(self, m: int, e: int, a: Array, noise: Array, rows: bool = True) -> list[Array]:
         """All arguments (B, N) of column m: those of the text, and the standard deviation if it stands elsewhere."""
@@ -109,7 +109,7 @@ class Measured:
 
     def best(self, x: Sequence[Array], y: Sequence[Array], phi: Array) -> tuple[Array, Array]:
         arguments = [self._arguments(e, own, phi) for e, own in enumerate(x)]
-        B = max(len(v) for v in (*arguments, *y))
+        (B,) = np.broadcast_shapes(*((len(v),) for v in (*arguments, *y)))
         noise = np.ones((B, len(self.columns)))
         known = self.problem.known_sigma
         for m, column in enumerate(self.columns):
@@ -166,12 +166,12 @@ class Measured:
         p = self.problem
         B, N, K = x.shape
         a, ax, at = p.observation_program.linearise(*self._points(e, x, phi, t))
-        a, ax = a.reshape(B, N, -1), ax.reshape(B, N, -1, K)
+        a, ax = a.reshape(B, N, a.shape[-1]), ax.reshape(B, N, ax.shape[1], K)
         index = p.own_index(e)
         slope = np.broadcast_to(p.slope(phi)[:, p.own_phi(e)], (B, len(index)))
         by_own = ax @ S
         if len(index):
-            by_own[..., -len(index) :] += at.reshape(B, N, a.shape[-1], -1)[..., index] * slope[:, None, None]
+            by_own[..., -len(index) :] += at.reshape(B, N, *at.shape[1:])[..., index] * slope[:, None, None]
         return a, by_own
 
     def rows(self, e: int, x: Array, S: Array, y: Array, noise: Array, phi: Array) -> tuple[Array, Array]:

@@ -12,9 +12,9 @@ from scipy.linalg import lapack
 
 from odinfer.odin.gamma import GammaRule
 from odinfer.odin.risk import Linear, Normal, Risk
-from odinfer.optimize.levenberg_marquardt import Rule, corner, levenberg_marquardt, pushed_out
+from odinfer.optimize.levenberg_marquardt import Rule, blocked_by_bounds, corner, levenberg_marquardt
 from odinfer.problem.problem import Problem
-from odinfer.scaling.dimensional_analysis import phi_sizes
+from odinfer.scaling.dimensional_analysis import natural_sizes_of_phi
 
 Array = NDArray[np.float64]
 
@@ -107,7 +107,7 @@ class _Descent:
         self, risk: Objective, rule: GammaRule, tolerance: float, rival: float, steps: Callable[..., Step]
     ) -> None:
         self.risk, self.rule, self.tolerance, self.rival, self.steps = risk, rule, tolerance, rival, steps
-        self.sizes = phi_sizes(risk.problem)
+        self.sizes = natural_sizes_of_phi(risk.problem)
         self.memory, self.last_gain, self.taken, self.abandoned = _Anderson(self.sizes), np.inf, 0, False
         self.at: _Here | None = None  # where `step` starts, and whether it has been extrapolated from there
         self.extrapolated = False
@@ -176,9 +176,16 @@ class _Anderson:
         past, self.past = self.past, [*self.past[-self.depth + 1 :], (at, step)]
         self.used = False
         # Only where the steps have become small and comparable is the map close to linear.
-        if not past or np.linalg.norm(step) > 0.9 * np.linalg.norm(past[-1][1]) or np.abs(step).max() > 0.3:
+        if (
+            not past
+            or not np.isfinite(step).all()
+            or np.linalg.norm(step) > 0.9 * np.linalg.norm(past[-1][1])
+            or np.abs(step).max() > 0.3
+        ):
             return dz, dphi
         dx, ds = (np.stack([now - old[i] for old in past], -1) for i, now in ((0, at), (1, step)))
+        if not np.isfinite(ds).all():
+            return dz, dphi
         alpha = np.linalg.lstsq(ds, step, rcond=1e-8)[0]
         step = step - (dx + ds) @ alpha
         self.used = True
@@ -204,10 +211,10 @@ def _pinned(risk: Risk, z: Array, phi: Array, normal: Normal) -> _Pins:
     (z_low, z_high), (p_low, p_high) = risk.z_bounds, risk.problem.phi_bounds
     shape = (-1, 1)
     masks = [
-        pushed_out(z[b.rows].T, g.reshape(b.y.shape), z_low.reshape(shape), z_high.reshape(shape)).ravel()
+        blocked_by_bounds(z[b.rows].T, g.reshape(b.y.shape), z_low.reshape(shape), z_high.reshape(shape)).ravel()
         for b, g in zip(risk.blocks, normal.g, strict=True)
     ]
-    phi_mask = pushed_out(phi, normal.g_phi, p_low, p_high)
+    phi_mask = blocked_by_bounds(phi, normal.g_phi, p_low, p_high)
     return _Pins(masks, [np.zeros(len(m)) for m in masks], phi_mask, np.zeros(len(phi)))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import choice, interval, whole
+from odinfer.checks import checked_choice, checked_integer, checked_range
 from odinfer.errors import InputError
 from odinfer.gp.kernels import kernel
 from odinfer.odin import startpoints
@@ -63,9 +63,9 @@ class Search:
             if not isinstance(getattr(self, option), numbers.Real):
                 raise InputError(f"{option} must be a number, not {getattr(self, option)!r}")
         for option in ("gamma_bounds", "hyper_bounds"):
-            interval(option, getattr(self, option))
-        choice("optimizer", self.optimizer, OPTIMIZERS)
-        choice("algebra", self.algebra, ALGEBRA)
+            checked_range(option, getattr(self, option))
+        checked_choice("optimizer", self.optimizer, OPTIMIZERS)
+        checked_choice("algebra", self.algebra, ALGEBRA)
         if self.gamma != "learn":
             try:
                 value = float(self.gamma)
@@ -76,7 +76,7 @@ class Search:
         if not 0 < self.jitter < 1:
             raise InputError(f"jitter must be between 0 and 1, not {self.jitter:g}")
         for option, least in (("grid", 1), ("starts", 1), ("hops", 0)):
-            whole(option, getattr(self, option), least)
+            checked_integer(option, getattr(self, option), least)
         if not self.temper >= 1:
             raise InputError(f"temper must be at least 1, not {self.temper:g}")
 
@@ -107,8 +107,11 @@ class Search:
         return engine.minimise(z, phi, self.rule, rival, gamma)
 
     def run(self, problem: Problem, seed: int | Sequence[int] = 0, most: int = 2) -> Minima:
-        """Both steps from many starts, of which the best few different ones are carried on."""
-        rng = np.random.default_rng(seed)
+        """Both steps from many starts, of which the best few different ones are carried on.
+
+        Parameters that are assumed positive are on linear scales here (`Problem.linear`): so are those of the minima.
+        """
+        problem, rng = problem.linear, np.random.default_rng(seed)
         engine = self.engine(problem)
         count = max(self.starts, 2 * frequencies.count(problem))
         phi, cost = engine.match(startpoints.draw(problem, count, rng))

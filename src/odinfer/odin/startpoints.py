@@ -11,7 +11,7 @@ from odinfer.gp.standardisation import Units
 from odinfer.optimize.levenberg_marquardt import Mask, Rule, damped_step, levenberg_marquardt
 from odinfer.problem.problem import Problem
 from odinfer.scaling import frequencies
-from odinfer.scaling.dimensional_analysis import free_scales, natural_scales, phi_sizes
+from odinfer.scaling.dimensional_analysis import natural_sizes, natural_sizes_of_free, natural_sizes_of_phi
 from odinfer.scaling.linear_parameters import linear_parameters
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     All in units of the scales that data and equations imply. A start the user gave is the first for its parameter; the
     later draws scatter around it. Sines of time run at all speeds (natural/rhythms.py).
     """
-    F, natural = len(problem.free), free_scales(problem)
+    F, natural = len(problem.free), natural_sizes_of_free(problem)
     theta = np.abs(rng.normal(size=(count, F))) * natural
     late = ~_early(count)
     theta *= np.where(late[:, None], 10.0 ** rng.uniform(-2, 2, size=(count, F)), 1.0)
@@ -67,7 +67,7 @@ def anywhere(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     for i in range(count):
         share = 10.0 ** rng.uniform(np.log10(shortest / longest), 0.0)
         width = _WIDTHS[i % len(_WIDTHS)]
-        theta = natural_scales(problem, share) * 10.0 ** rng.uniform(-width, width, len(low))
+        theta = natural_sizes(problem, share) * 10.0 ** rng.uniform(-width, width, len(low))
         signs = rng.choice([-1.0, 1.0], len(low)) if i >= count // 2 else np.ones(len(low))
         theta *= np.where(low >= 0, 1.0, np.where(high <= 0, -1.0, signs))
         found.append(np.clip(theta, low, high))
@@ -179,7 +179,7 @@ def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) ->
 def distinct(problem: Problem, phi: Array, cost: Array, most: int) -> list[tuple[Array, int]]:
     """The best few different φ with the number of starts that ended at each; one is of the positive half."""
     found: list[tuple[int, int]] = []
-    sizes = phi_sizes(problem)
+    sizes = natural_sizes_of_phi(problem)
     own = np.where(problem.is_log, 1.0, np.abs(phi))
     for i in np.argsort(cost):
         # So much worse a match never led to a lower risk.
@@ -202,7 +202,7 @@ def distinct(problem: Problem, phi: Array, cost: Array, most: int) -> list[tuple
     return [(phi[i], count) for i, count in kept]
 
 
-def pulled_back(problem: Problem, phi: Array) -> list[Array]:
+def scaled_back(problem: Problem, phi: Array) -> list[Array]:
     """Other places to go on from where parameters ran off together, as k and K of k x/(K + x) do when x ≪ K.
 
     Far out only their ratio matters, and nothing leads back; so they are scaled back together, to positive values
@@ -210,7 +210,7 @@ def pulled_back(problem: Problem, phi: Array) -> list[Array]:
     """
     theta = problem.theta(phi)
     free = theta[problem.free_index]
-    natural = free_scales(problem)
+    natural = natural_sizes_of_free(problem)
     usual = np.array([abs(problem.start.get(p, s)) for p, s in zip(problem.free, natural, strict=True)])
     units = np.abs(free) / natural
     far = np.abs(free) > 30.0 * np.maximum(natural, usual)

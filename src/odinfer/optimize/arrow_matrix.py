@@ -6,8 +6,8 @@ plus a matrix whose rank is the size of the corner. With blocks A_e, edges B_e a
 
     H⁻¹ = blockdiag(A_e⁻¹) + U S⁻¹ Uᵀ,   S = C − Σ B_eᵀ A_e⁻¹ B_e,   U = −A_e⁻¹ B_e in the rows of e, 1 in those of φ.
 
-Sums and products of "blocks plus low rank" are of this kind again (`Woven`), so that all that is said about covariances
-is said in time and memory linear in the number of experiments. Where there are few, everything is in the corner.
+Sums and products of "blocks plus low rank" are of this kind again (`BlockPlusLowRank`), so that covariances take time
+and memory linear in the number of experiments. Where there are few, everything is in the corner.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLAT = 1e-13  # below this share of the best determined direction, in standardis
 
 
 @dataclass(frozen=True, eq=False)
-class Bordered:
+class ArrowMatrix:
     """Symmetric matrices (B, P, P), P = E·I + C.
 
     Attributes:
@@ -47,16 +47,16 @@ class Bordered:
         return size if experiments * initial <= FEW else 0
 
     @staticmethod
-    def zeros(B: int, experiments: int, initial: int, size: int) -> Bordered:
+    def zeros(B: int, experiments: int, initial: int, size: int) -> ArrowMatrix:
         """Of P = size unknowns, the initial values of experiments first."""
         E = experiments if experiments * initial > FEW else 0
         C = size - E * initial
-        return Bordered(np.zeros((B, E, initial, initial)), np.zeros((B, E, initial, C)), np.zeros((B, C, C)))
+        return ArrowMatrix(np.zeros((B, E, initial, initial)), np.zeros((B, E, initial, C)), np.zeros((B, C, C)))
 
     @staticmethod
-    def whole(H: Array) -> Bordered:
+    def whole(H: Array) -> ArrowMatrix:
         """Of dense ones: all in the corner."""
-        return Bordered(np.zeros((len(H), 0, 0, 0)), np.zeros((len(H), 0, 0, len(H[0]))), H)
+        return ArrowMatrix(np.zeros((len(H), 0, 0, 0)), np.zeros((len(H), 0, 0, len(H[0]))), H)
 
     def add(self, e: int, places: Index, A: Array) -> None:
         """Add matrices (B, W, W) over the unknowns of an experiment, those at `places`, its initial values first."""
@@ -75,13 +75,13 @@ class Bordered:
         self.corner[b, first:, first:] += A
 
     @staticmethod
-    def join(parts: list[Bordered]) -> Bordered:
+    def join(parts: list[ArrowMatrix]) -> ArrowMatrix:
         """All of them in one batch."""
-        return Bordered(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("own", "edge", "corner")))
+        return ArrowMatrix(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("own", "edge", "corner")))
 
-    def take(self, index: Index) -> Bordered:
+    def take(self, index: Index) -> ArrowMatrix:
         """Those at `index`."""
-        return Bordered(self.own[index], self.edge[index], self.corner[index])
+        return ArrowMatrix(self.own[index], self.edge[index], self.corner[index])
 
     @property
     def diagonal(self) -> Array:
@@ -100,26 +100,28 @@ class Bordered:
         _, E, n, _ = self.own.shape
         return v[:, : E * n].reshape(len(v), E, n, *v.shape[2:]), v[:, E * n :]
 
-    def times(self, v: Array) -> Bordered:
+    def times(self, v: Array) -> ArrowMatrix:
         """Each entry (i, j) times v_i v_j, for v (B, P)."""
         a, c = self.split(v)
         own = self.own * (a[..., :, None] * a[..., None, :])
-        return Bordered(own, self.edge * (a[..., None] * c[:, None, None]), self.corner * (c[:, :, None] * c[:, None]))
+        return ArrowMatrix(
+            own, self.edge * (a[..., None] * c[:, None, None]), self.corner * (c[:, :, None] * c[:, None])
+        )
 
-    def plus(self, v: Array) -> Bordered:
+    def plus(self, v: Array) -> ArrowMatrix:
         """With v (B, P) added to the diagonal."""
         a, c = self.split(v)
         own, corner = self.own.copy(), self.corner.copy()
         np.einsum("beii->bei", own)[...] += a
         np.einsum("bii->bi", corner)[...] += c
-        return Bordered(own, self.edge, corner)
+        return ArrowMatrix(own, self.edge, corner)
 
-    def within(self, a: Array, last: Array) -> Bordered:
+    def within(self, a: Array, last: Array) -> ArrowMatrix:
         """With one more row and column a (B, P), whose last entry is given (B,)."""
         mine, shared = self.split(a)
         corner = np.concatenate([self.corner, shared[:, None]], 1)
         corner = np.concatenate([corner, np.concatenate([shared, last[:, None]], 1)[..., None]], 2)
-        return Bordered(self.own, np.concatenate([self.edge, mine[..., None]], -1), corner)
+        return ArrowMatrix(self.own, np.concatenate([self.edge, mine[..., None]], -1), corner)
 
     def dot(self, v: Array) -> Array:
         """Times v (B, P)."""
@@ -128,17 +130,17 @@ class Bordered:
         last = np.einsum("beip,bei->bp", self.edge, a) + (self.corner @ c[..., None])[..., 0]
         return np.concatenate([own.reshape(len(v), -1), last], 1)
 
-    def bent(self, more: Array) -> Bordered:
+    def bent(self, more: Array) -> ArrowMatrix:
         """With corrections (B, P, P) where that leaves them positive definite; of many experiments there are none."""
-        return Bordered.whole(whole(self.corner, more)) if more.shape[1] else self
+        return ArrowMatrix.whole(whole(self.corner, more)) if more.shape[1] else self
 
-    def forgetting(self, lost: Index) -> Bordered:
+    def without_rows(self, lost: Index) -> ArrowMatrix:
         """With unit matrices at `lost`."""
         if not len(lost):
             return self
         own, edge, corner = self.own.copy(), self.edge.copy(), self.corner.copy()
         own[lost], edge[lost], corner[lost] = np.eye(own.shape[-1]), 0.0, np.eye(corner.shape[-1])
-        return Bordered(own, edge, corner)
+        return ArrowMatrix(own, edge, corner)
 
     def solve(self, right: Array) -> Array:
         """Of right-hand sides (B, P, R); by least squares where there is no solution."""
@@ -180,10 +182,10 @@ class Bordered:
             H[:, at, E * n :], H[:, E * n :, at] = self.edge[:, e], np.swapaxes(self.edge[:, e], 1, 2)
         return H
 
-    def sum(self, weights: Array, more: Bordered) -> Bordered:
+    def sum(self, weights: Array, more: ArrowMatrix) -> ArrowMatrix:
         """Their weighted sum, and more."""
         parts = [(getattr(self, name), getattr(more, name)) for name in ("own", "edge", "corner")]
-        return Bordered(*(np.einsum("b,b...->...", weights, own)[None] + other for own, other in parts))
+        return ArrowMatrix(*(np.einsum("b,b...->...", weights, own)[None] + other for own, other in parts))
 
     def matrices(self) -> list[Any]:
         """Each of them (P, P), dense or as blocks plus low rank."""
@@ -193,7 +195,7 @@ class Bordered:
         for own, edges, corner in zip(self.own, self.edge, self.corner, strict=True):
             edge, none = edges.reshape(-1, n), np.zeros((edges.shape[0] * edges.shape[1], n))
             left = np.block([[edge, none], [np.zeros((n, n)), np.eye(n)]])
-            found.append(Woven(own, left, np.block([[none, edge], [np.eye(n), corner]])))
+            found.append(BlockPlusLowRank(own, left, np.block([[none, edge], [np.eye(n), corner]])))
         return found
 
     def inverse(self) -> tuple[Any, Array]:
@@ -204,9 +206,9 @@ class Bordered:
         w, V = np.linalg.eigh(own)
         sound = w > FLAT
         blocks = (V * np.where(sound, 1.0 / np.where(sound, w, 1.0), 0.0)[:, None]) @ np.swapaxes(V, 1, 2)
-        U = np.concatenate([-(blocks @ edge).reshape(-1, len(corner)), np.eye(len(corner))])
+        U = np.concatenate([-np.concatenate([*(blocks @ edge), np.empty((0, len(corner)))]), np.eye(len(corner))])
         s, T = np.linalg.eigh(corner - np.einsum("eip,eij,ejq->pq", edge, blocks, edge, optimize=True))
-        firm = s > FLAT * (1.0 if len(own) else s[-1])
+        firm = s > FLAT * (1.0 if len(own) else s.max(initial=0.0))
         alone = np.zeros((len(U), int((~sound).sum())))
         for column, (e, i) in enumerate(np.argwhere(~sound)):
             alone[e * own.shape[1] : (e + 1) * own.shape[1], column] = V[e, :, i]
@@ -216,7 +218,7 @@ class Bordered:
         if not len(own):
             return (left / s[firm]) @ left.T, flat
         mine = 1.0 / H.split(d)[0][0]
-        return Woven(blocks * (mine[..., :, None] * mine[..., None, :]), left, left / s[firm]), flat
+        return BlockPlusLowRank(blocks * (mine[..., :, None] * mine[..., None, :]), left, left / s[firm]), flat
 
 
 def _solved(A: Array, b: Array) -> Array:
@@ -227,7 +229,7 @@ def _solved(A: Array, b: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Woven:
+class BlockPlusLowRank:
     """The matrix blockdiag(blocks) + left rightᵀ (P, P), the blocks being in the first rows.
 
     Attributes:
@@ -245,27 +247,27 @@ class Woven:
         found[: E * n] = (self.blocks @ v[: E * n].reshape(E, n, -1)).reshape(E * n, -1)
         return found
 
-    def __matmul__(self, other: Woven) -> Woven:
+    def __matmul__(self, other: BlockPlusLowRank) -> BlockPlusLowRank:
         left = self._blocks_times(other.left) + self.left @ (self.right.T @ other.left)
         right = other.T._blocks_times(self.right)
         both = (np.concatenate(pair, 1) for pair in ((left, self.left), (other.right, right)))
-        return Woven(self.blocks @ other.blocks, *both)
+        return BlockPlusLowRank(self.blocks @ other.blocks, *both)
 
-    def __add__(self, other: Woven) -> Woven:
-        return Woven(self.blocks + other.blocks, np.concatenate([self.left, other.left], 1),
+    def __add__(self, other: BlockPlusLowRank) -> BlockPlusLowRank:
+        return BlockPlusLowRank(self.blocks + other.blocks, np.concatenate([self.left, other.left], 1),
                      np.concatenate([self.right, other.right], 1))  # fmt: skip
 
-    def __mul__(self, factor: float) -> Woven:
-        return Woven(factor * self.blocks, factor * self.left, self.right)
+    def __mul__(self, factor: float) -> BlockPlusLowRank:
+        return BlockPlusLowRank(factor * self.blocks, factor * self.left, self.right)
 
     __rmul__ = __mul__
 
-    def __sub__(self, other: Woven) -> Woven:
+    def __sub__(self, other: BlockPlusLowRank) -> BlockPlusLowRank:
         return self + -1.0 * other
 
     @property
-    def T(self) -> Woven:
-        return Woven(np.swapaxes(self.blocks, 1, 2), self.right, self.left)
+    def T(self) -> BlockPlusLowRank:
+        return BlockPlusLowRank(np.swapaxes(self.blocks, 1, 2), self.right, self.left)
 
     def __len__(self) -> int:
         return len(self.left)
@@ -294,11 +296,11 @@ class Woven:
         return self.at(np.arange(len(self.left)))
 
 
-def among(X: Array | Woven, places: Index) -> Array:
+def among(X: Array | BlockPlusLowRank, places: Index) -> Array:
     """The entries (W, W) between these unknowns."""
-    return X.at(places) if isinstance(X, Woven) else np.asarray(X[np.ix_(places, places)])
+    return X.at(places) if isinstance(X, BlockPlusLowRank) else np.asarray(X[np.ix_(places, places)])
 
 
-def quadratic(X: Array | Woven, a: Array) -> Array:
+def quadratic(X: Array | BlockPlusLowRank, a: Array) -> Array:
     """aᵀ X a (...) for each a (..., P)."""
-    return X.quadratic(a) if isinstance(X, Woven) else np.asarray(np.einsum("...p,pq,...q->...", a, X, a))
+    return X.quadratic(a) if isinstance(X, BlockPlusLowRank) else np.asarray(np.einsum("...p,pq,...q->...", a, X, a))

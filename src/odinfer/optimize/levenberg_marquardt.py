@@ -144,7 +144,7 @@ def corner(S: Array, right: Array, before: Array) -> Array:
     return np.asarray((np.linalg.lstsq(scaled, right / d, rcond=_ROUNDING)[0] if info else x) / d)
 
 
-def pushed_out(at: Array, gradient: Array, low: Array, high: Array) -> Mask:
+def blocked_by_bounds(at: Array, gradient: Array, low: Array, high: Array) -> Mask:
     """Unknowns that sit at a bound while the objective falls beyond it: a step has to hold them."""
     return np.asarray(((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0)))
 

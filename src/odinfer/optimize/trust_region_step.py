@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.optimize.levenberg_marquardt import pushed_out
+from odinfer.optimize.levenberg_marquardt import blocked_by_bounds
 
 Array = NDArray[np.float64]
 
@@ -15,7 +15,7 @@ _LEAST = 1e-12  # of the largest curvature
 _HUGE = 1e150  # beyond which squares overflow
 
 
-def trusted(
+def trust_region_step(
     at: Array, H: Array, g: Array, low: Array, high: Array, unit: Array, radius: Array, blocks: tuple[int, int] = (0, 0)
 ) -> tuple[Array, Array]:
     """Steps (B, P) from points (B, P) that lower g·s + s·H·s/2 as far as they may, and by how much they do (B,).
@@ -34,7 +34,7 @@ def trusted(
     sound = np.isfinite(Hs).all((1, 2)) & np.isfinite(gs).all(1) & (np.abs(Hs).max((1, 2), initial=0.0) < _HUGE)
     Hs, gs = np.where(sound[:, None, None], Hs, np.eye(g.shape[1])), np.where(sound[:, None], gs, 0.0)
     least, most = (low - at) / unit, (high - at) / unit
-    held, s = pushed_out(at, g, low, high), np.zeros_like(g)
+    held, s = blocked_by_bounds(at, g, low, high), np.zeros_like(g)
     for _ in range(_PASSES):
         free = ~held
         own = np.where(free[:, :, None] & free[:, None, :], Hs, 0.0)

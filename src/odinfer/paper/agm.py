@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import choice, whole
+from odinfer.checks import checked_choice, checked_integer
 from odinfer.errors import InputError
 from odinfer.methods import preset
 from odinfer.model.priors import FLAT, GAMMA
-from odinfer.paper.parallel_tempering import Population, respaced, rounds_of, shaped
+from odinfer.paper.parallel_tempering import Population, compiled_rounds, proposal_roots, respace_temperatures
 from odinfer.paper.sampler_options import SamplerOptions
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.result.fit import Fit
 from odinfer.result.from_draws import Draws, to_fit
 from odinfer.sampling import density as ds
@@ -69,9 +69,9 @@ class Agm(SamplerOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for option, choices in (("gamma", GAMMAS), ("prior", PRIORS)):
-            choice(option, getattr(self, option), choices)
+            checked_choice(option, getattr(self, option), choices)
         for option in ("chains", "populations", "iterations"):
-            whole(option, getattr(self, option), 1)
+            checked_integer(option, getattr(self, option), 1)
         if self.iterations < 16 * self.chains:
             raise InputError(f"iterations must be at least 16 per chain, not {self.iterations} for {self.chains}")
         if not 0 < self.burn_in < 1:
@@ -109,7 +109,7 @@ class Agm(SamplerOptions):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Posterior means of θ, γ and states, with draws; see `odinfer.fit`."""
-        say = progress or silent
+        say = progress or no_progress
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.02)
@@ -121,7 +121,7 @@ class Agm(SamplerOptions):
         return to_fit(self, seed, risk, draws)
 
 
-def ladder(method: Agm, K: int) -> tuple[Array, Array]:
+def temperature_ladder(method: Agm, K: int) -> tuple[Array, Array]:
     """Temperatures β (J,) and starting or tied log γ (J, K)."""
     j = np.arange(1, method.chains + 1)
     base = {"sampled": 1.0, "2^-j": 2.0, "10^-j": 10.0}[method.gamma]
@@ -129,13 +129,15 @@ def ladder(method: Agm, K: int) -> tuple[Array, Array]:
     return (j / method.chains) ** 5.0, np.broadcast_to(np.broadcast_to(tied, j.shape)[:, None], (len(j), K)).copy()
 
 
-def _sample(m: Agm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress) -> Draws:
+def _sample(
+    m: Agm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, say: Progress
+) -> Draws:
     """All rounds in chunks, between which the temperatures adapt during burn-in."""
     clock = time.perf_counter()
     P, J, (K, M), F = m.populations, m.chains, target.y.shape, phi.shape[1]
     rng = np.random.default_rng([seed, 2])
-    factors, hessians, run = rounds_of(form, m.gamma == "sampled")
-    beta, log_gamma = ladder(m, K)
+    factors, hessians, run = compiled_rounds(form, m.gamma == "sampled")
+    beta, log_gamma = temperature_ladder(m, K)
     z, phi = z.reshape(P, J, K, M), phi.reshape(P, J, F)
     log_gamma = np.broadcast_to(log_gamma, (P, J, K))
     state = Population(z, phi, log_gamma, *factors(target, z, phi, log_gamma))
@@ -143,7 +145,7 @@ def _sample(m: Agm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed
     root = np.linalg.cholesky(np.linalg.inv(target.C_inv + target.weight[:, :, None] * np.eye(M)))
     widths = np.r_[np.full(K, m.step_x), np.full(F, m.step_theta), np.full(K, m.step_gamma), m.step_all]
     v = np.concatenate([z.reshape(P, J, -1), phi, log_gamma][: 3 if m.gamma == "sampled" else 2], -1).mean((0, 1))
-    whole = shaped(np.asarray(hessians(target, np.tile(v, (J, 1)))), beta)
+    whole = proposal_roots(np.asarray(hessians(target, np.tile(v, (J, 1)))), beta)
     tuning = (np.tile(widths, (J, 1)), np.zeros((J, len(widths))))
     rounds = -(-m.iterations // J)
     size = min(_CHUNK, max(rounds // 8, 1))
@@ -165,9 +167,9 @@ def _sample(m: Agm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed
             sums.append([np.asarray(v) for v in part])
             continue
         if m.respace and m.gamma == "sampled":
-            beta = respaced(beta, np.asarray(part[3]), np.asarray(part[4]))
+            beta = respace_temperatures(beta, np.asarray(part[3]), np.asarray(part[4]))
         if m.shares[2] and c < before // 2:
-            whole = shaped(np.asarray(hessians(target, np.asarray(part[7]) / (P * size))), beta)
+            whole = proposal_roots(np.asarray(hessians(target, np.asarray(part[7]) / (P * size))), beta)
     z_sum, z_square, gamma, swapped, proposed, tried, taken, _ = (np.sum(v, 0) for v in zip(*sums, strict=True))
     count = P * len(sums) * size
     mean = z_sum / count

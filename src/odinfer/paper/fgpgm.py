@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import choice, whole
+from odinfer.checks import checked_choice, checked_integer
 from odinfer.errors import InputError
 from odinfer.methods import preset
 from odinfer.model.priors import FLAT
 from odinfer.paper.sampler_options import SamplerOptions
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.result.fit import Fit
 from odinfer.result.from_draws import Draws, to_fit
 from odinfer.sampling import density as ds
@@ -31,7 +31,7 @@ SAMPLERS = ("auto", "metropolis", "nuts")
 # γ needs about 300 for an independent draw of θ.
 _LENGTHS = {"metropolis": (40_000, 2000), "nuts": (1000, 500)}
 _CHUNK = 250  # sweeps between two reports of progress
-_WANTED = 0.44  # acceptance at which a walk over one coordinate is most efficient
+_TARGET_ACCEPTANCE = 0.44  # acceptance at which a walk over one coordinate is most efficient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +66,14 @@ class Fgpgm(SamplerOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choice("sampler", self.sampler, SAMPLERS)
+        checked_choice("sampler", self.sampler, SAMPLERS)
         for option in ("gamma", "step_x", "step_theta"):
             if not 0 < getattr(self, option) < np.inf:
                 raise InputError(f"{option} must be positive, not {getattr(self, option)}")
         for option, least in (("chains", 1), ("draws", 4), ("burn_in", 0)):
             value = getattr(self, option)
             if value is not None or option == "chains":
-                whole(option, value, least)
+                checked_integer(option, value, least)
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> Fgpgm:
@@ -121,10 +121,10 @@ class Fgpgm(SamplerOptions):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Posterior means of θ and states, with draws; see `odinfer.fit`."""
-        say = progress or silent
+        say = progress or no_progress
         m = self.decided()
         if m.sampler == "nuts":
-            nuts.blackjax()
+            nuts.import_blackjax()
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.02)
@@ -135,7 +135,7 @@ class Fgpgm(SamplerOptions):
 
 
 @functools.lru_cache(maxsize=16)
-def _sweeps(form: ds.Form) -> Callable[..., Any]:
+def _sweeps(form: ds.DensityCode) -> Callable[..., Any]:
     """Compiled: sweeps of all chains, as many as there is noise for.
 
     A move of z_ki changes f at point i alone. With the gradient g of the quadratic form at hand its change costs O(K),
@@ -143,12 +143,12 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
     """
     from odinfer._jax import jax, jnp
 
-    def sweep(target: ds.Target, q: ds.Quadratic, widths: Any, z: Any, phi: Any, u: Any, log_v: Any) -> Any:
+    def sweep(target: ds.DensityData, q: ds.QuadraticForm, widths: Any, z: Any, phi: Any, u: Any, log_v: Any) -> Any:
         (K, M), F = z.shape, phi.shape[0]
         full = ds.theta(form, target.parameters, phi)
-        f = ds.field(form, target, z, phi)
+        f = ds.vector_field(form, target, z, phi)
         # Anew in every sweep, so that rounding errors cannot pile up.
-        g = ds.times(q.B, jnp.concatenate([z, f], 1)).at[:, :M].add(-q.b)
+        g = ds.batched_matvec(q.B, jnp.concatenate([z, f], 1)).at[:, :M].add(-q.b)
         diagonal = jnp.einsum("kaa->ka", q.B)
         cross = jnp.einsum("kaa->ka", q.B[:, :M, M:])
 
@@ -157,12 +157,12 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
             k, i, r, log_r, width = site
             old = z[k, i]
             if form.bounded:
-                new, correction = ds.truncated(r, old, width, target.z_low[k], target.z_high[k])
+                new, correction = ds.truncated_normal_step(r, old, width, target.z_low[k], target.z_high[k])
             else:
                 new, correction = old + width * r, 0.0
             here = jnp.arange(K) == k
             dx = new - old
-            df = ds.field_at(form, target, i, jnp.where(here, new, z[:, i]), full) - f[:, i]
+            df = ds.vector_field_at(form, target, i, jnp.where(here, new, z[:, i]), full) - f[:, i]
             rise = dx * (g[k, i] + 0.5 * dx * diagonal[k, i] + df[k] * cross[k, i])
             rise += (df * (g[:, M + i] + 0.5 * df * diagonal[:, M + i])).sum()
             accept = log_r < correction - rise  # False where f is not finite
@@ -172,17 +172,19 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
 
         k, i, n = np.repeat(np.arange(K), M), np.tile(np.arange(M), K), K * M
         (z, f, _), accepted = jax.lax.scan(move_x, (z, f, g), (k, i, u[:n], log_v[:n], widths[:n]))
-        linear = ds.times(q.B[:, M:, :M], z)
+        linear = ds.batched_matvec(q.B[:, M:, :M], z)
 
         def level(phi: Any) -> Any:
-            f = ds.field(form, target, z, phi)
-            match = (f * (linear + 0.5 * ds.times(q.B[:, M:, M:], f))).sum()
+            f = ds.vector_field(form, target, z, phi)
+            match = (f * (linear + 0.5 * ds.batched_matvec(q.B[:, M:, M:], f))).sum()
             return ds.log_prior(form, target.parameters, phi) - match
 
         def move_theta(carry: Any, site: Any) -> Any:
             phi, value = carry
             j, r, log_r, width = site
-            new, correction = ds.truncated(r, phi[j], width, target.parameters.low[j], target.parameters.high[j])
+            new, correction = ds.truncated_normal_step(
+                r, phi[j], width, target.parameters.low[j], target.parameters.high[j]
+            )
             trial = phi.at[j].set(new)
             trial_value = level(trial)
             accept = log_r < trial_value - value + correction
@@ -194,13 +196,13 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
             accepted = jnp.concatenate([accepted, more])
         return z, phi, accepted
 
-    def run(target: ds.Target, q: ds.Quadratic, state: Any, noise: Any, gain: Any) -> Any:
+    def run(target: ds.DensityData, q: ds.QuadraticForm, state: Any, noise: Any, gain: Any) -> Any:
         def one(carry: Any, noise: Any) -> Any:
             z, phi, widths, n, sums = carry
             z, phi, accepted = jax.vmap(sweep, (None, None, None, 0, 0, 0, 0))(target, q, widths, z, phi, *noise)
             rate = accepted.mean(0)
             # Robbins–Monro on the log widths; the gain is zero once the draws count.
-            widths = widths * jnp.exp(gain * (n + 1.0) ** -0.6 * (rate - _WANTED))
+            widths = widths * jnp.exp(gain * (n + 1.0) ** -0.6 * (rate - _TARGET_ACCEPTANCE))
             sums = (sums[0] + z.sum(0), sums[1] + (z**2).sum(0), sums[2] + rate)
             return (z, phi, widths, n + 1.0, sums), phi
 
@@ -212,12 +214,14 @@ def _sweeps(form: ds.Form) -> Callable[..., Any]:
     return jax.jit(run)  # type: ignore[no-any-return]
 
 
-def _metropolis(m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress) -> Draws:
+def _metropolis(
+    m: Fgpgm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, say: Progress
+) -> Draws:
     """The authors' sampler."""
     clock = time.perf_counter()
     length, burn_in = m.lengths
     _, K, M = z.shape
-    q = ds.quadratic(target, np.full(K, m.gamma))
+    q = ds.quadratic_form(target, np.full(K, m.gamma))
     widths = np.r_[np.full(K * M, m.step_x), np.full(phi.shape[1], m.step_theta)]
     size = min(_CHUNK, length)
     before, after = -(-burn_in // size), -(-length // size)
@@ -246,15 +250,17 @@ def _metropolis(m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array
     return Draws(kept, mean.T, sd.T, np.full(K, m.gamma), acceptance, time.perf_counter() - clock)
 
 
-def _nuts(m: Fgpgm, form: ds.Form, target: ds.Target, z: Array, phi: Array, seed: int, say: Progress) -> Draws:
+def _nuts(
+    m: Fgpgm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, say: Progress
+) -> Draws:
     """The no-U-turn sampler on the same density, θ and bounded states transformed to the real line."""
     clock = time.perf_counter()
     length, burn_in = m.lengths
     C, K, M = z.shape
-    data = (target, np.full(K, m.gamma), ds.box(target))
+    data = (target, np.full(K, m.gamma), ds.stacked_bounds(target))
     r = ds.unconstrain(np.concatenate([z.reshape(C, -1), phi], 1), *data[2])
     centre = r.mean(0)
-    log_density, R = ds.unbounded(form)[0], ds.rounding(form, data, centre)
+    log_density, R = ds.unconstrained_density(form)[0], ds.whitening_matrix(form, data, centre)
     found = nuts.sample(
         log_density, data, r, centre, R, length, burn_in, seed, lambda what, share: say(what, 0.1 + 0.9 * share)
     )

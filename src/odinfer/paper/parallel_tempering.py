@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from odinfer.sampling import density as ds
 
 Array = NDArray[np.float64]
+Factors = Callable[..., tuple[Any, Any, Any]]  # (data, z, φ, log γ) ↦ logs of the factors
 
-_WANTED = 0.25  # acceptance of moves, in the middle of the authors' 20–30 %
-_SWAPS = 0.5  # and of swaps, in the middle of their 45–55 %
+_TARGET_ACCEPTANCE = 0.25  # acceptance of moves, in the middle of the authors' 20–30 %
+_TARGET_SWAP_RATE = 0.5  # and of swaps, in the middle of their 45–55 %
 
 
 class Population(NamedTuple):
@@ -33,37 +34,73 @@ class Population(NamedTuple):
     prior: Any
 
 
+def _log_factors(
+    form: ds.DensityCode, sampled: bool, target: ds.DensityData, z: Any, phi: Any, log_gamma: Any
+) -> tuple[Any, Any, Any]:
+    """Logs of p(y|x), of the tempered factors and of p(θ) p(γ)."""
+    from odinfer._jax import jnp
+
+    gamma = jnp.exp(log_gamma)
+    f = ds.vector_field(form, target, z, phi)
+    experts = ds.log_gp(target, z) + ds.log_gradient(target, z, f, gamma)
+    prior = ds.log_prior(form, target.parameters, phi)
+    inside = ((phi >= target.parameters.low) & (phi <= target.parameters.high)).all()
+    inside &= ((z >= target.z_low[:, None]) & (z <= target.z_high[:, None])).all()
+    if sampled:
+        prior += (log_gamma - gamma).sum()  # Exp(1) on the scale of log γ
+    return ds.log_data(target, z), experts, jnp.where(inside, prior, -jnp.inf)
+
+
+def _hessians(factors: Factors, F: int, target: ds.DensityData, v: Any) -> Any:
+    """Of log p(y|x), of the experts and of the prior (3, V, V) at v = (z, φ, log γ if it is sampled)."""
+    from odinfer._jax import jax, jnp
+
+    K, M = target.y.shape
+
+    def of(v: Any) -> Any:
+        return jnp.stack(factors(target, v[: K * M].reshape(K, M), v[K * M : K * M + F], v[K * M + F :]))
+
+    return jax.hessian(of)(v)
+
+
+def _swap(
+    factors: Factors, sampled: bool, target: ds.DensityData, s: Population, beta: Any, odd: Any, log_v: Any
+) -> Any:
+    """Exchange chains 0–1, 2–3, … or 1–2, 3–4, … of one population, γ staying where it is tied."""
+    from odinfer._jax import jax, jnp
+
+    J = beta.shape[0]
+    index = jnp.arange(J)
+    partner = jnp.where((index + odd) % 2 == 0, index + 1, index - 1)
+    partner = jnp.where((partner < 0) | (partner >= J), index, partner)
+    other = jax.tree.map(lambda a: a[partner], s)
+    if not sampled:
+        parts = jax.vmap(factors, (None, 0, 0, 0))(target, other.z, other.phi, s.log_gamma)
+        other = Population(other.z, other.phi, s.log_gamma, *parts)
+    # Data and prior factors are the same before and after an exchange.
+    gain = beta * (other.experts - s.experts)
+    accept = (log_v[jnp.minimum(index, partner)] < gain + gain[partner]) & (partner != index)
+    swapped = jax.tree.map(lambda a, b: jnp.where(accept.reshape(-1, *[1] * (a.ndim - 1)), a, b), other, s)
+    lower = partner > index
+    return swapped, jnp.where(lower, accept, False), lower
+
+
 @functools.lru_cache(maxsize=16)
-def rounds_of(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+def compiled_rounds(
+    form: ds.DensityCode, sampled: bool
+) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """Compiled: the logs of all factors at a state, their Hessians, and rounds of moves and swaps.
 
     There are as many rounds as there is noise for.
     """
     from odinfer._jax import jax, jnp
 
-    def factors(target: ds.Target, z: Any, phi: Any, log_gamma: Any) -> tuple[Any, Any, Any]:
-        gamma = jnp.exp(log_gamma)
-        f = ds.field(form, target, z, phi)
-        experts = ds.log_gp(target, z) + ds.log_gradient(target, z, f, gamma)
-        prior = ds.log_prior(form, target.parameters, phi)
-        inside = ((phi >= target.parameters.low) & (phi <= target.parameters.high)).all()
-        inside &= ((z >= target.z_low[:, None]) & (z <= target.z_high[:, None])).all()
-        if sampled:
-            prior += (log_gamma - gamma).sum()  # Exp(1) on the scale of log γ
-        return ds.log_data(target, z), experts, jnp.where(inside, prior, -jnp.inf)
-
-    def hessians(target: ds.Target, v: Any) -> Any:
-        """Of log p(y|x), of the experts and of the prior (3, V, V) at v = (z, φ, log γ if it is sampled)."""
-        K, M = target.y.shape
-        F = len(form.free)
-
-        def of(v: Any) -> Any:
-            return jnp.stack(factors(target, v[: K * M].reshape(K, M), v[K * M : K * M + F], v[K * M + F :]))
-
-        return jax.hessian(of)(v)
+    factors = functools.partial(_log_factors, form, sampled)
+    swap = functools.partial(_swap, factors, sampled)
+    hessians = functools.partial(_hessians, factors, len(form.free))
 
     def move(
-        target: ds.Target, root: Any, shares: Any, s: Population, beta: Any, whole: Any, widths: Any, noise: Any
+        target: ds.DensityData, root: Any, shares: Any, s: Population, beta: Any, whole: Any, widths: Any, noise: Any
     ) -> Any:
         """One Metropolis move of one chain: of γ_k, of x_k as a whole, of everything, or of θ_j."""
         what, which, log_v, normals = noise
@@ -89,25 +126,8 @@ def rounds_of(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callabl
         kept = jax.tree.map(lambda a, b: jnp.where(accept, a, b), new, s)
         return kept, coordinate, accept
 
-    def swap(target: ds.Target, s: Population, beta: Any, odd: Any, log_v: Any) -> Any:
-        """Exchange chains 0–1, 2–3, … or 1–2, 3–4, … of one population, γ staying where it is tied."""
-        J = beta.shape[0]
-        index = jnp.arange(J)
-        partner = jnp.where((index + odd) % 2 == 0, index + 1, index - 1)
-        partner = jnp.where((partner < 0) | (partner >= J), index, partner)
-        other = jax.tree.map(lambda a: a[partner], s)
-        if not sampled:
-            parts = jax.vmap(factors, (None, 0, 0, 0))(target, other.z, other.phi, s.log_gamma)
-            other = Population(other.z, other.phi, s.log_gamma, *parts)
-        # Data and prior factors are the same before and after an exchange.
-        gain = beta * (other.experts - s.experts)
-        accept = (log_v[jnp.minimum(index, partner)] < gain + gain[partner]) & (partner != index)
-        swapped = jax.tree.map(lambda a, b: jnp.where(accept.reshape(-1, *[1] * (a.ndim - 1)), a, b), other, s)
-        lower = partner > index
-        return swapped, jnp.where(lower, accept, False), lower
-
     def run(
-        target: ds.Target, roots: Any, shares: Any, s: Population, beta: Any, tuning: Any, noise: Any, gain: Any
+        target: ds.DensityData, roots: Any, shares: Any, s: Population, beta: Any, tuning: Any, noise: Any, gain: Any
     ) -> Any:
         root, whole = roots
         each = jax.vmap(jax.vmap(move, (*[None] * 3, *[0] * 5)), (*[None] * 3, 0, *[None] * 3, 0))
@@ -120,7 +140,7 @@ def rounds_of(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callabl
             taken = jnp.zeros_like(widths).at[rows, coordinate].add(accept.astype(float))
             n = n + tried
             # Robbins–Monro on log widths, by how often the coordinate was tried; no gain once the draws count.
-            widths = widths * jnp.exp(gain * (taken - _WANTED * tried) / jnp.maximum(n, 1.0) ** 0.6)
+            widths = widths * jnp.exp(gain * (taken - _TARGET_ACCEPTANCE * tried) / jnp.maximum(n, 1.0) ** 0.6)
             odd, log_v = noise[4:]
             s, swapped, lower = jax.vmap(swap, (None, 0, None, None, 0))(target, s, beta, odd, log_v)
             top = jax.tree.map(lambda a: a[:, -1], s)
@@ -138,16 +158,16 @@ def rounds_of(form: ds.Form, sampled: bool) -> tuple[Callable[..., Any], Callabl
     return everywhere, jax.jit(jax.vmap(hessians, (None, 0))), jax.jit(run)
 
 
-def respaced(beta: Array, swapped: Array, proposed: Array) -> Array:
+def respace_temperatures(beta: Array, swapped: Array, proposed: Array) -> Array:
     """Temperatures (J,) with gaps narrowed where fewer than half of the swaps succeed and widened where more do."""
     if len(beta) < 2:
         return beta
     rate = swapped[:-1] / np.maximum(proposed[:-1], 1)
-    gaps = -np.diff(np.log(beta)) * np.exp(np.clip(rate - _SWAPS, -0.3, 0.3))
+    gaps = -np.diff(np.log(beta)) * np.exp(np.clip(rate - _TARGET_SWAP_RATE, -0.3, 0.3))
     return np.asarray(np.exp(np.r_[np.cumsum(gaps[::-1])[::-1], 0.0]))
 
 
-def shaped(hessians: Array, beta: Array) -> Array:
+def proposal_roots(hessians: Array, beta: Array) -> Array:
     """Roots (J, V, V) of about the covariance of the tempered posteriors, from Hessians (J, 3, V, V) of the factors."""
     H = -np.nan_to_num(hessians[:, 0] + beta[:, None, None] * hessians[:, 1] + hessians[:, 2])
     w, V = np.linalg.eigh(0.5 * (H + np.swapaxes(H, 1, 2)))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import whole
+from odinfer.checks import checked_integer
 from odinfer.errors import InputError, Status
 from odinfer.gp.curves import Curve
 from odinfer.gp.kernel_ridge import Regression
@@ -19,9 +19,9 @@ from odinfer.gp.standardisation import Units
 from odinfer.methods import preset
 from odinfer.odin import startpoints
 from odinfer.odin.startpoints import Matched
-from odinfer.optimize.levenberg_marquardt import Mask, Rule, levenberg_marquardt, pushed_out
+from odinfer.optimize.levenberg_marquardt import Mask, Rule, blocked_by_bounds, levenberg_marquardt
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.result.assemble import assemble, residual_squares, stage
 from odinfer.result.fit import Fit
 
@@ -29,11 +29,11 @@ Array = NDArray[np.float64]
 
 # Parameters of either sign must match this much better than positive ones: a way through infinity or zero to
 # negative values often fits noise.
-_CLEARLY = 0.9
+_SIGN_ADVANTAGE = 0.9
 # Singular values of the normal equations of b below this share of the largest are noise of the kernel matrix.
 _RCOND = 1e-7
 _REWEIGHTINGS, _THETA_STEPS = 10, 3
-_BETWEEN = 4  # slopes matched per gap between times
+_POINTS_PER_GAP = 4  # slopes matched per gap between times
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Rkg:
         if self.warp and f"warped-{self.kernel}" not in KERNELS:
             raise InputError(f"the kernel '{self.kernel}' cannot be warped; use 'rbf' or leave warp off")
         for option in ("starts", "rounds", "updates"):
-            whole(option, getattr(self, option), 1)
+            checked_integer(option, getattr(self, option), 1)
         object.__setattr__(self, "lambdas", tuple(self.lambdas))
         if not self.lambdas or not all(0 < v < np.inf for v in self.lambdas):
             raise InputError(f"lambdas must be positive numbers, at least one, not {self.lambdas!r}")
@@ -98,7 +98,7 @@ class Rkg:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Infer θ and states; the seed draws the starts after the first."""
-        say = progress or silent
+        say = progress or no_progress
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.1)
@@ -107,7 +107,7 @@ class Rkg:
         regression = Regression.of(problem, units, kernel(f"warped-{self.kernel}" if self.warp else self.kernel))
         b = regression.smoothed
         say("matching derivatives", 0.4)
-        found = match(regression, b, self.starts, self.robust, np.random.default_rng(seed))
+        found = match_derivatives(regression, b, self.starts, self.robust, np.random.default_rng(seed))
         finite, details = np.isfinite(found.cost), regression.details()
         status = Status.CONVERGED if finite else Status.NOT_FINITE
         curves = regression.curves(b)
@@ -122,7 +122,7 @@ class Rkg:
             clock = time.perf_counter()
             weight, errors = choose_weight(regression, found, self)
             used = np.isfinite(regression.y)[None]
-            run = alternate(regression, used, weight * found.weight[None], [p[None] for p in b], found, self)
+            run = alternating_fit(regression, used, weight * found.weight[None], [p[None] for p in b], found, self)
             trace = run.trace[:, 0]
             settled = trace[-2] - trace[-1] <= 1e-2 * trace[-2]
             status = Status.CONVERGED if settled else Status.MAX_ITERATIONS
@@ -157,7 +157,9 @@ class Match(NamedTuple):
         return theta
 
 
-def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, rng: np.random.Generator) -> Match:
+def match_derivatives(
+    regression: Regression, b: Sequence[Array], count: int, robust: bool, rng: np.random.Generator
+) -> Match:
     """RKG2: least squares of ẋ(t_i) − f(x(t_i), θ) over θ, the first time of every experiment left out.
 
     All parameters on the log scale first, as in the original; then those that may be negative on the linear one.
@@ -166,7 +168,7 @@ def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, 
     with an unknown variance for each.
     """
     p = regression.problem
-    points = _BETWEEN if robust and len(regression.t) > 3 * len(regression.rows) else 1
+    points = _POINTS_PER_GAP if robust and len(regression.t) > 3 * len(regression.rows) else 1
     regression = regression.between(points) if points > 1 else regression
     x, slope = (np.repeat(v, count, 0) for v in regression.states([c[None] for c in b]))
     keep = np.ones((len(regression.t), 1))
@@ -182,7 +184,7 @@ def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, 
             break
         phi = np.where(logs, np.log(np.maximum(np.abs(theta), 1e-8)), theta)
         weight = np.ones((count, 1, x.shape[-1]))
-        phi, cost = levenberg(regression, x, slope, keep * weight, phi, logs, 100)
+        phi, cost = batched_levenberg(regression, x, slope, keep * weight, phi, logs, 100)
         for _ in range(_REWEIGHTINGS if robust else 0):
             square = (keep * (regression.field(x, phi, logs)[0] - slope) ** 2).sum(1, keepdims=True)
             square = (
@@ -190,13 +192,13 @@ def match(regression: Regression, b: Sequence[Array], count: int, robust: bool, 
             )
             cost = np.where(np.isfinite(cost), square.shape[-1] * np.exp(np.log(square).mean((1, 2))), np.inf)
             weight = np.exp(0.5 * (np.log(square).mean(-1, keepdims=True) - np.log(square)))
-            phi = levenberg(regression, x, slope, keep * weight, phi, logs, 20)[0]
+            phi = batched_levenberg(regression, x, slope, keep * weight, phi, logs, 20)[0]
         i = int(cost.argmin())
         found.append(Match(phi[i], float(cost[i]), logs, weight[i, 0] ** 2))
-    return found[-1] if found[-1].cost < _CLEARLY * found[0].cost else found[0]
+    return found[-1] if found[-1].cost < _SIGN_ADVANTAGE * found[0].cost else found[0]
 
 
-def levenberg(
+def batched_levenberg(
     regression: Regression,
     x: Array,
     slope: Array,
@@ -228,7 +230,7 @@ def levenberg(
         return np.where(fine, cost, np.inf), (JT @ r[..., None])[..., 0], JT @ J
 
     def propose(now: Matched, damping: Array) -> tuple[Matched, Mask]:
-        g, free = now.g, ~pushed_out(now.phi, now.g, low, high)
+        g, free = now.g, ~blocked_by_bounds(now.phi, now.g, low, high)
         H = now.H * (free[:, :, None] & free[:, None, :])
         d = np.einsum("rii->ri", H)
         d += damping[:, None] * d + 1e-12 * (1.0 + d.max(1, keepdims=True)) + ~free
@@ -256,7 +258,7 @@ class Run(NamedTuple):
     freedom: Array
 
 
-def alternate(
+def alternating_fit(
     regression: Regression,
     used: NDArray[np.bool_],
     weights: Array,
@@ -313,7 +315,7 @@ def alternate(
                 b = [np.where(take, n, o) for n, o in zip(trial, b, strict=True)]
                 f, value = np.where(take, new_f, f), np.where(rising, value, new)
             x, slope = regression.states(b)
-            phi, _ = levenberg(regression, x, slope, root[..., 0, 0][:, None], phi, start.logs, _THETA_STEPS)
+            phi, _ = batched_levenberg(regression, x, slope, root[..., 0, 0][:, None], phi, start.logs, _THETA_STEPS)
             value, f = objective(b, phi)
             trace.append(value)
             if (trace[-2] - trace[-1] <= 1e-5 * trace[-2]).all():
@@ -335,7 +337,7 @@ def choose_weight(regression: Regression, start: Match, method: Rkg) -> tuple[fl
             H = C[k][np.ix_(s, s)] + ridges[k].ridge * np.eye(int(s.sum()))
             half[i, k, s] = np.linalg.solve(H, regression.y[rows][s, k] - ridges[k].centre)
         b.append(half)
-    run = alternate(regression, used, weights[:, None] * start.weight, b, start, method)
+    run = alternating_fit(regression, used, weights[:, None] * start.weight, b, start, method)
     x = regression.states(run.b)[0]
     errors = (np.where(seen & ~used, x - regression.y, 0.0) ** 2).sum((1, 2)).reshape(-1, 2).sum(1)
     return float(method.lambdas[int(np.nan_to_num(errors, nan=np.inf).argmin())]), errors

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import choice
+from odinfer.checks import checked_choice
 from odinfer.errors import InputError
 from odinfer.odin.dense_engine import Dense
 from odinfer.odin.multistart import Search
@@ -49,7 +49,7 @@ class SamplerOptions:
 
     def __post_init__(self) -> None:
         self.search("learn")  # checks the options of the Gaussian processes
-        choice("start", self.start, STARTS)
+        checked_choice("start", self.start, STARTS)
         if self.state_range is not None and not self.state_range > 0:
             raise InputError(f"state_range must be positive, not {self.state_range}")
         if self.theta_range is not None and not self.theta_range[0] < self.theta_range[1]:
@@ -65,7 +65,7 @@ class SamplerOptions:
 
     def begin(
         self, problem: Problem, gamma: str | float, chains: int, seed: int, theta_prior: tuple[int, float, float]
-    ) -> tuple[Dense, ds.Form, ds.Target, Array, Array]:
+    ) -> tuple[Dense, ds.DensityCode, ds.DensityData, Array, Array]:
         """The density, and where its chains start.
 
         Args:
@@ -83,7 +83,7 @@ class SamplerOptions:
         else:
             risk = search.engine(problem)
         assert isinstance(risk, Dense)  # by its algebra
-        form, target = ds.of_risk(risk, self.state_range, self.theta_range, theta_prior)
+        form, target = ds.posterior_density(risk, self.state_range, self.theta_range, theta_prior)
         F = len(problem.free)
         if solutions:
             z0, phi0 = solutions[0].z.T, solutions[0].phi

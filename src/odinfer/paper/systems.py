@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,3 +132,19 @@ def lorenz96(K: int) -> System:
 
 
 SYSTEMS = {s.model.name: s for s in (lotka_volterra, fitzhugh_nagumo, protein_transduction)}
+
+
+@functools.lru_cache(maxsize=64)
+def system_of(spec: str) -> System:
+    """Return the system that canonical JSON describes: a name of `SYSTEMS`, or equations with their true values.
+
+    It is cached, because compiling its model takes longer than a fit.
+    """
+    given = json.loads(spec)
+    name = given["name"]
+    if "equations" not in given:
+        family, _, size = name.rpartition("_")
+        return lorenz96(int(size)) if family == "lorenz96" else SYSTEMS[name]
+    model = Model.from_text(given["equations"], name)
+    x0 = np.array([given["x0"][state] for state in model.states], float)
+    return System(model, given["theta"], x0, np.array(given["times"], float), bool(given["snr"]))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import choice, whole
+from odinfer.checks import checked_choice, checked_integer
 from odinfer.errors import InputError, Status
 from odinfer.gp.curves import Curve
 from odinfer.gp.evidence import Hyperparameters
@@ -26,9 +26,9 @@ from odinfer.methods.gpr import Gpr, paper_smoother
 from odinfer.odin import startpoints
 from odinfer.odin.dense_engine import Dense
 from odinfer.odin.gauss_newton import Solution
-from odinfer.optimize.levenberg_marquardt import Rule, levenberg_marquardt, pushed_out
+from odinfer.optimize.levenberg_marquardt import Rule, blocked_by_bounds, levenberg_marquardt
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Fit
 
@@ -60,11 +60,11 @@ class TwoStep(Gpr):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choice("smoother", self.smoother, SMOOTHERS)
+        checked_choice("smoother", self.smoother, SMOOTHERS)
         if not isinstance(self.gamma, (int, float)) or not 0 <= self.gamma < np.inf:
             raise InputError(f"gamma must be a number from 0 on, not {self.gamma!r}")
         for option in ("grid", "starts"):
-            whole(option, getattr(self, option), 1)
+            checked_integer(option, getattr(self, option), 1)
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> TwoStep:
@@ -75,7 +75,7 @@ class TwoStep(Gpr):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Smooth, then match; the states are the smoother's."""
-        say = progress or silent
+        say = progress or no_progress
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.15)
@@ -188,7 +188,7 @@ def polish(risk: Dense, phi: Array, gamma: float, most: int = 100) -> Solution:
         return _Polished(phi, value if np.isfinite(value) and np.isfinite(H).all() else np.inf, g, H)
 
     def propose(now: _Polished, damping: float) -> tuple[_Polished, bool]:
-        held = pushed_out(now.phi, now.g, low, high)
+        held = blocked_by_bounds(now.phi, now.g, low, high)
         d = np.sqrt(np.maximum(np.diag(now.H), 1e-300))
         S = np.where(held | held[:, None], 0.0, now.H / np.outer(d, d)) + damping * np.eye(F)
         new = at(np.clip(now.phi + np.linalg.solve(S, np.where(held, 0.0, -now.g / d)) / d, low, high))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from odinfer.checks import whole
+from odinfer.checks import checked_integer
 from odinfer.errors import InputError, Status
 from odinfer.gp.curves import Curve
 from odinfer.gp.kernels import kernel
@@ -21,14 +21,14 @@ from odinfer.odin.dense_engine import Dense
 from odinfer.odin.gauss_newton import Solution
 from odinfer.odin.risk import Linear
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit
 
 Array = NDArray[np.float64]
 
 # Derivatives that are equal up to rounding differ by less than this, relative to the largest in their equation.
-_SAME = 1e-7
+_SLOPE_TOLERANCE = 1e-7
 _PROBES = 4
 
 
@@ -77,7 +77,7 @@ class Vgm:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
                 raise InputError(f"{option} must be a positive number, not {value!r}")
         for option in ("grid", "sweeps"):
-            whole(option, getattr(self, option), 1)
+            checked_integer(option, getattr(self, option), 1)
 
     @staticmethod
     def paper(system: Any, **changes: Any) -> Vgm:
@@ -100,7 +100,7 @@ class Vgm:
         Raises:
             InputError: an equation is not linear in θ or in a state; the message names both.
         """
-        say = progress or silent
+        say = progress or no_progress
         say("checking the equations", 0.0)
         problem.check_field()
         check_linear(problem)
@@ -288,7 +288,7 @@ def check_linear(problem: Problem) -> None:
     slopes = np.concatenate([fx, ft[..., problem.free_index]], -1).reshape(_PROBES, 1 + K + F, K, K + F)
     size = np.nan_to_num(np.abs(slopes)).max((0, 1, 3))[:, None]
     change = np.abs(slopes[:, 1:] - slopes[:, :1])  # (probe, variable changed, equation, derivative by)
-    bent = (~(change <= _SAME * (size + 1e-300))).any(0)
+    bent = (~(change <= _SLOPE_TOLERANCE * (size + 1e-300))).any(0)
     # A state may multiply others and parameters, so only its own slope counts; parameters must not even do that.
     counts = np.eye(K + F, dtype=bool)
     counts[K:, K:] = True

@@ -10,8 +10,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from odinfer.parallel.workers import Workers, check_workers, start
-from odinfer.progress import Progress, part_of
+from odinfer.parallel.workers import Workers, check_workers, start_workers
+from odinfer.progress import Progress, sub_progress
 
 CHUNK_SECONDS = 1.0  # of work per message to a worker, some hundred times what the message costs
 _MOST_TASKS = 256  # in one chunk
@@ -27,14 +27,14 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostTask:
     """Stands for the result of a task that has none: its workers died, or it took too long."""
 
     reason: str
     timed_out: bool = False
 
 
-def spread(
+def parallel_map(
     function: Callable[..., Any],
     tasks: Iterable[Sequence[Any]],
     *,
@@ -54,7 +54,7 @@ def spread(
         telling: the function takes `progress` too; it is told from within tasks that run in this process.
 
     Returns:
-        A result per task; `Lost` where two workers died over it.
+        A result per task; `LostTask` where two workers died over it.
 
     Raises:
         What a call raises.
@@ -64,10 +64,10 @@ def spread(
     results: list[Any] = [None] * len(jobs)
     with contextlib.ExitStack() as stack:
         if cluster is None and (workers == 1 or len(jobs) < 2):
-            found: Iterable[tuple[Any, Any]] = _in_turn(function, jobs, progress if telling else None)
+            found: Iterable[tuple[Any, Any]] = _run_in_process(function, jobs, progress if telling else None)
         else:
-            crew = stack.enter_context(contextlib.closing(start(min(workers, len(jobs)), cluster)))
-            found = completed(function, jobs, crew)
+            crew = stack.enter_context(contextlib.closing(start_workers(min(workers, len(jobs)), cluster)))
+            found = run_tasks(function, jobs, crew)
         for count, (i, result) in enumerate(found, 1):
             results[i] = result
             if progress:
@@ -75,10 +75,12 @@ def spread(
     return results
 
 
-def _in_turn(function: Callable[..., Any], jobs: list[Task], progress: Progress | None) -> Iterator[tuple[Any, Any]]:
+def _run_in_process(
+    function: Callable[..., Any], jobs: list[Task], progress: Progress | None
+) -> Iterator[tuple[Any, Any]]:
     """In this process, one after the other; progress is that of all of them."""
     for i, job in enumerate(jobs):
-        more = {} if progress is None else {"progress": part_of(progress, i / len(jobs), (i + 1) / len(jobs))}
+        more = {} if progress is None else {"progress": sub_progress(progress, i / len(jobs), (i + 1) / len(jobs))}
         yield job.tag, function(*job.args, **more)
 
 
@@ -116,13 +118,13 @@ class _Queue:
         return _Chunk(tasks) if tasks else None
 
 
-def completed(
+def run_tasks(
     function: Callable[..., Any], tasks: Iterable[Task], workers: Workers, timeout: float | None = None
 ) -> Generator[tuple[Any, Any], None, None]:
     """Run tasks, taken from their iterable when a worker is free, and give (tag, result) as they end.
 
     A chunk whose worker dies, or which takes longer than `timeout` seconds for one of its tasks, is tried again task
-    by task on fresh workers; a task that fails so alone, or for the second time, gives `Lost`.
+    by task on fresh workers; a task that fails so alone, or for the second time, gives `LostTask`.
     """
     queue, running = _Queue(iter(tasks)), dict[Future[Any], _Chunk]()
 
@@ -131,7 +133,7 @@ def completed(
             if timeout is not None:
                 # Every task of a chunk is expected to be far below the limit of one.
                 chunk.deadline = time.monotonic() + timeout + (CHUNK_SECONDS if len(chunk.tasks) > 1 else 0.0)
-            running[workers.submit(_work, function, [task.args for task in chunk.tasks])] = chunk
+            running[workers.submit(_run_chunk, function, [task.args for task in chunk.tasks])] = chunk
 
     refill()
     while running:
@@ -148,7 +150,7 @@ def completed(
             else:
                 try:
                     results, seconds = future.result()
-                except workers.deaths as error:
+                except workers.death_errors as error:
                     reason = f"its worker died: {error or type(error).__name__}"
                 else:
                     queue.seconds[chunk.tasks[0].kind] = seconds / len(chunk.tasks)
@@ -157,12 +159,12 @@ def completed(
             if len(chunk.tasks) > 1 or (chunk.attempt == 1 and future in done):
                 queue.again += [_Chunk([task], chunk.attempt + 1) for task in chunk.tasks]
             else:
-                ended.append((chunk.tasks[0].tag, Lost(reason, future in late)))
+                ended.append((chunk.tasks[0].tag, LostTask(reason, future in late)))
         refill()  # before the caller does something with the results
         yield from ended
 
 
-def _work(function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> tuple[list[Any], float]:
+def _run_chunk(function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> tuple[list[Any], float]:
     """On the worker: the results of a chunk, and the seconds it took."""
     clock = time.perf_counter()
     return [function(*args) for args in tasks], time.perf_counter() - clock

@@ -1,8 +1,7 @@
-"""Results in an append-only log that loses nothing: one line per entry, each with its checksum.
+"""Job store: results in an SQLite database that several processes may write to.
 
-Several processes may share a store. A file lock, which the system releases when its holder dies, makes appends and
-claims atomic. A line that does not match its checksum (cut off by a kill, or damaged on disk) is moved to
-`damaged.log`, and its run counts as not done.
+Every change is one transaction, so a killed process loses at most the result that it was writing. Each record carries
+a checksum, since SQLite does not detect a changed byte; a record that does not match counts as not computed.
 """
 
 from __future__ import annotations
@@ -13,17 +12,24 @@ import json
 import os
 import secrets
 import socket
+import sqlite3
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from odinfer.errors import InputError
-from odinfer.files import replacing
 
-LOG, LOCK, DAMAGED = "runs.log", "lock", "damaged.log"
-# A process on another machine cannot be asked whether it lives; silent for so many seconds, it does not.
-_SILENT = 3600.0
+DATABASE = "runs.sqlite"
+_SCHEMA = (
+    "CREATE TABLE record (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE, digest TEXT, content TEXT)",
+    "CREATE TABLE grid (id INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT)",
+    "CREATE TABLE process (owner TEXT PRIMARY KEY, host TEXT, pid INTEGER, birth TEXT, seen REAL)",
+    "CREATE TABLE claim (key TEXT PRIMARY KEY, owner TEXT)",
+)
+_LOCK_TIMEOUT = 60.0  # seconds to wait for another process's transaction, each of which takes milliseconds
+_SILENCE = 3600.0  # seconds without a sign after which a process on another machine counts as dead
 
 
 class Store:
@@ -31,193 +37,187 @@ class Store:
 
     Attributes:
         records: key → {"key", "run", "outcome", "timing"}, verified.
-        grids: contents of the benchmark's grids that were run, oldest first.
-        damaged: how many lines were found damaged since the store was opened.
+        grids: contents of the benchmark grids that were run, oldest first.
     """
 
     def __init__(self, folder: str | Path, create: bool = False) -> None:
         self.folder = Path(folder)
         self.records: dict[str, dict[str, Any]] = {}
         self.grids: list[dict[str, Any]] = []
-        self.damaged = 0
-        self._claims: dict[str, str] = {}
-        self._owners: dict[str, dict[str, Any]] = {}
+        self._damaged_rows: list[tuple[int]] = []
         self._owner = secrets.token_hex(8)
-        self._read_to, self._inode = 0, -1
-        if create:
-            self._create()
-        elif not (self.folder / LOG).is_file():
+        self._last_record = self._last_grid = self._version = 0
+        if not create and not (self.folder / DATABASE).is_file():
             raise InputError(f"there are no results in '{self.folder}'; give the folder that --store had with them")
+        self._database = self._open(create)
+        weakref.finalize(self, self._database.close)
         self.refresh()
 
-    def _create(self) -> None:
+    @property
+    def damaged(self) -> int:
+        """Number of records found with a wrong checksum or structure since the store was opened."""
+        return len(self._damaged_rows)
+
+    def _open(self, create: bool) -> sqlite3.Connection:
+        path = self.folder / DATABASE
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for name in (LOG, LOCK):
-                with open(self.folder / name, "ab"):
-                    pass
-        except OSError as error:
-            reason = error.strerror or error
+            if create:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            writable = os.access(path if path.exists() else self.folder, os.W_OK)
+            if create and not writable:
+                raise PermissionError(13, "Permission denied")
+            uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw' if writable else 'ro'}"
+            database = sqlite3.connect(uri, _LOCK_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True)
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
             raise InputError(f"cannot write to the store '{self.folder}': {reason}; choose another place") from None
+        database.text_factory = lambda text: text.decode("utf-8", "replace")
+        try:
+            if create:
+                with self._transaction(database):
+                    if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+                        for statement in _SCHEMA:
+                            database.execute(statement)
+            with self._read_errors():
+                found = database.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL").fetchall()
+                if {sql for name, sql in found if not name.startswith("sqlite_")} != {*_SCHEMA}:
+                    raise InputError(f"'{path}' is not a store of this version of odinfer; choose another folder")
+        except BaseException:
+            database.close()
+            raise
+        return database
 
     def __enter__(self) -> Store:
-        with self._locked():
-            self._repair()
-            self._append([{"kind": "owner", "owner": self._owner, "seen": time.time(), **_this_process()}])
+        """Register this process as a writer; delete damaged records and the claims of dead processes."""
+        with self._transaction():
+            self.refresh()
+            dead = [(owner,) for owner, *process in self._processes() if not _alive(*process)]
+            self._database.executemany("DELETE FROM record WHERE id = ?", self._damaged_rows)
+            self._database.executemany("DELETE FROM claim WHERE owner = ?", dead)
+            self._database.executemany("DELETE FROM process WHERE owner = ?", dead)
+            owner = (self._owner, socket.gethostname(), os.getpid(), _birth(os.getpid()), time.time())
+            self._database.execute("INSERT INTO process VALUES (?, ?, ?, ?, ?)", owner)
         return self
 
     def __exit__(self, *error: object) -> None:
-        with contextlib.suppress(InputError), self._locked():  # if it cannot be said, the next process finds out
-            self._append([{"kind": "end", "owner": self._owner}], durable=False)
+        with contextlib.suppress(InputError), self._transaction():  # otherwise the next process finds out
+            self._database.execute("DELETE FROM claim WHERE owner = ?", (self._owner,))
+            self._database.execute("DELETE FROM process WHERE owner = ?", (self._owner,))
 
     # --- what a run needs
 
     def refresh(self) -> None:
-        """Read what others have added."""
-        with self._locked(shared=True):
-            self._read()
+        """Read what other processes have added and removed."""
+        with self._read_errors():
+            (version,) = self._database.execute("PRAGMA data_version").fetchone()
+            if version == self._version:
+                return
+            keys = {row[0] for row in self._database.execute("SELECT key FROM record")}
+            for key in self.records.keys() - keys:
+                del self.records[key]
+            rows = "SELECT id, key, digest, content FROM record WHERE id > ? ORDER BY id"
+            for number, key, checksum, text in self._database.execute(rows, (self._last_record,)):
+                self._last_record = number
+                record = _record(text, key, checksum)
+                if record is None:
+                    self._damaged_rows.append((number,))
+                else:
+                    self.records[key] = record
+            rows = "SELECT id, content FROM grid WHERE id > ? ORDER BY id"
+            for number, text in self._database.execute(rows, (self._last_grid,)):
+                self._last_grid = number
+                if isinstance(content := _parsed(text), dict) and content not in self.grids[-1:]:
+                    self.grids.append(content)
+            self._version = version
 
     def claim(self, keys: Iterable[str]) -> list[str]:
-        """Those of the keys that nobody has done or is doing, from now on claimed by this process."""
-        with self._locked():
-            self._read()
-            mine = [key for key in keys if key not in self.records and not self._busy(key)]
+        """Reserve those of the keys that nobody has computed or is computing, for this process."""
+        with self._transaction():
+            self.refresh()
+            taken = self.busy()
+            mine = [key for key in keys if key not in self.records and key not in taken]
             if mine:
-                claim = {"kind": "claim", "owner": self._owner, "keys": mine, "seen": time.time()}
-                self._append([claim], durable=False)
+                self._database.executemany(
+                    "INSERT OR REPLACE INTO claim VALUES (?, ?)", ((key, self._owner) for key in mine)
+                )
+                self._database.execute("UPDATE process SET seen = ? WHERE owner = ?", (time.time(), self._owner))
         return mine
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write results, on the disk when this returns.
+        """Write results; they are on the disk when this returns.
 
         Raises:
             InputError: they could not be written; what was stored before is intact.
         """
-        with self._locked():
-            self._append([{"kind": "record", **record} for record in records])
+        texts = [(str(record["key"]), canonical(record)) for record in records]
+        with self._transaction():
+            self._database.executemany(
+                "INSERT OR REPLACE INTO record (key, digest, content) VALUES (?, ?, ?)",
+                ((key, digest(text), text) for key, text in texts),
+            )
+        self.records |= {key: json.loads(text) for key, text in texts}
 
     def add_grid(self, content: Mapping[str, Any]) -> None:
         """Remember a grid, so that its report needs no other file."""
         if not self.grids or self.grids[-1] != content:
-            with self._locked():
-                self._append([{"kind": "grid", "content": content}])
+            text = canonical(content)
+            with self._transaction():
+                self._database.execute("INSERT INTO grid (content) VALUES (?)", (text,))
+            self.grids.append(json.loads(text))
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Let results count as not done."""
-        with self._locked():
-            self._append([{"kind": "forget", "keys": list(keys)}])
+        """Remove results, which then count as not computed."""
+        keys = list(keys)
+        with self._transaction():
+            self._database.executemany("DELETE FROM record WHERE key = ?", ((key,) for key in keys))
+        for key in keys:
+            self.records.pop(key, None)
 
     def busy(self) -> set[str]:
         """Keys that other living processes are computing."""
-        return {key for key in self._claims if key not in self.records and self._busy(key)}
+        with self._read_errors():
+            processes = self._processes()
+            alive = {owner for owner, *process in processes if owner != self._owner and _alive(*process)}
+            claims = self._database.execute("SELECT key, owner FROM claim").fetchall()
+        return {key for key, owner in claims if owner in alive and key not in self.records}
 
-    def _busy(self, key: str) -> bool:
-        owner = self._claims.get(key)
-        return owner is not None and owner != self._owner and _lives(self._owners.get(owner))
+    # --- the database
 
-    # --- the log
+    def _processes(self) -> list[tuple[Any, ...]]:
+        return self._database.execute("SELECT owner, host, pid, birth, seen FROM process").fetchall()
 
     @contextlib.contextmanager
-    def _locked(self, shared: bool = False) -> Iterator[None]:
-        import fcntl
-
+    def _transaction(self, database: sqlite3.Connection | None = None) -> Iterator[None]:
+        """Make all changes inside or none, with the lock of the database held from the start."""
+        connection = database or self._database
         try:
-            handle = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError:
-            if not shared:
-                raise InputError(f"cannot write to the store '{self.folder}'; choose another place") from None
-            yield  # somebody else's store, which may only be read
-            return
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
-
-    def _append(self, entries: list[dict[str, Any]], durable: bool = True) -> None:
-        """All entries or, if the disk refuses, none."""
-        lines = b"".join(map(_line, entries))
-        path = self.folder / LOG
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_APPEND)
-            size = os.fstat(handle).st_size
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                if size and os.pread(handle, 1, size - 1) != b"\n":  # a line that was cut off must not spoil ours
-                    lines = b"\n" + lines
-                written = 0
-                while written < len(lines):
-                    written += os.write(handle, lines[written:])
-                if durable:
-                    os.fsync(handle)
+                yield
+                connection.execute("COMMIT")
             except BaseException:
-                os.ftruncate(handle, size)
+                with contextlib.suppress(sqlite3.Error):  # the failed statement may have ended the transaction
+                    connection.execute("ROLLBACK")
                 raise
-            finally:
-                os.close(handle)
-        except OSError as error:
+        except sqlite3.OperationalError as error:
             raise InputError(
-                f"cannot write to the store '{self.folder}': {error.strerror or error}; the {len(self.records)} "
-                "results in it are safe, and the same command goes on from there"
+                f"cannot write to the store '{self.folder}': {error}; the {len(self.records)} results in it are safe, "
+                "and the same command resumes from there"
             ) from None
-        self._read()
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            raise self._damage(error) from None
 
-    def _read(self) -> list[bytes]:
-        """Take in the lines added since the last time; those that are damaged are returned."""
-        with open(self.folder / LOG, "rb") as file:
-            inode = os.fstat(file.fileno()).st_ino
-            if inode != self._inode:  # repaired by somebody: from the start
-                self._inode, self._read_to = inode, 0
-                self.records.clear()
-                self._claims.clear()
-                self.grids.clear()
-            file.seek(self._read_to)
-            lines = file.read().split(b"\n")
-        # What follows the last line's end is nothing, or a line that was cut off.
-        self._read_to += sum(len(line) + 1 for line in lines[:-1])
-        damaged = [lines[-1]] if lines[-1] else []
-        for line in lines[:-1]:
-            entry = _entry(line)
-            if entry is None:
-                damaged.append(line)
-            else:
-                self._take(entry)
-        return damaged
+    @contextlib.contextmanager
+    def _read_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, UnicodeError) as error:
+            raise self._damage(error) from None
 
-    def _take(self, entry: dict[str, Any]) -> None:
-        match entry:
-            case {"kind": "record", "key": key}:
-                self.records[key] = entry
-            case {"kind": "claim", "owner": owner, "keys": keys}:
-                self._claims |= dict.fromkeys(keys, owner)
-            case {"kind": "owner", "owner": owner}:
-                self._owners[owner] = entry
-            case {"kind": "end", "owner": owner}:
-                self._owners.pop(owner, None)
-            case {"kind": "grid", "content": content}:
-                self.grids.append(content)
-            case {"kind": "forget", "keys": keys}:
-                for key in keys:
-                    self.records.pop(key, None)
-        if "seen" in entry and entry.get("owner") in self._owners:
-            self._owners[entry["owner"]]["seen"] = entry["seen"]
-
-    def _repair(self) -> None:
-        """Move damaged lines out of the log, under the lock; without room to do so they stay and are not read."""
-        self._inode = -1
-        damaged = self._read()
-        self.damaged += len(damaged)
-        if not damaged:
-            return
-        path = self.folder / LOG
-        with contextlib.suppress(OSError, InputError):
-            good = [line for line in path.read_bytes().split(b"\n") if _entry(line) is not None]
-            with open(self.folder / DAMAGED, "ab") as aside:
-                aside.write(b"".join(line + b"\n" for line in damaged))
-            with replacing(path) as temporary, open(temporary, "wb") as file:
-                file.write(b"".join(line + b"\n" for line in good))
-                file.flush()
-                os.fsync(file.fileno())
-        self._read()
+    def _damage(self, error: Exception) -> InputError:
+        """Describe a file that SQLite cannot use; it may quote bytes of the file that are no text."""
+        error = sqlite3.DatabaseError("the file is damaged") if isinstance(error, UnicodeError) else error
+        return InputError(f"cannot read the store '{self.folder}': {error}; restore it from a copy, or use a new one")
 
 
 def canonical(content: Any) -> str:
@@ -226,62 +226,46 @@ def canonical(content: Any) -> str:
 
 
 def digest(text: str | bytes) -> str:
+    """Return the SHA-256 checksum of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
-def _line(entry: dict[str, Any]) -> bytes:
-    text = canonical(entry)
-    return f"{digest(text)} {text}\n".encode()
-
-
-def _entry(line: bytes) -> dict[str, Any] | None:
-    """The content of a line; None if it is damaged."""
-    checksum, _, text = line.partition(b" ")
-    if not text or digest(text).encode() != checksum:
-        return None
+def _parsed(text: Any) -> Any:
+    """Return the value of a JSON text; None if it is none."""
     try:
-        entry = json.loads(text)
-    except (ValueError, RecursionError):  # its checksum is right: written by another program
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
         return None
-    return entry if _is_entry(entry) else None
 
 
-def _is_entry(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("seen", 0.0), int | float):
-        return False
-    match entry:
-        case {"kind": "record", "key": str(), "run": dict(), "outcome": dict(), "timing": dict()}:
-            return True
-        case {"kind": "owner", "owner": str(), "host": str(), "pid": int(), "born": str(), "seen": _}:
-            return True
-        case {"kind": "claim", "owner": str(), "keys": list(keys)} | {"kind": "forget", "keys": list(keys)}:
-            return all(isinstance(key, str) for key in keys)
-        case {"kind": "grid", "content": dict()} | {"kind": "end", "owner": str()}:
-            return True
-    return False
+def _record(text: Any, key: Any, checksum: Any) -> dict[str, Any] | None:
+    """Return a verified record; None if its checksum or structure is wrong."""
+    if not isinstance(text, str) or digest(text) != checksum:
+        return None
+    match record := _parsed(text):
+        case {"key": str(own), "run": dict(), "outcome": dict(), "timing": dict()} if own == key:
+            return dict(record)
+    return None
 
 
-def _this_process() -> dict[str, Any]:
-    return {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
-
-
-def _born(pid: int) -> str:
-    """When a process started, where the system tells; process numbers are used again."""
+def _birth(pid: int) -> str:
+    """Return the start time of a process, where the system tells it, since process numbers are reused."""
     with contextlib.suppress(OSError, IndexError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return "never" if fields[0] == "Z" else fields[19]
     return ""
 
 
-def _lives(owner: dict[str, Any] | None) -> bool:
-    if owner is None:
+def _alive(host: Any, pid: Any, birth: Any, seen: Any) -> bool:
+    """Whether a process runs; on another machine: whether it has claimed something within the last hour."""
+    if not isinstance(pid, int) or not isinstance(seen, int | float):
         return False
-    if owner["host"] != socket.gethostname():
-        return bool(time.time() - owner["seen"] < _SILENT)
+    if host != socket.gethostname():
+        return time.time() - seen < _SILENCE
     try:
-        os.kill(owner["pid"], 0)
+        os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass
-    return bool(_born(owner["pid"]) == owner["born"])
+    return bool(_birth(pid) == birth)

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from typing import Any, Protocol
 
-from odinfer.checks import whole
+from odinfer.checks import checked_integer
 from odinfer.errors import InputError
 
 _MOST_WORKERS = 64  # or four per core where that is more; each is a process of some 200 MB
 _MOST_RESTARTS = 5  # of a worker that dies without a task
 _SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # The process that multiprocessing starts to clean up after us does so; after an interrupt it would also tell.
-_SILENT = "ignore:resource_tracker:UserWarning"
+_NO_TRACKER_WARNING = "ignore:resource_tracker:UserWarning"
 _XLA = "--xla_cpu_multi_thread_eigen=false"
 
 
@@ -30,7 +30,7 @@ class Workers(Protocol):
     """Where tasks run: `size` of them at a time."""
 
     @property
-    def deaths(self) -> tuple[type[BaseException], ...]:
+    def death_errors(self) -> tuple[type[BaseException], ...]:
         """What a future raises whose worker died."""
 
     @property
@@ -47,44 +47,44 @@ class Workers(Protocol):
 
 def check_workers(workers: int) -> None:
     """Refuse a number of workers that is none, or that would bring this machine to its knees."""
-    whole("workers", workers, 1, max(_MOST_WORKERS, 4 * (os.cpu_count() or 1)))
+    checked_integer("workers", workers, 1, max(_MOST_WORKERS, 4 * (os.cpu_count() or 1)))
 
 
-def start(workers: int, cluster: str | None = None) -> Workers:
+def start_workers(workers: int, cluster: str | None = None) -> Workers:
     """Worker processes of this machine, or those of the Dask scheduler at an address."""
     check_workers(workers)
-    return Cluster.connect(cluster) if cluster else Pool(workers)
+    return DaskCluster.connect(cluster) if cluster else WorkerPool(workers)
 
 
 # --- worker processes of this machine
 
 
-class Pool:
+class WorkerPool:
     """Worker processes, each an executor of its own: one that dies or hangs is replaced, the others go on."""
 
-    deaths: tuple[type[BaseException], ...] = (BrokenExecutor, CancelledError)
+    death_errors: tuple[type[BaseException], ...] = (BrokenExecutor, CancelledError)
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._lanes: list[_Lane] = []
+        self._processes: list[_WorkerProcess] = []
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
         # All start together, and not before there is something to do: a store may have everything already.
-        self._lanes = self._lanes or [_Lane() for _ in range(self.size)]
-        lane = next(lane for lane in self._lanes if lane.free)
+        self._processes = self._processes or [_WorkerProcess() for _ in range(self.size)]
+        lane = next(lane for lane in self._processes if lane.free)
         return lane.submit(function, *args)
 
     def drop(self, future: Future[Any]) -> None:
-        for lane in self._lanes:
+        for lane in self._processes:
             if lane.running is future:
                 lane.restart()
 
     def close(self) -> None:
-        for lane in self._lanes:
+        for lane in self._processes:
             lane.kill()
 
 
-class _Lane:
+class _WorkerProcess:
     """One worker process at a time."""
 
     def __init__(self) -> None:
@@ -118,18 +118,18 @@ class _Lane:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        with inherited():
-            self._executor: Executor = ProcessPoolExecutor(1, get_context("spawn"), begin_worker)
+        with worker_environment():
+            self._executor: Executor = ProcessPoolExecutor(1, get_context("spawn"), exit_with_parent)
             self._pid = self._executor.submit(os.getpid)  # starts the process
 
 
 @contextlib.contextmanager
-def inherited() -> Iterator[None]:
+def worker_environment() -> Iterator[None]:
     """What a process started inside inherits: single-threaded algebra, and no interest in Ctrl-C, which is ours."""
     before = {name: os.environ.get(name) for name in (*_SINGLE_THREADED, "XLA_FLAGS", "PYTHONWARNINGS")}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    _single_threaded()
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before["PYTHONWARNINGS"], _SILENT)))
+    _set_single_threaded()
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before["PYTHONWARNINGS"], _NO_TRACKER_WARNING)))
     try:
         yield
     finally:
@@ -141,14 +141,14 @@ def inherited() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _single_threaded() -> None:
+def _set_single_threaded() -> None:
     """Environment of a process that has not loaded its numerical libraries yet."""
     os.environ.update(_SINGLE_THREADED)
     flags = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = flags if _XLA in flags else f"{flags} {_XLA}".strip()
 
 
-def begin_worker() -> None:
+def exit_with_parent() -> None:
     """A worker whose parent was killed would wait for tasks for ever."""
     from multiprocessing import parent_process
     from multiprocessing.connection import wait as wait_for
@@ -166,25 +166,25 @@ def begin_worker() -> None:
 # --- a Dask cluster
 
 
-class Cluster:
+class DaskCluster:
     """The workers of a Dask scheduler. It moves the tasks of a worker that dies to others by itself."""
 
     def __init__(self, client: Any, address: str) -> None:
         from distributed.scheduler import KilledWorker
 
-        self.deaths: tuple[type[BaseException], ...] = (KilledWorker, CancelledError)
+        self.death_errors: tuple[type[BaseException], ...] = (KilledWorker, CancelledError)
         self._client, self._address = client, address
         self._executor: Executor = client.get_executor(pure=False)
 
     @staticmethod
-    def connect(address: str, patience: float = 10.0) -> Cluster:
+    def connect(address: str, patience: float = 10.0) -> DaskCluster:
         """The cluster at an address such as tcp://host:8786, once it has workers."""
         try:
             from distributed import Client
         except ImportError:
             raise InputError("a cluster needs Dask: pip install 'odinfer[cluster]'") from None
         try:
-            _greet(address, patience)
+            _check_scheduler(address, patience)
             client = Client(address, timeout=patience, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -194,7 +194,7 @@ class Cluster:
         except TimeoutError:
             client.close()
             raise InputError(f"the Dask scheduler at '{address}' has no workers; start some: dask worker") from None
-        return Cluster(client, address)
+        return DaskCluster(client, address)
 
     @property
     def size(self) -> int:
@@ -206,7 +206,7 @@ class Cluster:
             raise InputError(
                 f"the Dask scheduler at '{self._address}' is gone; start it and run the same command again"
             )
-        return self._executor.submit(_on_cluster, function, *args)
+        return self._executor.submit(_run_on_cluster, function, *args)
 
     def drop(self, future: Future[Any]) -> None:
         future.cancel()  # a thread cannot be stopped: if it hangs for good, its worker is lost to us
@@ -216,7 +216,7 @@ class Cluster:
         self._client.close()
 
 
-def _greet(address: str, patience: float) -> None:
+def _check_scheduler(address: str, patience: float) -> None:
     """Exchange greetings with a scheduler: a Client would wait for ever for those of a port that stays silent."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
@@ -238,7 +238,7 @@ def _greet(address: str, patience: float) -> None:
         thread.submit(asyncio.run, in_time()).result()
 
 
-def _on_cluster(function: Callable[..., Any], *args: Any) -> Any:
+def _run_on_cluster(function: Callable[..., Any], *args: Any) -> Any:
     if "jax" not in sys.modules:
-        _single_threaded()
+        _set_single_threaded()
     return function(*args)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ Index = NDArray[np.int64]
 
 _BEND = 1e-3  # of an input's range: a point that lies closer to the line between its neighbours is no corner
 _AHEAD = 1e-10  # of the time span: how much earlier is what happens before a time
+STEADY_DOSES = 100  # before a dose at steady state: enough for half-lives of up to 10 times between doses
 SETTLED = 20.0  # times the time span: a trajectory that starts so long before the data is meant to settle
 _INSIDE = 1e-9  # of an interval: how far from its ends the field is asked for where it jumps there
 
@@ -63,7 +64,7 @@ class Infusion:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class Condition:
     """What one experiment does to a trajectory.
 
     Attributes:
@@ -79,7 +80,7 @@ class Course:
     infusions: tuple[Infusion, ...] = ()
 
     @staticmethod
-    def of(model: Model, experiment: Experiment) -> Course:
+    def of(model: Model, experiment: Experiment) -> Condition:
         """From what the model's text and the data say.
 
         Raises:
@@ -88,6 +89,12 @@ class Course:
         first, where = float(experiment.t[0]), f"experiment '{experiment.name}'"
         said = model.said
         start = min([first, *(d.time for d in experiment.doses)])
+        for dose in experiment.doses:
+            if dose.steady and dose.time > start:
+                raise InputError(
+                    f"{where}: the dose at steady state at {dose.time:g} comes after the first dose or observation; "
+                    "make what follows an experiment of its own"
+                )
         if said.begins not in ("first", "t0"):
             given = 0.0 if said.begins == "zero" else float(said.begins)
             if start < given:
@@ -96,18 +103,20 @@ class Course:
                     "for those at its first time"
                 )
             start = given
+        start = min([start, *(d.time - STEADY_DOSES * d.steady for d in experiment.doses if d.steady)])
         for event in said.events:
             if event.times[0] < start or (event.before and event.times[0] == start):
                 raise InputError(
                     f"line {event.line}: the event at {event.times[0]:g} lies before {where} starts, at {start:g}; "
                     "give initial values at time 0 (such as x(0) = 0) or leave it out"
                 )
-        return Course(model, experiment, start, *_jumps(model, experiment))
+        return Condition(model, experiment, start, *_jumps(model, experiment))
 
     @functools.cached_property
     def abrupt(self) -> bool:
         """Whether the field itself jumps somewhere."""
-        return bool(self.model.said.steps or self.model.said.breaks or self.infusions)
+        said = self.model.said
+        return bool(said.steps or said.breaks or said.input_breaks or self.infusions)
 
     @functools.cached_property
     def times(self) -> Array:
@@ -129,7 +138,7 @@ class Course:
         return np.stack([_held(t, *u[n]) if n in steps else np.interp(t, *u[n]) for n in self.model.inputs], -1)
 
     @functools.cached_property
-    def unheard(self) -> tuple[str, ...]:
+    def ignored_inputs(self) -> tuple[str, ...]:
         """The inputs that change before the trajectory begins: what they do there has no influence."""
         found = []
         for name in self.model.inputs:
@@ -145,6 +154,7 @@ class Course:
         """Times at which an input bends visibly or anything jumps: solutions have kinks there, and meshes know."""
         found = [np.empty(0), np.asarray(self.model.said.breaks, float), np.array([j.time for j in self.jumps])]
         found += [np.array([i.begin, i.end]) for i in self.infusions]
+        found.append(self._input_breaks)
         for name in self.model.inputs:
             t, u = self.experiment.u[name]
             if name in self.model.said.steps:
@@ -154,6 +164,20 @@ class Course:
                 off = np.abs(u[1:-1] - (u[:-2] + share * (u[2:] - u[:-2])))
                 found.append(t[1:-1][off > _BEND * np.ptp(u)])
         return np.unique(np.concatenate(found))
+
+    @functools.cached_property
+    def _input_breaks(self) -> Array:
+        """Times at which t passes an expression of inputs that do not change in time."""
+        model, given = self.model, self.model.said.input_breaks
+        still = all(len(np.unique(self.experiment.u[name][1])) == 1 for name in model.inputs)
+        if not given or not still:
+            return np.empty(0)
+        nothing = np.zeros((1, len(model.states))), np.zeros((1, len(model.parameters)))
+        inputs = self.inputs_at(np.array([self.start]))
+        program = model.program(tuple(own.instruction for own in given))
+        values = program.evaluate(np.array([self.start]), *nothing, inputs)[0]
+        times = np.array([(v - own.offset) / own.slope for v, own in zip(values, given, strict=True)])
+        return np.asarray(times[np.isfinite(times)])
 
     def between(self, first: float, last: float) -> Array:
         """The corners strictly between two times."""
@@ -260,13 +284,23 @@ def _jumps(model: Model, experiment: Experiment) -> tuple[tuple[Jump, ...], tupl
         program = model.program(tuple(i for _, i in event.changes))
         ahead = _ahead(experiment) if event.before else 0.0
         jumps += [Jump(time - ahead, states, program, nothing) for time in event.times]
-    for dose in experiment.doses:
+    for dose in _every_dose(experiment):
         k = _compartment(model, dose, experiment.name)
         if dose.rate > 0:
             infusions.append(Infusion(k, dose.time, dose.time + dose.amount / dose.rate, dose.rate))
         else:
             jumps.append(Jump(dose.time, np.empty(0, np.int64), None, dose.amount * np.eye(len(nothing))[k]))
     return tuple(sorted(jumps, key=lambda jump: jump.time)), tuple(infusions)
+
+
+def _every_dose(experiment: Experiment) -> list[Dose]:
+    """The doses with those before that lead to a steady state."""
+    found = list(experiment.doses)
+    for dose in experiment.doses:
+        if dose.steady:
+            before = range(1, STEADY_DOSES + 1)
+            found += [replace(dose, time=dose.time - k * dose.steady, steady=0.0) for k in before]
+    return found
 
 
 def _ahead(experiment: Experiment) -> float:

@@ -14,7 +14,7 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Split:
+class LocalParameters:
     """The parameters of a model in several experiments.
 
     Attributes:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from odinfer.data.data import Data
 from odinfer.errors import InputError, listed, nearest
 from odinfer.model import distributions as language
+from odinfer.model.differentiation import TextField
 from odinfer.model.model import Model
+from odinfer.model.program import needed
 from odinfer.noise import FAMILIES, Family
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ def observed_columns(model: Model, data: Data) -> tuple[str, ...]:
     return found
 
 
-def said_plainly(model: Model, column: language.Column) -> bool:
+def is_gaussian_state(model: Model, column: language.Column) -> bool:
     """Whether a statement says of a state what holds without it: x ~ normal(x)."""
     itself = column.name in model.states and column.arguments == (model.instruction(column.name),)
     return itself and column.family == "normal"
@@ -127,10 +129,10 @@ def columns_of(model: Model, data: Data) -> tuple[Column, ...]:
 
 
 def check_observed(problem: Problem) -> None:
-    """Refuse observations that their distribution cannot give, and what no observation can tell anything about.
+    """Refuse observations that their distribution cannot give, and parameters that have no influence on any.
 
     Raises:
-        InputError: naming the column, state or parameter.
+        InputError: naming the column or parameter.
     """
     for m, column in enumerate(problem.observed):
         for e in problem.data.experiments:
@@ -148,14 +150,9 @@ def check_observed(problem: Problem) -> None:
                     f"experiment '{e.name}': '{column.name}' has no standard deviation at {first:g}; give it, or leave "
                     "the value out"
                 )
-    states, parameters = _influential(problem)
-    given = problem.model.said.initial
-    for name, seen in zip(problem.model.states, states, strict=True):
-        if not seen and name not in given:
-            raise InputError(
-                f"state '{name}' is hidden and has no influence on anything observed "
-                f"({', '.join(problem.columns)}); leave its equation out, or check the names in what is observed"
-            )
+    states, parameters = influential(problem)
+    if not states.any():
+        raise InputError(f"no state has an influence on anything observed ({', '.join(problem.columns)})")
     for name, seen in zip(problem.model.parameters, parameters, strict=True):
         if not seen and name not in problem.fixed:
             raise InputError(f"parameter '{name}' has no influence on anything observed; fix it or leave it out")
@@ -164,7 +161,7 @@ def check_observed(problem: Problem) -> None:
 def unusual(problem: Problem) -> str | None:
     """What of a problem is more than every state with Gaussian noise of one level, in a few words; None if nothing."""
     said, experiments = problem.model.said, problem.data.experiments
-    if problem.plain:
+    if problem.fully_observed_gaussian:
         return None
     if problem.hidden:
         return f"{listed(problem.hidden)} {'is' if len(problem.hidden) == 1 else 'are'} hidden"
@@ -189,16 +186,17 @@ def need_times(problem: Problem) -> None:
     """Refuse to fit what only simulation can follow.
 
     Raises:
-        InputError: states make an event happen.
+        InputError: an event that states trigger has a delay, or the model is a function.
     """
     for trigger in problem.model.said.triggers:
-        raise InputError(
-            f"line {trigger.line}: the event happens when states make it happen, which can be simulated and judged by "
-            "od.loglik, but not fitted; write 'at TIME:' if its time is known, or leave it out"
-        )
+        if trigger.delay is not None:
+            raise InputError(
+                f"line {trigger.line}: an event with a delay can be simulated and judged by od.loglik, but not fitted; "
+                "write 'at TIME:' if its time is known, or leave the delay out"
+            )
 
 
-def need_plain(problem: Problem, who: str) -> None:
+def need_fully_observed_gaussian(problem: Problem, who: str) -> None:
     """Refuse a problem that is more than what the papers treat.
 
     Raises:
@@ -208,13 +206,26 @@ def need_plain(problem: Problem, who: str) -> None:
         raise InputError(f"{who} needs every state observed with Gaussian noise; {why}")
 
 
-def _influential(problem: Problem) -> tuple[Mask, Mask]:
+def _in_conditions(model: Model, outputs: Sequence[int]) -> tuple[Mask, Mask]:
+    """Of which states (F, K) and parameters (F, P) conditions are made that choose among expressions of F outputs."""
+    code, found = model.code, []
+    for output in outputs:
+        conditions = [code[i][1][0] for i in needed(code, [output]) if code[i][0] == "where"]
+        found.append({code[i][1][0] for i in needed(code, conditions) if code[i][0] == "name"})
+    states, parameters = (
+        np.array([[name in own for name in names] for own in found], bool).reshape(len(found), len(names))
+        for names in (model.states, model.parameters)
+    )
+    return states, parameters
+
+
+def influential(problem: Problem) -> tuple[Mask, Mask]:
     """Which states (K,) and parameters (P,) have an influence on any observed value."""
     m = problem.model
     K, P, U = len(m.states), len(m.parameters), len(m.inputs)
     rng = np.random.default_rng(0)
     # Over all times and many sizes, since parts of an expression may matter beyond some of them only.
-    span = [course.times[[0, -1]] for course in map(problem.course, range(len(problem.data.experiments)))]
+    span = [course.times[[0, -1]] for course in map(problem.condition, range(len(problem.data.experiments)))]
     t = rng.uniform(np.min(span), np.max(span), _PROBES)
     seen = np.concatenate([e.t for e in problem.data.experiments])
     t[::2] = rng.uniform(seen.min(), seen.max(), len(t[::2]))
@@ -222,7 +233,7 @@ def _influential(problem: Problem) -> tuple[Mask, Mask]:
     for p in points:
         p[: _PROBES // 5] = rng.uniform(0.5, 2.0, p[: _PROBES // 5].shape)
     if U:  # inputs as they are, too: what a condition of theirs chooses is met nowhere else
-        courses = map(problem.course, range(len(problem.data.experiments)))
+        courses = map(problem.condition, range(len(problem.data.experiments)))
         met = np.unique(np.concatenate([c.inputs_at(np.union1d(c.times, c.corners)) for c in courses]), axis=0)
         met = met[:: 1 + len(met) // _MOST_MET]
         t, points = np.tile(t, 1 + len(met)), [np.tile(p, (1 + len(met), 1)) for p in points]
@@ -233,14 +244,25 @@ def _influential(problem: Problem) -> tuple[Mask, Mask]:
 
     with np.errstate(all="ignore"):
         fx, ft = (depends(v) for v in m.linearise(t, *points)[1:])
+        if m.switches and isinstance(m.evaluator, TextField):  # few points lie within a switch: by the equations
+            for k, column in zip(*m.evaluator.pattern, strict=True):
+                if column >= K and m.parameters[column - K] in m.switches:
+                    ft[k, column - K] = True
         hx, ht = (depends(v) for v in problem.observation_program.linearise(t, *points)[1:])
+        # Conditions have no derivatives, but decide which expression counts.
+        if m.said.outputs:
+            own_x, own_t = _in_conditions(m, m.said.outputs)
+            fx, ft = fx | own_x, ft | own_t
+        own_x, own_t = _in_conditions(m, [i for column in problem.observed for i in column.arguments])
+        hx, ht = np.concatenate([hx, own_x]), np.concatenate([ht, own_t])
         for event in m.said.events:
             ex, et = (depends(v) for v in m.program(tuple(i for _, i in event.changes)).linearise(t, *points)[1:])
             for row, (name, _) in enumerate(event.changes):
                 k = m.states.index(name)
                 fx[k], ft[k] = fx[k] | ex[row], ft[k] | et[row]
         for trigger in m.said.triggers:  # what is changed depends on what decides when, too
-            program = m.program((*trigger.gaps, *(i for _, i in trigger.changes)))
+            delay = () if trigger.delay is None else (trigger.delay,)
+            program = m.program((*trigger.gaps, *delay, *(i for _, i in trigger.changes)))
             ex, et = (depends(v) for v in program.linearise(t, *points)[1:])
             for name, _ in trigger.changes:
                 k = m.states.index(name)

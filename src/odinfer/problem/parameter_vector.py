@@ -101,7 +101,7 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Unknowns(Layout):
+class ParameterVector(Layout):
     """The unknowns of a problem: their layout, names and bounds.
 
     Args:
@@ -136,6 +136,12 @@ class Unknowns(Layout):
         initial = [f"{s}(0)" + f"[{e.name}]" * several for e in p.data.experiments for s in states]
         noise = [f"sigma {c}" for c, yes in zip(p.columns, self.in_v, strict=bool(self.in_v)) if yes]
         return (*initial, *p.free, *noise)
+
+    @property
+    def counted(self) -> int:
+        """Number of unknowns without the coefficients of unknown functions, whose priors say most about them."""
+        theirs = {name for own in self.problem.model.said.unknown for name in own.coefficients}
+        return self.size - sum(name.partition("[")[0] in theirs for name in self.problem.free)
 
     @functools.cached_property
     def low(self) -> Array:

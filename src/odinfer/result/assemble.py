@@ -15,9 +15,9 @@ from odinfer.gp.standardisation import Units
 from odinfer.model.expression import initial_name
 from odinfer.observation import observation_of
 from odinfer.observation.gaussian_states import Plain, squares
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
-from odinfer.result.fit import Fit, Workings
+from odinfer.result.fit import Cache, Fit
 from odinfer.result.stages import ExperimentFit, Stage
 from odinfer.uncertainty.forecast import columns_at
 from odinfer.uncertainty.results import Uncertainty
@@ -37,7 +37,7 @@ def residual_squares(problem: Problem, x: Sequence[Array], theta: Array | None =
     Args:
         theta: all parameters, where columns are not the states themselves.
     """
-    if theta is not None and not problem.plain:
+    if theta is not None and not problem.fully_observed_gaussian:
         phi = problem.phi(theta)[None]
         x = [observation_of(problem).predicted(e, own[None], phi)[0] for e, own in enumerate(x)]
     return squares(x, [e.y for e in problem.data.experiments])
@@ -98,7 +98,7 @@ def assemble(
     samples: Mapping[str, Array] | None = None,
     warnings: Sequence[str] = (),
     uncertainty: Uncertainty | None = None,
-    workings: Workings | None = None,
+    cache: Cache | None = None,
     best: Sequence[Curve] | None = None,
 ) -> Fit:
     """The Fit of a method (a frozen dataclass with a `name`).
@@ -111,7 +111,7 @@ def assemble(
         verdicts: per state; consistent where nothing is said.
         samples: parameter → posterior draws (chain, draw), thinned to a few thousand.
         uncertainty: of estimates at a maximum of the likelihood.
-        workings: what later steps need not compute again.
+        cache: intermediate results for later steps.
         best: the model's own best trajectory per experiment, where the curves are none.
     """
     names = problem.model.states
@@ -119,31 +119,16 @@ def assemble(
     result = stages[used]
     rate = np.ones(len(names)) if units is None else units.rate**2
     gamma, theta = result.gamma, np.array([result.theta[p] for p in problem.parameters])
-    common = {
-        "version": __version__,
-        "fixed": sorted(problem.fixed),
-        "stage_used": used,
-        "observations": named(problem.columns, problem.count),
-        "unknowns": Unknowns(problem, noise=True).size,
-        "rmse": named(problem.columns, np.sqrt(residual_squares(problem, result.x, theta) / problem.count)),
-        "loglik": result.loglik,
-        "state_bounds": _state_bounds(problem),
-        "seconds": float(np.nansum([s.seconds for s in stages.values()])),
-        **({} if problem.plain else _beyond_plain(problem)),
-    }
+    common = _common_details(problem, stages, used, theta)
     options = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(method).items()}
-    experiments = {
-        e.name: ExperimentFit(
-            e.t,
-            e.y,
-            curve,
-            gradients[i].thinned() if gradients else None,
-            best=best[i] if best else None,
-            **({} if problem.plain else _seen(problem, i, result, theta, curve, workings)),
+    experiments = {}
+    for i, (e, curve) in enumerate(zip(problem.data.experiments, curves, strict=True)):
+        columns = (
+            {} if problem.fully_observed_gaussian else _column_predictions(problem, i, result, theta, curve, cache)
         )
-        for i, (e, curve) in enumerate(zip(problem.data.experiments, curves, strict=True))
-    }
-    if undetermined := [*_too_few(common)]:  # any model could pass through so few data: nothing is tested
+        matched, own = gradients[i].thinned() if gradients else None, best[i] if best else None
+        experiments[e.name] = ExperimentFit(e.t, e.y, curve, matched, best=own, **columns)
+    if undetermined := [*_too_few_observations(common)]:  # any model could pass through so few data: nothing is tested
         verdicts = dict.fromkeys(names, NOT_JUDGED)
         details = {name: value for name, value in (details or {}).items() if name not in TESTS}
     return Fit(
@@ -155,7 +140,7 @@ def assemble(
         state_names=names,
         parameter_names=problem.parameters,
         columns=problem.columns,
-        noise={} if problem.plain else {c.name: c.words for c in problem.observed},
+        noise={} if problem.fully_observed_gaussian else {c.name: c.words for c in problem.observed},
         theta=result.theta,
         gamma=gamma,
         gamma_user={n: gamma[n] * float(r) for n, r in zip(names, rate, strict=True) if n in gamma},
@@ -167,25 +152,48 @@ def assemble(
         converged=converged,
         details=common | dict(details or {}),
         samples=dict(samples or {}),
-        warnings=(
-            *undetermined,
-            *warnings,
-            *_unheard(problem),
-            *_at_bounds(problem, result.theta),
-            *(uncertainty.notes if uncertainty else ()),
-        ),
+        warnings=(*undetermined, *warnings, *_problem_warnings(problem, curves, result.theta, uncertainty)),
         uncertainty=uncertainty,
-        workings=workings or Workings(),
+        problem=problem,
+        cache=cache or Cache(),
     )
 
 
-def _seen(
-    problem: Problem, e: int, result: Stage, theta: Array, curve: Curve, workings: Workings | None
+def _problem_warnings(
+    problem: Problem, curves: Sequence[Curve], theta: Mapping[str, float], uncertainty: Uncertainty | None
+) -> Iterator[str]:
+    """Warnings that every method gives."""
+    yield from _undetermined_states(problem, curves)
+    yield from _ignored_input_changes(problem)
+    yield from _at_bounds(problem, theta)
+    yield from uncertainty.notes if uncertainty else ()
+
+
+def _common_details(problem: Problem, stages: Mapping[str, Stage], used: str, theta: Array) -> dict[str, Any]:
+    """The numbers that every method reports."""
+    result = stages[used]
+    return {
+        "version": __version__,
+        "fixed": sorted(problem.fixed),
+        **({"assumed_positive": list(names)} if (names := problem.assumed_positive_names) else {}),
+        "stage_used": used,
+        "observations": named(problem.columns, problem.count),
+        "unknowns": ParameterVector(problem, noise=True).counted,
+        "rmse": named(problem.columns, np.sqrt(residual_squares(problem, result.x, theta) / problem.count)),
+        "loglik": result.loglik,
+        "state_bounds": _state_bounds(problem),
+        "seconds": float(np.nansum([s.seconds for s in stages.values()])),
+        **({} if problem.fully_observed_gaussian else _column_details(problem)),
+    }
+
+
+def _column_predictions(
+    problem: Problem, e: int, result: Stage, theta: Array, curve: Curve, cache: Cache | None
 ) -> dict[str, Any]:
     """Predicted values, standardised residuals and limits of an experiment whose columns are not just the states."""
     observation, phi, own = observation_of(problem), problem.phi(theta)[None], problem.data.experiments[e]
     x, noise = result.x[e][None], np.array([[result.sigma.get(c, 1.0) ** 2 for c in problem.columns]])
-    maximum = workings.maximum if workings else None
+    maximum = cache.maximum if cache else None
     expected = observation.predicted(e, curve.x[None], phi, curve.t)[0]
     sd = columns_at(maximum, maximum.refined, e, curve.t)[1] if maximum else np.full_like(expected, np.nan)
     return {
@@ -197,7 +205,7 @@ def _seen(
     }
 
 
-def _beyond_plain(problem: Problem) -> dict[str, Any]:
+def _column_details(problem: Problem) -> dict[str, Any]:
     """What has to be known of a fit in which not every state is observed as it is, to put it into words."""
     said = problem.model.said
     rows = zip(problem.columns, problem.observed, problem.estimated_noise, problem.known_sigma, strict=True)
@@ -215,24 +223,33 @@ def _state_bounds(problem: Problem) -> dict[str, list[float | None]]:
     return {name: own for name, own in found.items() if own != [None, None]}
 
 
-def _too_few(facts: Mapping[str, Any]) -> Iterator[str]:
+def _too_few_observations(facts: Mapping[str, Any]) -> Iterator[str]:
     observed, unknowns = sum(facts["observations"].values()), facts["unknowns"]
     if observed <= unknowns:
         yield (
-            f"{observed} observations for {unknowns} unknowns (parameters, initial values and noise) leave nothing to "
-            "tell how sure the estimates are: no intervals"
+            f"{observed} observations for {unknowns} unknowns (parameters, initial values and noise): there are no "
+            "intervals"
         )
 
 
-def _unheard(problem: Problem) -> Iterator[str]:
-    courses = [problem.course(e) for e in range(len(problem.data.experiments))]
+def _undetermined_states(problem: Problem, curves: Sequence[Curve]) -> Iterator[str]:
+    for name in problem.undetermined_states:
+        first = float(curves[0].x[0, problem.model.states.index(name)])
+        yield (
+            f"{name} is not determined by the data: nothing observed depends on it. It is shown from "
+            f"{initial_name(name)} = {first:g}; declare another initial value to change that"
+        )
+
+
+def _ignored_input_changes(problem: Problem) -> Iterator[str]:
+    courses = [problem.condition(e) for e in range(len(problem.data.experiments))]
     state = problem.model.states[0]
-    for name in dict.fromkeys(name for c in courses for name in c.unheard):
-        own = [c for c in courses if name in c.unheard]
+    for name in dict.fromkeys(name for c in courses for name in c.ignored_inputs):
+        own = [c for c in courses if name in c.ignored_inputs]
         where = f"t = {own[0].start:g}" if len(own) == 1 else f"their first times in {len(own)} experiments"
         yield (
-            f"input {name} changes before trajectories begin, at {where}, which has no influence; initial values "
-            f"that are given earlier, such as {state}(0) = 0, make it count"
+            f"input {name} changes before the trajectories start, at {where}; this has no influence. To include it, "
+            f"give an earlier initial value, such as {state}(0) = 0"
         )
 
 
@@ -240,4 +257,4 @@ def _at_bounds(problem: Problem, theta: Mapping[str, float]) -> Iterator[str]:
     for name in problem.free:
         low, high = problem.limits(name)
         if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
-            yield f"parameter '{name}' is at its bound ({theta[name]:g})"
+            yield f"parameter '{name}' is at its bound ({theta[name]:g}); widen the bound or check the model"

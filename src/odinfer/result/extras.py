@@ -1,4 +1,4 @@
-"""More than a fit gives by default, by name: intervals of another kind, and the test of the model as a whole."""
+"""Extras of a fit by name: intervals of another kind, and the test of the model as a whole."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from odinfer.progress import Progress
 from odinfer.result.fit import Fit
 
 
-def with_more(fit: Fit, uncertainty: str | None, test: bool, seed: int = 0, progress: Progress | None = None) -> Fit:
-    """The fit with intervals of a kind and a test, as far as asked for; as it is, where it can have neither.
+def with_extras(fit: Fit, uncertainty: str | None, test: bool, seed: int = 0, progress: Progress | None = None) -> Fit:
+    """Add intervals of a kind and a model test to a fit, if requested and if the fit is at a maximum.
 
     Args:
         fit: of `odinfer.fit`.

@@ -15,7 +15,7 @@ from odinfer.odin.dense_engine import Dense
 from odinfer.odin.gauss_newton import Solution
 from odinfer.result.assemble import assemble, named, stage
 from odinfer.result.fit import Fit
-from odinfer.sampling.diagnostics import ess, r_hat, verdict
+from odinfer.sampling.diagnostics import convergence_verdict, ess, r_hat
 
 Array = NDArray[np.float64]
 
@@ -57,7 +57,9 @@ def to_fit(method: Any, seed: int, risk: Dense, draws: Draws) -> Fit:
     r_hats, sizes = ({n: g(v) for n, v in by_name.items()} for g in (r_hat, ess))
     with np.errstate(over="ignore"):  # of chains that ran away along a parameter without an upper bound
         deviations = {n: float(v.std()) for n, v in by_name.items()}
-    sentence, converged = verdict(r_hats, sizes, draws.divergences / (draws.phi.shape[0] * draws.phi.shape[1]))
+    sentence, converged = convergence_verdict(
+        r_hats, sizes, draws.divergences / (draws.phi.shape[0] * draws.phi.shape[1])
+    )
     s = Solution(draws.z, phi, draws.gamma, float("nan"), draws.phi.shape[1], converged)
     slope = risk.slopes(s)
     curves = [

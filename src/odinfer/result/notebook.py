@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from odinfer.result.estimates import parameter_table
 from odinfer.result.figures.states import states_picture
 from odinfer.result.summary import headline, state_table, tone
-from odinfer.style.html import in_notebook, page
+from odinfer.style.html import notebook_image, render_page
 
 if TYPE_CHECKING:
-    from odinfer.result.fit import Fit
+    from odinfer.result.fit import FitResult
 
 
-def notebook(fit: Fit) -> str:
+def notebook(fit: FitResult) -> str:
     """A piece of a page that needs no other file."""
-    return page(
+    return render_page(
         "notebook.html",
         title=fit.model,
         status=f"fitted by {fit.method}: {fit.status}",
@@ -23,5 +23,5 @@ def notebook(fit: Fit) -> str:
         good=tone(fit) == "good",
         tables=[parameter_table(fit), state_table(fit)],
         warnings=fit.warnings,
-        **in_notebook(states_picture(fit)),
+        **notebook_image(states_picture(fit)),
     )

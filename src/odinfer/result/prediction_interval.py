@@ -8,21 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.observation import observation_of
+from odinfer.result.stages import attached_problem
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
 if TYPE_CHECKING:
-    from odinfer.problem.problem import Problem
-    from odinfer.result.fit import Fit
+    from odinfer.result.fit import FitResult
 
 Array = NDArray[np.float64]
 
 
-def new_observations(
-    fit: Fit, experiment: str, times: Array, problem: Problem | None, level: float = CONFIDENCE
+def prediction_interval(
+    fit: FitResult, experiment: str, times: Array, level: float = CONFIDENCE
 ) -> tuple[Array, Array, Array]:
-    """Predicted values of the columns and the ends of their bands, noise included, each (N, M), at times of an
-    experiment; the problem is needed only where columns are not just the states."""
-    own = fit.experiments[experiment]
+    """Compute between which values new observations lie, noise included, along the curve of an experiment.
+
+    A problem has to be attached where columns are not just the states.
+
+    Returns:
+        Predicted values of the columns, lower and upper limits, each (N, M).
+    """
+    own, problem = fit.experiments[experiment], attached_problem(fit)
     x, _, sd = own.curve.at(times)
     half = quantile(np.inf, level)
     if own.expected_sd is None or problem is None:

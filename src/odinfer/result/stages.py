@@ -14,7 +14,8 @@ from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 if TYPE_CHECKING:
     import pandas as pd
 
-    from odinfer.result.fit import Fit
+    from odinfer.problem.problem import Problem
+    from odinfer.result.fit import FitResult
 
 Array = NDArray[np.float64]
 
@@ -111,7 +112,7 @@ class Stage:
         return getattr(self, key)
 
 
-def state_band(fit: Fit, x: Array, sd: Array, level: float = CONFIDENCE) -> tuple[Array, Array]:
+def state_band(fit: FitResult, x: Array, sd: Array, level: float = CONFIDENCE) -> tuple[Array, Array]:
     """The ends of bands about states (..., K) with standard deviations (..., K), within the states' bounds."""
     bounds = fit.details.get("state_bounds", {})
     low, high = (
@@ -121,6 +122,11 @@ def state_band(fit: Fit, x: Array, sd: Array, level: float = CONFIDENCE) -> tupl
     half = quantile(np.inf, level) * sd
     # Estimates that are no solutions, and what rounding does, may lie beyond a bound themselves.
     return np.minimum(np.maximum(x - half, low), x), np.maximum(np.minimum(x + half, high), x)
+
+
+def attached_problem(fit: FitResult) -> Problem | None:
+    """Return the problem of a live fit; None if the result is plain data."""
+    return getattr(fit, "problem", None)
 
 
 def frame(t: Array, values: Array, names: Any) -> pd.DataFrame:

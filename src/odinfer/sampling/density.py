@@ -21,16 +21,19 @@ from odinfer.gp.standardisation import Units
 from odinfer.model.model import Model
 from odinfer.model.priors import FAMILIES, FLAT, GAMMA, log_density
 from odinfer.odin.risk import Risk
+from odinfer.problem.inequalities import jax_penalty
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Range = tuple[float, float]
 
-_FEW = 24  # variables; protein transduction has 16, where the forward mode is 1.8 times as fast with two chains
+_FORWARD_MODE_LIMIT = (
+    24  # variables; protein transduction has 16, where the forward mode is 1.8 times as fast with two chains
+)
 
 
 @dataclass(frozen=True)
-class Form:
+class DensityCode:
     """What of a density is code rather than numbers: compiled functions are kept per Form.
 
     Attributes:
@@ -49,7 +52,7 @@ class Form:
     bounded: bool
 
 
-class Parameters(NamedTuple):
+class ParameterData(NamedTuple):
     """What a density has to know about θ, in numbers.
 
     Attributes:
@@ -66,7 +69,7 @@ class Parameters(NamedTuple):
     b: Any
 
 
-class Target(NamedTuple):
+class DensityData(NamedTuple):
     """The numbers of a density, an argument of everything compiled.
 
     Attributes:
@@ -91,20 +94,20 @@ class Target(NamedTuple):
     time: Any
     z_low: Any
     z_high: Any
-    parameters: Parameters
+    parameters: ParameterData
 
     @property
     def units(self) -> Units:
         return Units(self.mean, self.scale, self.time)
 
 
-def of_problem(
+def parameter_density(
     problem: Problem,
     theta_range: Range | None = None,
     theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
     bounded: bool = False,
-) -> tuple[Form, Parameters]:
-    """What a problem says about its model and parameters; for the arguments see `of_risk`."""
+) -> tuple[DensityCode, ParameterData]:
+    """What a problem says about its model and parameters; for the arguments see `posterior_density`."""
     p = problem
     limits = np.array([p.limits(name) for name in p.free]).reshape(-1, 2)
     if theta_range is not None:
@@ -122,17 +125,17 @@ def of_problem(
         low, high = (np.where(p.is_log, np.log(np.maximum(b, 0.0)), b) for b in limits.T)
     functions = tuple((p.parameters.index(n), f) for n, f in given.items() if callable(f))
     joint = p.prior if callable(p.prior) else None
-    form = Form(p.model, tuple(p.free_index.tolist()), tuple(p.is_log.tolist()), functions, joint, bounded)
+    form = DensityCode(p.model, tuple(p.free_index.tolist()), tuple(p.is_log.tolist()), functions, joint, bounded)
     template = np.array([p.fixed.get(name, 0.0) for name in p.parameters])
-    return form, Parameters(low, high, template, table[:, 0], table[:, 1], table[:, 2])
+    return form, ParameterData(low, high, template, table[:, 0], table[:, 1], table[:, 2])
 
 
-def of_risk(
+def posterior_density(
     risk: Risk,
     state_range: float | None = None,
     theta_range: Range | None = None,
     theta_prior: tuple[int, float, float] = (FLAT, 0.0, 1.0),
-) -> tuple[Form, Target]:
+) -> tuple[DensityCode, DensityData]:
     """The density that belongs to a risk; for the arguments see `odinfer.paper.sampler_options.SamplerOptions`."""
     K = len(risk.hypers)
 
@@ -142,15 +145,17 @@ def of_risk(
     z_low, z_high = risk.z_bounds
     if state_range is not None:
         z_low, z_high = np.maximum(z_low, -state_range), np.minimum(z_high, state_range)
-    form, parameters = of_problem(risk.problem, theta_range, theta_prior, bool(np.isfinite([*z_low, *z_high]).any()))
-    return form, Target(
+    form, parameters = parameter_density(
+        risk.problem, theta_range, theta_prior, bool(np.isfinite([*z_low, *z_high]).any())
+    )
+    return form, DensityData(
         risk.t, risk.u, np.concatenate([b.y for b in risk.blocks], 1),
         np.concatenate([b.weight for b in risk.blocks], 1), joined("C_inv"), joined("D"), joined("Q"), risk.w,
         risk.units.mean, risk.units.scale, risk.units.time, z_low, z_high, parameters,
     )  # fmt: skip
 
 
-def theta(form: Form, parameters: Parameters, phi: Any) -> Any:
+def theta(form: DensityCode, parameters: ParameterData, phi: Any) -> Any:
     """All parameters (P,) from the free ones."""
     from odinfer._jax import jnp
 
@@ -161,13 +166,13 @@ def theta(form: Form, parameters: Parameters, phi: Any) -> Any:
     return jnp.asarray(parameters.template).at[np.array(form.free)].set(values)
 
 
-def field_at(form: Form, target: Target, i: Any, z: Any, full: Any) -> Any:
+def vector_field_at(form: DensityCode, target: DensityData, i: Any, z: Any, full: Any) -> Any:
     """The standardised field (K,) at grid point i, its states z (K,) and all parameters."""
     units = target.units
     return units.standard_slope(form.model.f(target.t[i], units.user(z), full, target.u[i]))
 
 
-def field(form: Form, target: Target, z: Any, phi: Any) -> Any:
+def vector_field(form: DensityCode, target: DensityData, z: Any, phi: Any) -> Any:
     """The standardised field (K, M) at all grid points."""
     from odinfer._jax import jax
 
@@ -177,7 +182,7 @@ def field(form: Form, target: Target, z: Any, phi: Any) -> Any:
     return target.units.standard_slope(f).T
 
 
-def log_prior(form: Form, parameters: Parameters, phi: Any) -> Any:
+def log_prior(form: DensityCode, parameters: ParameterData, phi: Any) -> Any:
     """log p(φ) within the bounds, up to a constant: log p(θ) and the Jacobian of log scales."""
     from odinfer._jax import jnp
 
@@ -193,37 +198,38 @@ def log_prior(form: Form, parameters: Parameters, phi: Any) -> Any:
     return total
 
 
-def times(matrices: Any, vectors: Any) -> Any:
+def batched_matvec(matrices: Any, vectors: Any) -> Any:
     """(K, N, M) times (K, M), written as a sum: at such sizes as fast as a matrix product, and compiled sooner."""
     return (matrices * vectors[:, None, :]).sum(-1)
 
 
-def log_data(target: Target, z: Any) -> Any:
+def log_data(target: DensityData, z: Any) -> Any:
     """log N(y | z, σ²I) up to a constant."""
     return -0.5 * (target.weight * (z - target.y) ** 2).sum()
 
 
-def log_gp(target: Target, z: Any) -> Any:
+def log_gp(target: DensityData, z: Any) -> Any:
     """log N(z | 0, C) up to a constant."""
-    return -0.5 * (z * times(target.C_inv, z)).sum()
+    return -0.5 * (z * batched_matvec(target.C_inv, z)).sum()
 
 
-def log_gradient(target: Target, z: Any, f: Any, gamma: Any) -> Any:
+def log_gradient(target: DensityData, z: Any, f: Any, gamma: Any) -> Any:
     """log N(f | Dz, A + γI) with its normalising term in γ (K,)."""
     from odinfer._jax import jnp
 
-    e = times(jnp.swapaxes(target.Q, 1, 2), f - times(target.D, z))
+    e = batched_matvec(jnp.swapaxes(target.Q, 1, 2), f - batched_matvec(target.D, z))
     spread = target.w + gamma[:, None]
     return -0.5 * (e**2 / spread + jnp.log(spread)).sum()
 
 
-def log_posterior(form: Form, target: Target, z: Any, phi: Any, gamma: Any) -> Any:
+def log_posterior(form: DensityCode, target: DensityData, z: Any, phi: Any, gamma: Any) -> Any:
     """log p(z, φ | y, γ) up to a constant: the density that FGPGM samples."""
-    match = log_gradient(target, z, field(form, target, z, phi), gamma)
-    return log_gp(target, z) + log_data(target, z) + match + log_prior(form, target.parameters, phi)
+    match = log_gradient(target, z, vector_field(form, target, z, phi), gamma)
+    prior = log_prior(form, target.parameters, phi) - jax_penalty(form.model, theta(form, target.parameters, phi))
+    return log_gp(target, z) + log_data(target, z) + match + prior
 
 
-class Quadratic(NamedTuple):
+class QuadraticForm(NamedTuple):
     """−log of the Gaussian factors as ½ sᵀ B s − bᵀ z in s = (z, f), per state.
 
     Attributes:
@@ -235,17 +241,17 @@ class Quadratic(NamedTuple):
     b: Any
 
 
-def quadratic(target: Target, gamma: Array) -> Quadratic:
+def quadratic_form(target: DensityData, gamma: Array) -> QuadraticForm:
     """The Gaussian factors at γ (K,)."""
     eye = np.eye(target.y.shape[1])
     L = (target.Q / (target.w + gamma[:, None])[:, None, :]) @ np.swapaxes(target.Q, 1, 2)
     G = L @ target.D
     H = target.C_inv + np.swapaxes(target.D, 1, 2) @ G + target.weight[..., None] * eye
     B = np.concatenate([np.concatenate([H, -np.swapaxes(G, 1, 2)], 2), np.concatenate([-G, L], 2)], 1)
-    return Quadratic(0.5 * (B + np.swapaxes(B, 1, 2)), target.weight * target.y)
+    return QuadraticForm(0.5 * (B + np.swapaxes(B, 1, 2)), target.weight * target.y)
 
 
-def truncated(u: Any, old: Any, width: Any, low: Any, high: Any) -> tuple[Any, Any]:
+def truncated_normal_step(u: Any, old: Any, width: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """A Gaussian step truncated to the bounds, and log q(old | new) − log q(new | old)."""
     from odinfer._jax import jax, jnp
 
@@ -279,7 +285,7 @@ def constrain(r: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return v, jnp.where(both, inside, jnp.where(above, r, jnp.where(below, -r, 0.0))).sum()
 
 
-def forwards(log_density: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def forward_mode_gradient(log_density: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """The same function of (data, r), whose derivative by r is taken in the forward mode where r is short.
 
     Of a long recursion in few variables that takes half the time: no step is kept, and none is run backwards.
@@ -294,10 +300,10 @@ def forwards(log_density: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 
     ahead = jax.custom_vjp(log_density)
     ahead.defvjp(with_gradient, lambda gradient, g: (None, g * gradient))
-    return lambda data, r: (ahead if len(r) <= _FEW else log_density)(data, r)
+    return lambda data, r: (ahead if len(r) <= _FORWARD_MODE_LIMIT else log_density)(data, r)
 
 
-def box(target: Target) -> tuple[Array, Array]:
+def stacked_bounds(target: DensityData) -> tuple[Array, Array]:
     """Bounds (K·M + F,) of the vector (z, φ)."""
     M = target.y.shape[1]
     low = np.concatenate([np.repeat(target.z_low, M), target.parameters.low])
@@ -305,7 +311,7 @@ def box(target: Target) -> tuple[Array, Array]:
 
 
 @functools.lru_cache(maxsize=16)
-def unbounded(form: Form) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+def unconstrained_density(form: DensityCode) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """The log density of r = (z, φ) without bounds, given data = (target, γ, box); and compiled its Hessian by r."""
     from odinfer._jax import jax
 
@@ -318,7 +324,7 @@ def unbounded(form: Form) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any
     return log_density, jax.jit(jax.hessian(log_density, 1))
 
 
-def rounding(form: Form, data: Any, centre: Array) -> Array:
+def whitening_matrix(form: DensityCode, data: Any, centre: Array) -> Array:
     """R such that R R' is about the covariance: long thin valleys of strongly correlated states become round."""
-    w, V = np.linalg.eigh(-np.nan_to_num(np.asarray(unbounded(form)[1](data, centre))))
+    w, V = np.linalg.eigh(-np.nan_to_num(np.asarray(unconstrained_density(form)[1](data, centre))))
     return np.asarray(V / np.sqrt(np.maximum(np.abs(w), 1e-9 * np.abs(w).max() + 1e-12)))

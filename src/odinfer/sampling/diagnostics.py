@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 R_HAT_LIMIT, ESS_LIMIT, DIVERGENT_LIMIT = 1.05, 100.0, 0.01
 
 
-def split(draws: Array, parts: int = 2) -> Array:
+def split_chains(draws: Array, parts: int = 2) -> Array:
     """Chains (C, N) cut into `parts` pieces each, (parts·C, N // parts); a drift shows as disagreement."""
     n = draws.shape[1] // parts
     return draws[:, draws.shape[1] - parts * n :].reshape(parts * draws.shape[0], n)
@@ -28,15 +28,15 @@ def r_hat(draws: Array) -> float:
     """
     if draws.shape[1] < 4 or not np.isfinite(draws).all():
         return float("nan")
-    pieces = split(draws)
-    return max(_plain_r_hat(_normal_scores(v)) for v in (pieces, np.abs(pieces - np.median(pieces))))
+    pieces = split_chains(draws)
+    return max(_basic_r_hat(_normal_scores(v)) for v in (pieces, np.abs(pieces - np.median(pieces))))
 
 
 def ess(draws: Array) -> float:
     """Bulk effective sample size of chains (C, N): of the rank-normalised pieces, by Geyer's initial sequence."""
     if draws.shape[1] < 4 or not np.isfinite(draws).all():
         return float("nan")
-    x = _normal_scores(split(draws))
+    x = _normal_scores(split_chains(draws))
     C, n = x.shape
     centred = x - x.mean(1, keepdims=True)
     spectrum = np.fft.rfft(centred, 2 * n)
@@ -54,7 +54,9 @@ def ess(draws: Array) -> float:
     return float(C * n / time)
 
 
-def verdict(r_hats: Mapping[str, float], sizes: Mapping[str, float], divergent: float = 0.0) -> tuple[str, bool]:
+def convergence_verdict(
+    r_hats: Mapping[str, float], sizes: Mapping[str, float], divergent: float = 0.0
+) -> tuple[str, bool]:
     """A sentence on whether to use the result, and the same as a truth value.
 
     Args:
@@ -81,7 +83,7 @@ def _normal_scores(x: Array) -> Array:
     return np.asarray(ndtri((rankdata(x).reshape(x.shape) - 0.375) / (x.size + 0.25)))
 
 
-def _plain_r_hat(x: Array) -> float:
+def _basic_r_hat(x: Array) -> float:
     n = x.shape[1]
     within, between = x.var(1, ddof=1).mean(), x.mean(1).var(ddof=1)
     if within <= 1e-20:  # the scores are of order one: this is rounding

@@ -18,10 +18,10 @@ Array = NDArray[np.float64]
 _CHUNK = 100  # draws between two reports of progress
 # Acceptance that steps are made for: 0.8 is a little faster on round densities and loses its way on curved ones. Where
 # more than this share of the draws diverges, places are left out: once more, with smaller steps.
-_WANTED, _DIVERGENT = (0.9, 0.98), 0.002
+_TARGET_ACCEPTANCE, _MOST_DIVERGENT = (0.9, 0.98), 0.002
 
 
-def blackjax() -> Any:
+def import_blackjax() -> Any:
     """The package of that name, or an error that says how to get it."""
     try:
         import blackjax  # type: ignore[import-untyped]
@@ -39,11 +39,11 @@ class Chains:
 
 
 @functools.lru_cache(maxsize=16)
-def _program(log_density: Callable[[Any, Any], Any], count: int) -> Callable[..., Any]:
+def _compiled_draws(log_density: Callable[[Any, Any], Any], count: int) -> Callable[..., Any]:
     """Compiled: `count` draws of all chains; adaptation is the same program with a gain."""
     from odinfer._jax import jax, jnp
 
-    nuts = blackjax().nuts
+    nuts = import_blackjax().nuts
 
     def draw(data: Any, centre: Any, R: Any, state: Any, mass: Any, keys: Any, gain: Any, wanted: Any) -> Any:
         def density(eta: Any) -> Any:
@@ -83,12 +83,14 @@ def sample(
         draws, warm_up: kept, and before them, per chain.
     """
     what = (log_density, data, start, centre, R, draws, warm_up, seed, say)
-    found = _run(*what, _WANTED[0], _DIVERGENT * len(start) * draws) or _run(*what, _WANTED[1], np.inf)
+    found = _run_chains(*what, _TARGET_ACCEPTANCE[0], _MOST_DIVERGENT * len(start) * draws) or _run_chains(
+        *what, _TARGET_ACCEPTANCE[1], np.inf
+    )
     assert found is not None
     return found
 
 
-def _run(
+def _run_chains(
     log_density: Callable[[Any, Any], Any], data: Any, start: Array, centre: Array, R: Array, draws: int,
     warm_up: int, seed: int, say: Progress, wanted: float, most: float,
 ) -> Chains | None:  # fmt: skip
@@ -97,13 +99,13 @@ def _run(
 
     C, P = start.shape
     size = min(_CHUNK, draws)
-    program, key, mass = _program(log_density, size), jax.random.key(seed), np.ones(P)
+    program, key, mass = _compiled_draws(log_density, size), jax.random.key(seed), np.ones(P)
     state = (np.linalg.solve(R, (start - centre).T).T, np.full(C, np.log(0.5)), np.zeros(C))
     before, after = -(-warm_up // size), -(-draws // size)
     pieces = []
     for c in range(before + after):
         doing = "sampling" if c >= before else "finding step widths"
-        say(doing if wanted == _WANTED[0] else f"{doing}, smaller ones", c / (before + after))
+        say(doing if wanted == _TARGET_ACCEPTANCE[0] else f"{doing}, smaller ones", c / (before + after))
         keys = jax.random.split(jax.random.fold_in(key, c), C)
         state, found = program(data, centre, R, state, mass, keys, 1.0 if c < before else 0.0, wanted)
         if c >= before:

@@ -1,6 +1,6 @@
 """The posterior of exact trajectories in JAX: Runge–Kutta steps from jump to jump, and what is observed of them.
 
-What a problem says comes in two halves: code (`Told`), for which compiled programs are kept, and numbers (`Facts`).
+A problem is split into code (`TrajectoryCode`), for which compiled programs are kept, and numbers (`TrajectoryData`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from odinfer.model.jax_program import values
 from odinfer.noise import FAMILIES, censored
+from odinfer.problem.inequalities import jax_penalty
 from odinfer.problem.parameter_vector import Layout
 from odinfer.problem.problem import Problem
 from odinfer.sampling import density as ds
@@ -33,7 +34,7 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Told:
+class TrajectoryCode:
     """What is code.
 
     Attributes:
@@ -45,7 +46,7 @@ class Told:
         columns: what is observed.
     """
 
-    form: ds.Form
+    form: ds.DensityCode
     layout: Layout
     of_experiment: tuple[tuple[int, ...], ...]
     initial: tuple[tuple[int, ...], Instructions]
@@ -53,11 +54,11 @@ class Told:
     columns: tuple[Column, ...]
 
     @staticmethod
-    def of(problem: Problem, form: ds.Form, layout: Layout) -> Told:
+    def of(problem: Problem, form: ds.DensityCode, layout: Layout) -> TrajectoryCode:
         m, experiments = problem.model, problem.data.experiments
         local = [tuple(problem.split.of(e).tolist()) for e in range(len(experiments))] if problem.split.any else ()
         given = () if m.given_initial is None else tuple(m.given_initial.states.tolist())
-        return Told(
+        return TrajectoryCode(
             form, layout, tuple(local), (given, tuple(m.said.initial.values())),
             tuple((tuple(m.states.index(n) for n, _ in e.changes), tuple(i for _, i in e.changes))
                   for e in m.said.events),
@@ -78,7 +79,7 @@ class Told:
         """The model's parameters (P,) in an experiment, from all."""
         return full[np.array(self.of_experiment[e])] if self.of_experiment else full
 
-    def x0(self, v: Any, e: int, path: Path, theta: Any) -> Any:
+    def x0(self, v: Any, e: int, path: StepSequence, theta: Any) -> Any:
         """Initial values (K,): those of v, and those that are given."""
         from odinfer._jax import jnp
 
@@ -90,7 +91,7 @@ class Told:
         return x.at[np.array(given)].set(self.at(instructions, path.t[0, 0], x, theta, path.u0))
 
 
-class Path(NamedTuple):
+class StepSequence(NamedTuple):
     """The numbers of one experiment.
 
     Attributes:
@@ -121,7 +122,7 @@ class Path(NamedTuple):
     sd: Any
 
 
-class Facts(NamedTuple):
+class TrajectoryData(NamedTuple):
     """The numbers of the posterior.
 
     Attributes:
@@ -131,20 +132,20 @@ class Facts(NamedTuple):
         log_known: log of the noise levels that are not in v.
     """
 
-    parameters: ds.Parameters
-    paths: tuple[Path, ...]
+    parameters: ds.ParameterData
+    paths: tuple[StepSequence, ...]
     low: Any
     high: Any
     log_known: Any
 
 
-def path_of(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[Path, NDArray[np.int64]]:
+def step_sequence(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[StepSequence, NDArray[np.int64]]:
     """Every step of a mesh (n+1,) divided into `parts`; also the node of every point of the mesh, before any jump.
 
     A jump is a step of its own, of length zero. More of them at the end make their number one of a few, so that data of
     the same times seldom need a new compilation.
     """
-    m, course, own = problem.model, problem.course(e), problem.data.experiments[e]
+    m, course, own = problem.model, problem.condition(e), problem.data.experiments[e]
     kinds = [([m.states.index(n) for n, _ in e.changes], m.program(tuple(i for _, i in e.changes)))
              for e in m.said.events]  # fmt: skip
     jumps: dict[int, list[tuple[int, Array]]] = {}
@@ -182,7 +183,7 @@ def path_of(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[Path, ND
     for infusion in course.infusions:
         rate[:, infusion.k] += np.where((t[:, 1] >= infusion.begin) & (t[:, 1] < infusion.end), infusion.rate, 0.0)
     place = np.array(nodes)
-    found = Path(
+    found = StepSequence(
         t, np.stack([course.inputs_at(at) for at in t.T], 1), b - a, rate,
         np.concatenate([*event, np.zeros(rest)]).astype(int), np.concatenate([*amount, np.zeros((rest, K))]),
         course.inputs_at(np.array([course.start]))[0], place[np.searchsorted(mesh, own.moments)],
@@ -193,7 +194,7 @@ def path_of(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[Path, ND
     return found, place
 
 
-def steps(told: Told, path: Path, x0: Any, theta: Any) -> Any:
+def runge_kutta(told: TrajectoryCode, path: StepSequence, x0: Any, theta: Any) -> Any:
     """States at all nodes (n+1, K), before any jump there, by the classical Runge–Kutta method."""
     from odinfer._jax import jax, jnp
 
@@ -216,7 +217,7 @@ def steps(told: Told, path: Path, x0: Any, theta: Any) -> Any:
     return jnp.concatenate([x0[None], states])
 
 
-def log_data(told: Told, path: Path, x: Any, theta: Any, sigma: Any) -> Any:
+def log_likelihood(told: TrajectoryCode, path: StepSequence, x: Any, theta: Any, sigma: Any) -> Any:
     """log p of an experiment's observations at states x (N, K), with σ (M,) of columns that have one for all."""
     from odinfer._jax import jax, jnp
 
@@ -238,26 +239,27 @@ def log_data(told: Told, path: Path, x: Any, theta: Any, sigma: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=16)
-def programs(told: Told) -> tuple[Callable[..., Any], ...]:
+def compiled_functions(told: TrajectoryCode) -> tuple[Callable[..., Any], ...]:
     """The log density of r, v without its bounds; and compiled: states at all nodes of draws v (S, P), a list."""
     from odinfer._jax import jax, jnp
 
     form, u = told.form, told.layout
 
-    def log_density(facts: Facts, r: Any) -> Any:
+    def log_density(facts: TrajectoryData, r: Any) -> Any:
         v, jacobian = ds.constrain(r, facts.low, facts.high)
         phi, sigma = u.phi(v), jnp.exp(u.log_sigma(v, facts.log_known, jnp))
         full = ds.theta(form, facts.parameters, phi)
         value = jacobian + ds.log_prior(form, facts.parameters, phi)
         for e, path in enumerate(facts.paths):
             theta = told.theta(full, e)
-            x = steps(told, path, told.x0(v, e, path, theta), theta)[path.at]
-            value = value + log_data(told, path, x, theta, sigma)
+            value = value - jax_penalty(form.model, theta)
+            x = runge_kutta(told, path, told.x0(v, e, path, theta), theta)[path.at]
+            value = value + log_likelihood(told, path, x, theta, sigma)
         return value
 
-    def states(facts: Facts, v: Any) -> Any:
+    def states(facts: TrajectoryData, v: Any) -> Any:
         full = ds.theta(form, facts.parameters, u.phi(v))
         thetas = [told.theta(full, e) for e in range(len(facts.paths))]
-        return [steps(told, p, told.x0(v, e, p, thetas[e]), thetas[e]) for e, p in enumerate(facts.paths)]
+        return [runge_kutta(told, p, told.x0(v, e, p, thetas[e]), thetas[e]) for e, p in enumerate(facts.paths)]
 
-    return ds.forwards(log_density), jax.jit(jax.vmap(states, (None, 0)))
+    return ds.forward_mode_gradient(log_density), jax.jit(jax.vmap(states, (None, 0)))

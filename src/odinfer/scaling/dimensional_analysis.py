@@ -42,7 +42,7 @@ class Sizes:
     parameters: Array
 
 
-def sizes(problem: Problem, share: float = 1.0, pull: Array | None = None) -> Sizes:
+def implied_sizes(problem: Problem, share: float = 1.0, pull: Array | None = None) -> Sizes:
     """What data and equations imply.
 
     Args:
@@ -58,7 +58,7 @@ def sizes(problem: Problem, share: float = 1.0, pull: Array | None = None) -> Si
     towards = np.zeros(K + P) if pull is None else pull
     fixed = {i: np.log10(abs(problem.fixed[n])) for i, n in enumerate(m.parameters, K) if problem.fixed.get(n, 0.0)}
     fixed |= dict.fromkeys((K + m.parameters.index(name) for name in _exponents(m)), 0.0)
-    if problem.plain:  # every state is a column
+    if problem.fully_observed_gaussian:  # every state is a column
         fixed |= dict(enumerate(values[:K].tolist()))
     for i, decade in fixed.items():
         right = right - A[:, i] * decade
@@ -73,24 +73,24 @@ def sizes(problem: Problem, share: float = 1.0, pull: Array | None = None) -> Si
     return Sizes(z[:K], z[K:])
 
 
-def natural_scales(problem: Problem, share: float = 1.0) -> Array:
+def natural_sizes(problem: Problem, share: float = 1.0) -> Array:
     """Sizes (P,) of the model's parameters; one if there are very many states, all of them observed."""
-    if problem.plain and len(problem.model.states) > MOST_STATES:
+    if problem.fully_observed_gaussian and len(problem.model.states) > MOST_STATES:
         return np.ones(len(problem.model.parameters))
-    return np.asarray(10.0 ** sizes(problem, share).parameters)
+    return np.asarray(10.0 ** implied_sizes(problem, share).parameters)
 
 
-def free_scales(problem: Problem) -> Array:
+def natural_sizes_of_free(problem: Problem) -> Array:
     """Sizes (F,) of the free parameters, one in each experiment if they are local."""
-    own, every = natural_scales(problem), np.empty(len(problem.parameters))
+    own, every = natural_sizes(problem), np.empty(len(problem.parameters))
     for e in range(len(problem.data.experiments)):
         every[problem.split.of(e)] = own
     return np.asarray(every[problem.free_index])
 
 
-def phi_sizes(problem: Problem) -> Array:
+def natural_sizes_of_phi(problem: Problem) -> Array:
     """Sizes (F,) of the free parameters on the scales on which they are estimated: one if that is a log scale."""
-    return np.where(problem.is_log, 1.0, free_scales(problem))
+    return np.where(problem.is_log, 1.0, natural_sizes_of_free(problem))
 
 
 def _equations(problem: Problem) -> tuple[Array, Array, Array]:
@@ -197,7 +197,7 @@ def _input_decades(problem: Problem) -> list[float]:
 
 
 def _time_decade(problem: Problem) -> float:
-    told = [problem.course(i).told for i in range(len(problem.data.experiments))]
+    told = [problem.condition(i).told for i in range(len(problem.data.experiments))]
     return _decade(np.concatenate([t - t[0] for t in told]))
 
 

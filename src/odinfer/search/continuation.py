@@ -23,7 +23,7 @@ from odinfer.odin.gamma import GammaRule
 from odinfer.odin.gauss_newton import Solution, gauss_newton
 from odinfer.odin.sparse.conjugate_gradients import Krylov
 from odinfer.odin.sparse.risk import SparseRisk
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.parameter_vector import ParameterVector
 
 Array = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def group(m: Mesh, K: int, w: float) -> Group:
 
 
 @dataclass(frozen=True)
-class Followed:
+class ContinuationResult:
     """A trajectory of many states at a maximum of the likelihood.
 
     Attributes:
@@ -103,12 +103,13 @@ class Followed:
         """The trajectories of all experiments; without bands, which are not computed for many states."""
         return [Curve(t, x, slope, np.full(x.shape, np.nan)) for t, x, slope in self.paths]
 
-    def settled(self) -> tuple[Followed, None]:
-        """This, and no intervals: they are not computed for many states."""
-        return self, None
+    def intervals(self) -> None:
+        """Return no intervals: they are not computed for many states."""
 
 
-def follow(risk: SparseRisk, solution: Solution, levels: Sequence[float] = LEVELS) -> Followed | None:
+def tighten_equations(
+    risk: SparseRisk, solution: Solution, levels: Sequence[float] = LEVELS
+) -> ContinuationResult | None:
     """Tighten the equations from an ODIN solution on; None if the path left the finite numbers."""
     problem, units = risk.problem, risk.units
     times = [e.t for e in problem.data.experiments]
@@ -131,9 +132,9 @@ def follow(risk: SparseRisk, solution: Solution, levels: Sequence[float] = LEVEL
     e = tight.mismatch(s.z, tight.linearise(s.z, phi).f)
     sigma, n = units.user_sd(np.sqrt(noise)), problem.count
     loglik = float(Plain.of(problem).loglik(units.user_sd(np.sqrt(_squares(tight, s.z))) ** 2, sigma**2))
-    spare = np.maximum(n - Unknowns(problem).size / len(n), 1.0)
+    spare = np.maximum(n - ParameterVector(problem).size / len(n), 1.0)
     left = np.where(np.isnan(problem.known_sigma), sigma * np.sqrt(n / spare), sigma)
-    return Followed(
+    return ContinuationResult(
         phi, tuple((units.user_time(t), units.user(x), units.user_slope(slope)) for t, x, slope in paths),
         sigma, left, loglik, problem.prior_at(phi).value - loglik,
         float((np.abs(e) / np.sqrt(noise)[:, None]).max()), s.iterations, s.converged,

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.batch_likelihood import SideBySide
-from odinfer.search.trust_region import Ends, follow
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.search.trust_region import TrustRegionResult, minimise_batch
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_FRESH, _MOST_FRESH = 16, 128  # fresh starts of the first generation, of which each has twice as many, up to that
+# Fresh starts of the first generation, and of those that only confirm a best end; each other one has twice as many as
+# the one before, up to that.
+_FRESH, _MOST_FRESH = 16, 128
 _CHANGED = 32  # changed copies in a generation, at most, and twice as many after each that made nothing better
 _TRAJECTORIES = 1024  # of fresh starts in all experiments, at most: each keeps its steps in memory
 _FEW = 8  # searches that are carried on with the next generation
@@ -33,7 +35,7 @@ _FINER = 0.1  # of the tolerance, until the best end is worth what it seems to b
 
 
 @dataclass
-class Generations:
+class StartGenerations:
     """What became of all starts.
 
     Attributes:
@@ -50,13 +52,13 @@ class Generations:
     @property
     def agreeing(self) -> int:
         """Fresh starts that led to the best end."""
-        return int((self.value[self.fresh] < self.value.min() + SAME).sum())
+        return int((self.value[self.fresh] < self.best + SAME).sum())
 
     @property
     def best(self) -> float:
         return float(self.value.min(initial=np.inf))
 
-    def go_on(self, v: Array, fresh: Mask, followed: Callable[[Array, float], Ends]) -> None:
+    def advance(self, v: Array, fresh: Mask, followed: Callable[[Array, float], TrustRegionResult]) -> None:
         """Follow starts (b, P), and those that are still on their way."""
         v, fresh = np.concatenate([v, self.v[self.left]]), np.concatenate([fresh, self.fresh[self.left]])
         ends, done = followed(v, self.best), ~self.left
@@ -66,15 +68,15 @@ class Generations:
         self.left = np.concatenate([self.left[done], ends.left])
 
 
-def most_of(solver: SideBySide, v: Array, best: float) -> Ends:
+def follow_most(solver: BatchLikelihood, v: Array, best: float) -> TrustRegionResult:
     """Follow starts (B, P), but leave the last few on their way: they go on beside those of the next generation."""
-    return follow(solver, v, best, few=_FEW)
+    return minimise_batch(solver, v, best, few=_FEW)
 
 
 def generations(
-    solver: SideBySide, fresh: Iterator[Array], rng: np.random.Generator, done: Callable[[Generations], bool],
-    followed: Callable[[SideBySide, Array, float], Ends] = most_of, width: int = 1,
-) -> Iterator[Generations]:  # fmt: skip
+    solver: BatchLikelihood, fresh: Iterator[Array], rng: np.random.Generator, done: Callable[[StartGenerations], bool],
+    followed: Callable[[BatchLikelihood, Array, float], TrustRegionResult] = follow_most, width: int = 1,
+) -> Iterator[StartGenerations]:  # fmt: skip
     """All starts so far, generation by generation.
 
     Args:
@@ -83,29 +85,29 @@ def generations(
         followed: what follows the starts of a generation, and may leave some on their way.
         width: how many times as many starts as usual a generation has.
     """
-    found = Generations(np.empty((0, solver.like.unknowns.size)))
+    found = StartGenerations(np.empty((0, solver.like.unknowns.size)))
     finest = solver.finer()
     widest = max(_FRESH, min(_MOST_FRESH, _TRAJECTORIES // solver.like.unknowns.experiments))
     stale = 0
     for i in range(_MOST):
-        count = min(_FRESH * 2**i, widest)
+        count = _FRESH if np.isfinite(found.best) and found.agreeing >= _AGREE else min(_FRESH * 2**i, widest)
         new = np.stack([next(fresh) for _ in range(width * count)])
         copies = (
-            changed(solver, found, rng, width * min(count, _CHANGED * 2**stale))
+            mutated_copies(solver, found, rng, width * min(count, _CHANGED * 2**stale))
             if i and np.isfinite(found.value).any()
             else new[:0]
         )
         starts, are_fresh = np.concatenate([new, copies]), np.arange(len(new) + len(copies)) < len(new)
         best = found.best
-        found.go_on(starts, are_fresh, functools.partial(followed, solver))
+        found.advance(starts, are_fresh, functools.partial(followed, solver))
         if (exact := _accurate(solver, finest, found)) is not solver:  # what was found is due to errors of the steps
             solver = exact
             found.value, best = _values(solver, found.v), np.inf
         stale = 0 if found.best < best - SAME else stale + 1
-        last = i == _MOST - 1 or stale >= _STALE
+        last = i == _MOST - 1 or stale >= _STALE or not solver.like.unknowns.size
         if last or (stale and len(copies) and found.agreeing >= _AGREE and done(found)):
             if found.left.any():
-                found.go_on(new[:0], are_fresh[:0], functools.partial(follow, solver))
+                found.advance(new[:0], are_fresh[:0], functools.partial(minimise_batch, solver))
             if last or found.best >= best - SAME:
                 yield found
                 break
@@ -113,7 +115,7 @@ def generations(
         yield found
 
 
-def _accurate(solver: SideBySide, finest: SideBySide, found: Generations) -> SideBySide:
+def _accurate(solver: BatchLikelihood, finest: BatchLikelihood, found: StartGenerations) -> BatchLikelihood:
     """The same solver, or one with steps so much finer that the best end is worth what the finest say it is."""
     best = int(found.value.argmin())
     if not np.isfinite(found.value[best]) or solver.tolerance <= finest.tolerance:
@@ -127,13 +129,13 @@ def _accurate(solver: SideBySide, finest: SideBySide, found: Generations) -> Sid
     return solver
 
 
-def _values(solver: SideBySide, v: Array) -> Array:
+def _values(solver: BatchLikelihood, v: Array) -> Array:
     """Objectives (B,) at unknowns (B, P)."""
     parts = range(0, len(v), _MOST_FRESH)
     return np.concatenate([solver.solve(v[i : i + _MOST_FRESH]).worth.value for i in parts])
 
 
-def changed(solver: SideBySide, found: Generations, rng: np.random.Generator, count: int) -> Array:
+def mutated_copies(solver: BatchLikelihood, found: StartGenerations, rng: np.random.Generator, count: int) -> Array:
     """Unknowns (count, P): the best ends that differ, moved, crossed, or with one unknown or some drawn anew."""
     u = solver.like.unknowns
     parents: list[int] = []

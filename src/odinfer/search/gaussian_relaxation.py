@@ -22,17 +22,17 @@ from odinfer.search.startpoints import starts
 Array = NDArray[np.float64]
 
 
-def plainly(problem: Problem) -> Problem | None:
+def gaussian_relaxation(problem: Problem) -> Problem | None:
     """The same equations with nothing but Gaussian noise about every state; None where a state is no column."""
     m, p = problem.model, problem
     if m.text is None or callable(p.prior) or p.split.any or m.said.events:
         return None
     if any(e.limit is not None or e.doses for e in p.data.experiments):
         return None
-    names = {c.arguments[0]: c.name for c in p.observed if c.words == "normal"}
-    columns = [names[i] for i in map(m.instruction, m.states) if i in names]
-    if len(columns) < len(m.states):
+    place = columns_of_states(p)
+    if place is None:
         return None
+    columns = [p.columns[i] for i in place]
     bare = replace(m, statements=replace(m.said, columns=(), initial={}, definitions={}),
                    bounds={}, fixed={}, start={}, scale={}, prior={})  # fmt: skip
     needed = moving(bare) | set(m.states)
@@ -45,12 +45,19 @@ def plainly(problem: Problem) -> Problem | None:
     # Under the names of the states, and without what is known of their noise.
     experiments = [replace(e, sd=None) for e in p.data.select(columns).experiments]
     try:
-        return Problem(bare, Data.of_experiments(m.states, experiments), fixed=fixed, positive=p.positive, **options)
+        return Problem(bare, Data.from_experiments(m.states, experiments), fixed=fixed, positive=p.positive, **options)
     except InputError:  # a state is seen too rarely
         return None
 
 
-def lifted(
+def columns_of_states(problem: Problem) -> list[int] | None:
+    """The places, among the columns, of those that are states with Gaussian noise; None where a state has none."""
+    place = {c.arguments[0]: i for i, c in enumerate(problem.observed) if c.words == "normal"}
+    found = [place.get(problem.model.instruction(name)) for name in problem.model.states]
+    return None if None in found else [i for i in found if i is not None]
+
+
+def lift_to_problem(
     problem: Problem, plain: Problem, own_phi: Array, first: Sequence[Array], seed: int
 ) -> tuple[list[Array], Array]:
     """Initial values (K,) of every experiment and φ (F,) of a problem, from those of the plain one within it.
@@ -73,5 +80,5 @@ def lifted(
     x0 = []
     for e in range(len(problem.data.experiments)):
         own = first[min(e, len(first) - 1)]
-        x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], own[None, m.free_initial])[0])
+        x0.append(problem.condition(e).initial(problem.theta_of(e, phi)[None], own[None, m.free_initial])[0])
     return x0, phi

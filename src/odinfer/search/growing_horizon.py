@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.likelihood.refinement import Refined, shoot
+from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial
 from odinfer.model.priors import near, normal
-from odinfer.ode.adaptive_mesh import Budget, Exhausted
+from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted
 from odinfer.problem.problem import Problem
-from odinfer.scaling.dimensional_analysis import natural_scales, sizes
+from odinfer.scaling.dimensional_analysis import implied_sizes, natural_sizes
 
 Array = NDArray[np.float64]
 
@@ -30,10 +30,10 @@ _ASTRAY = 100.0  # residuals, in variances of the noise, at which a start is giv
 _PULL = 2.0  # natural logarithms by which a parameter may change for half a nat
 
 
-def grown(
+def fit_growing_horizon(
     problem: Problem, scale: Array, sigma: Array, x0: Sequence[Array], phi: Array, budget: Budget, first: float = 0.0,
     enough: float = 0.0,
-) -> Refined | None:  # fmt: skip
+) -> TrajectoryOptimum | None:  # fmt: skip
     """The maximum of the likelihood by way of growing horizons; None if no trajectory follows the data for long.
 
     Args:
@@ -56,7 +56,7 @@ def grown(
         while rows < longest:
             for _ in range(_SLOWER):  # a trajectory that ends before the next data do may be too fast
                 part = replace(_held(problem, theta), sigma=weights, data=problem.data.first(rows / longest))
-                found = shoot(part, scale, x0, part.phi(theta), _STEPS, budget, _ENOUGH)
+                found = maximise_from_initial(part, scale, x0, part.phi(theta), _STEPS, budget, _ENOUGH)
                 if found is not None:
                     break
                 theta = theta * slower
@@ -65,18 +65,18 @@ def grown(
             x0, theta = [p.x0 for p in found.paths], part.theta(found.phi)
             rows *= _GROWTH
         phi = np.clip(problem.phi(theta), *problem.phi_bounds)
-        return shoot(problem, scale, x0, phi, budget=budget, enough=enough)
-    except Exhausted:
+        return maximise_from_initial(problem, scale, x0, phi, budget=budget, enough=enough)
+    except BudgetExhausted:
         return None
 
 
 def _pace(problem: Problem) -> tuple[Array, Array]:
     """Factors (P,) of the parameters that make everything happen in twice the time, one for those that are given; and
     the parameters' natural sizes (P,)."""
-    if problem.plain:
-        natural, slow = natural_scales(problem), natural_scales(problem, 2.0)
+    if problem.fully_observed_gaussian:
+        natural, slow = natural_sizes(problem), natural_sizes(problem, 2.0)
     else:
-        natural, slow = (10.0 ** sizes(problem, share).parameters for share in (1.0, 2.0))
+        natural, slow = (10.0 ** implied_sizes(problem, share).parameters for share in (1.0, 2.0))
     factors = slow / natural
     place = np.empty(len(problem.parameters), np.int64)
     for e in range(len(problem.data.experiments)):
@@ -86,7 +86,7 @@ def _pace(problem: Problem) -> tuple[Array, Array]:
     return factors, natural
 
 
-def _astray(problem: Problem, found: Refined) -> bool:
+def _astray(problem: Problem, found: TrajectoryOptimum) -> bool:
     """Whether a trajectory leaves the data so far that a longer one has no chance."""
     like = Likelihood(problem, np.ones(len(problem.model.states)))
     pairs = enumerate(found.states(like.t))

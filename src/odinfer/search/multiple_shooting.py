@@ -14,31 +14,35 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.data.data import windows
-from odinfer.likelihood.batch_likelihood import SideBySide
-from odinfer.likelihood.refinement import Refined, shoot
+from odinfer.data.data import split_windows
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial
 from odinfer.odin import startpoints
 from odinfer.problem.observables import Observe
 from odinfer.problem.problem import Problem
 from odinfer.scaling.onset import onset
-from odinfer.search.startpoints import rough_noise
-from odinfer.search.trust_region import follow
+from odinfer.search.startpoints import difference_noise
+from odinfer.search.trust_region import minimise_batch
 
 Array = NDArray[np.float64]
 
 # θ at first, of those followed further, and after what windows leave open is redrawn.
 _STARTS, _KEPT, _DRAWN = 32, 12, 48
 _STATES = 48  # first states that are tried for every window
+_TRIAL_STEPS = 30  # per gap between observations, of a trial: solutions that take more blow up
 _MOST = 180  # first states of all windows of one search
 _ROUNDS = 20
 _FEWEST = 5  # observations of any experiment
 _WIDE = 10.0  # times the noise: where the tails of errors begin at first
 _OPEN, _DECADES = 1.0, 6.0  # a parameter known no better, in e-folds, is redrawn, over so many decades
 _WHOLE = 512  # first states that are tried in the end
+_ALIKE, _CLOSE = 3, 0.05  # the best searches that must agree, relatively, for the model to be found wrong
 _NONE = 4.0  # times the noise: a state that is never so far below zero may well be positive
 
 
-def from_windows(problem: Problem, scale: Array, guesses: Sequence[Array], seed: int | Sequence[int]) -> Refined | None:
+def multiple_shooting(
+    problem: Problem, scale: Array, guesses: Sequence[Array], seed: int | Sequence[int]
+) -> TrajectoryOptimum | None:
     """The best trajectory that is found, or None.
 
     Args:
@@ -46,7 +50,7 @@ def from_windows(problem: Problem, scale: Array, guesses: Sequence[Array], seed:
         guesses: φ (F,) to start from, besides random ones.
     """
     short = any(len(e.t) < _FEWEST for e in problem.data.experiments)
-    if short or not SideBySide.can(problem) or problem.model.said.columns or callable(problem.prior):
+    if short or not BatchLikelihood.can(problem) or problem.model.said.columns or callable(problem.prior):
         return None
     rng, cut = np.random.default_rng([6, *np.atleast_1d(seed).tolist()]), Windows.of(problem)
     drawn = [*guesses, *startpoints.anywhere(problem, _STARTS, rng)][:_STARTS]
@@ -57,6 +61,8 @@ def from_windows(problem: Problem, scale: Array, guesses: Sequence[Array], seed:
     gaps *= 2
     for width in (_WIDE, 1.0):
         found = cut.followed(found.best(_KEPT), cut.stage(gaps, width))
+        if cut.contradicted(found, cut.stage(gaps, width)):
+            return None
     found = cut.redrawn(found.best(_KEPT // 2), cut.stage(gaps, 1.0), rng)
     while len(found.phi):
         stage = cut.stage(gaps, 1.0)
@@ -87,8 +93,13 @@ class Searches:
 class Stage:
     """Windows of one length: how they are solved, and in which rows each starts."""
 
-    solver: SideBySide
+    solver: BatchLikelihood
     firsts: NDArray[np.int64]
+
+    @property
+    def gaps(self) -> int:
+        """Gaps between observations in the longest window."""
+        return max(len(e.t) for e in self.solver.problem.data.experiments) - 1
 
     def join(self, found: Searches) -> Array:
         """Unknowns (B, P)."""
@@ -116,7 +127,7 @@ class Windows:
     @staticmethod
     def of(problem: Problem) -> Windows:
         scale = {name: "log" for name in problem.free if problem.limits(name)[1] > 0}
-        noise, seen = rough_noise(problem), []
+        noise, seen = difference_noise(problem), []
         for e in problem.data.experiments:
             known = [np.isfinite(y) for y in e.y.T]
             own = [np.interp(e.t, e.t[k], y[k]) if k.any() else 0.0 * e.t for k, y in zip(known, e.y.T, strict=True)]
@@ -128,30 +139,45 @@ class Windows:
 
     def stage(self, gaps: int, width: float = 0.0) -> Stage:
         """Windows of so many gaps; errors with heavy tails from so many times the noise on, or with none."""
-        data, firsts = windows(self.problem.data, gaps)
+        data, firsts = split_windows(self.problem.data, gaps)
         named = list(zip(self.problem.columns, self.noise.tolist(), strict=True))
         if width == 0.0:
-            return Stage(SideBySide.of(replace(self.whole, data=data, sigma=dict(named))), firsts)
+            return Stage(BatchLikelihood.of(replace(self.whole, data=data, sigma=dict(named))), firsts)
         tails = [Observe(name, f"student({name}, {width * sd!r}, 1)") for name, sd in named]
-        return Stage(SideBySide.of(replace(self.whole, data=data, sigma={}, observe=tails)), firsts)
+        return Stage(BatchLikelihood.of(replace(self.whole, data=data, sigma={}, observe=tails)), firsts)
 
     def followed(self, found: Searches, stage: Stage) -> Searches:
         """From there downhill."""
         if not len(found.phi):
             return found
-        ends = follow(stage.solver, stage.join(found), rounds=_ROUNDS)
+        ends = minimise_batch(stage.solver, stage.join(found), rounds=_ROUNDS)
         u, states = stage.solver.like.unknowns, found.states.copy()
         for e, row in enumerate(stage.firsts):
             states[:, row] = u.x0(ends.v, e)
         return Searches(u.phi(ends.v), states).take(ends.value)
+
+    def contradicted(self, found: Searches, stage: Stage) -> bool:
+        """Whether the best searches agree and miss the data of some state by more than the noise at most times.
+
+        Sudden events are missed at few times. Windows that start anywhere come closer to the data than any trajectory.
+        """
+        if len(found.phi) < _ALIKE:
+            return False
+        x = stage.solver.solve(stage.join(found.best(_ALIKE))).trajectories.x
+        x = x.reshape(_ALIKE, -1, *x.shape[1:])
+        table = zip(stage.solver.field.table.rows, stage.solver.like.y, strict=True)
+        left = np.concatenate([np.abs(x[:, e][:, rows] - y) / self.noise for e, (rows, y) in enumerate(table)], 1)
+        middle = np.nanmedian(left, 1).max(1)
+        return bool(middle.min() > 1.0 and np.ptp(middle) < _CLOSE * middle.min())
 
     def restarted(self, found: Searches, stage: Stage, rng: np.random.Generator) -> Searches:
         """The same with the best first state of every window among its own, what was seen, and random ones."""
         states, total = found.states.copy(), np.zeros(len(found.phi))
         for b, (phi, own) in enumerate(zip(found.phi, found.states, strict=True)):
             tried = np.stack([own, self.seen, *(self.states(rng) for _ in range(_STATES))])
-            solved = stage.solver.solve(stage.join(Searches(np.tile(phi, (len(tried), 1)), tried)))
-            for row, value in zip(stage.firsts, self._worth(stage, solved.marched.x), strict=True):
+            most = np.full((len(tried), len(stage.firsts)), _TRIAL_STEPS * stage.gaps)
+            solved = stage.solver.solve(stage.join(Searches(np.tile(phi, (len(tried), 1)), tried)), most=most)
+            for row, value in zip(stage.firsts, self._worth(stage, solved.trajectories.x), strict=True):
                 states[b, row] = tried[value.argmin(), row]
                 total[b] += value.min()
         return Searches(found.phi, states).take(total)
@@ -196,22 +222,29 @@ class Windows:
             of.append(b)
         return Searches(np.stack(phi), found.states[of])
 
-    def ended(self, found: Searches, scale: Array, rng: np.random.Generator) -> Refined | None:
+    def ended(self, found: Searches, scale: Array, rng: np.random.Generator) -> TrajectoryOptimum | None:
         """The best trajectory of the problem itself from where windows led, on a mesh."""
-        solver, firsts = SideBySide.of(self.whole), np.cumsum([0, *(len(e.t) for e in self.problem.data.experiments)])
+        solver, firsts = (
+            BatchLikelihood.of(self.whole),
+            np.cumsum([0, *(len(e.t) for e in self.problem.data.experiments)]),
+        )
         stage, few = Stage(solver, firsts[:-1]), found.best(_KEPT // 2)
         tried = np.stack([few.states[n % len(few.phi)] if n < _KEPT else self.states(rng) for n in range(_WHOLE)])
         v = stage.join(Searches(few.phi[np.arange(_WHOLE) % len(few.phi)], tried))
         v = v[np.argsort(solver.solve(v).worth.value)[:_KEPT]]
-        ends = follow(solver, np.concatenate([stage.join(found.best(_KEPT)), v]))
-        own = SideBySide.of(self.problem)
+        ends = minimise_batch(solver, np.concatenate([stage.join(found.best(_KEPT)), v]))
+        own = BatchLikelihood.of(self.problem)
         for i in np.argsort(ends.value)[:_KEPT]:
             if not np.isfinite(ends.value[i]):
                 break
             phi = self.problem.phi(self.whole.theta(solver.like.unknowns.phi(ends.v[i])))
             at = own.like.unknowns.join(solver.initial(ends.v[i]), np.clip(phi, *self.problem.phi_bounds))
             for paths in (s.paths(at) for s in (own, own.finer())):
-                near = None if paths is None else shoot(self.problem, scale, own.initial(at), phi, along=paths)
+                near = (
+                    None
+                    if paths is None
+                    else maximise_from_initial(self.problem, scale, own.initial(at), phi, along=paths)
+                )
                 if near is not None:
                     return near
         return None

@@ -1,235 +1,332 @@
-"""The best trajectory without a smoother: from many starts, where states are hidden or are not observed as they are.
+"""Search for the maximum of the trajectory likelihood from many start points.
 
-Where everything that is estimated has two bounds, generations of starts are followed side by side (generations.py).
-Otherwise every start is carried to a maximum of the likelihood by way of growing horizons (shooting.py), one after the
-other. The search ends when several starts have led to the best maximum.
+One driver runs strategies, cheapest first, until one acceptance test is met:
+
+1. trajectories refined from the minima of ODIN's risk, where all states can be smoothed;
+2. generations of start points followed by the compiled batched trust region (evolutionary.py), for models from text; or
+   growing horizons, one start after the other, for Python functions and very long series;
+3. multiple shooting, where the data are still missed and start points do not agree.
+
+The search is over when several start points have led to the best optimum: few if its residuals hold no signal, more if
+they do. A model that is wrong is not searched for longer than that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
 from odinfer.gp.residual_signal import SUSPICIOUS
-from odinfer.likelihood.batch_likelihood import SideBySide
+from odinfer.gp.smoother import noise_sd
+from odinfer.gp.standardisation import Units
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.likelihood.refinement import Refined, shoot
-from odinfer.ode.adaptive_mesh import Budget, Exhausted
+from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, paths_through, refine
+from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted, every_integrated
+from odinfer.odin import startpoints
+from odinfer.odin.gauss_newton import Solution
+from odinfer.odin.multistart import Minima
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
-from odinfer.scaling.dimensional_analysis import free_scales
-from odinfer.search.evolutionary import Generations, generations
-from odinfer.search.growing_horizon import grown
-from odinfer.search.rescaling import pulled_in
-from odinfer.search.start_executor import WIDTH, Crew
-from odinfer.search.startpoints import boxed, mixed, rough_noise, starts
+from odinfer.progress import Progress, no_progress
+from odinfer.scaling.dimensional_analysis import natural_sizes_of_free
+from odinfer.search.alternatives import nearest_optimum, separate_optima
+from odinfer.search.event_startpoints import event_startpoints
+from odinfer.search.evolutionary import SAME, StartGenerations, generations
+from odinfer.search.growing_horizon import fit_growing_horizon
+from odinfer.search.multiple_shooting import multiple_shooting
+from odinfer.search.neighbours import best_neighbour
+from odinfer.search.rescaling import rescale_runaways
+from odinfer.search.start_executor import WIDTH, StartExecutor
+from odinfer.search.startpoints import difference_noise, draw_starts, starts
 
 Array = NDArray[np.float64]
 
-STARTS, ALL_STARTS = 60, 240  # at most; and where the best so far is poor
-# So many starts at the best maximum, within this, end the search; so many if it leaves a signal in the residuals. None
-# if the signal is so many nats, or the noise so many times what neighbouring values differ by: a steady state can
-# attract nearly all starts where the data oscillate.
-_AGREE, _AGREE_ANYWAY, _SAME, _POOR, _ROUGHLY = 3, 10, 0.05, 30.0, 2.0
-# Hops around the best: how many in a row without a better one, how wide in logs, and the share of its natural size
-# below which a parameter is put back to it.
-_HOPS, _HOP_WIDTHS, _GONE = 6, (0.5, 1.0, 1.5), 1e-3
-_FEWEST, _ENOUGH = 4, 1e-3  # starts in any case; nats that a step must gain on the way
-_KNOWN, _NOT_FAR = 200, 15.0  # ends that are remembered, and nats by which they are below the best at most
-_TRIED, _LAST_STEPS = 10, 300  # ends, best first, from which a trajectory on a mesh is looked for; its last steps
-_STEPS, _ALL_STEPS = 4000, 60_000  # of integration, for one start and for the first of them
+STARTS = 60  # start points that are followed one by one, at most
+_AGREE, _AGREE_ANYWAY = 3, 8  # start points at the best optimum that end a search: without, and with a signal left
+_AGREE_ODIN = 2  # the same for start points of ODIN's risk
+_SMOOTHER = 1.15  # residuals above this multiple of the smoother's noise may be those of a local optimum
+_CHI_SQUARED = 6.0  # standard deviations of a sum of squares: what known noise leaves less than once in 10⁶ fits
+_UNEXPLAINED = 0.5  # share of a state's variance: a trajectory that leaves more misses the data
+_ENOUGH = 1e-3  # nats that a step must gain on the way
+_KNOWN, _NEAR = 200, 15.0  # optima that are remembered, and nats by which they are below the best at most
+_TRIED, _LAST_STEPS = 10, 300  # optima, best first, that are tried on a mesh; its last steps
+_STEPS, _ALL_STEPS = 4000, 60_000  # of integration: for one start point that is followed by itself, and for all
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
 # whole shows at once what only late data tell.
 _FIRST = (0.0, 0.99, 0.0, 0.5)
 
 
 @dataclass(frozen=True)
-class Ways:
-    """What became of the starts.
-
-    Attributes:
-        ends: the objective each led to, best first; infinite where it led nowhere.
-        known: unknowns (n, P) at ends that are not far below the best.
-    """
-
-    best: Refined | None
-    ends: tuple[float, ...]
-    known: Array | None = None
-
-    @property
-    def agreeing(self) -> int:
-        return sum(end - self.ends[0] < _SAME for end in self.ends) if self.best is not None else 0
-
-
-@dataclass(frozen=True)
-class First:
-    """A start that is better than others: initial values (K,) of every experiment and φ (F,), to which so many of some
-    starts elsewhere have led."""
+class OdinStart:
+    """Where the ODIN stage ended, as initial values (K,) of every experiment and φ (F,) of the problem itself, the
+    smoother's noise (M,) of the columns, infinite where it has none, and to how many start points that is common."""
 
     x0: list[Array]
     phi: Array
+    noise: Array
     starts: int
     agreeing: int
 
 
-def multistart(
-    problem: Problem, seed: int, say: Progress = silent, crew: Crew | None = None, first: First | None = None
-) -> Ways:
-    """The best trajectory from any start, or none.
+@dataclass(frozen=True)
+class SearchResult:
+    """The outcome of a search.
+
+    Attributes:
+        best: the trajectory of the highest likelihood; None if no start point led to a trajectory.
+        objectives: −log-likelihood − log prior that each start point led to, best first; infinite without a trajectory.
+        agreeing: start points that led to the best optimum.
+        known: unknowns (n, P) at optima that are not far below the best.
+        alternatives: unknowns (m, P) at other optima that fit as well, the best first.
+    """
+
+    best: TrajectoryOptimum | None
+    objectives: tuple[float, ...]
+    agreeing: int
+    known: Array | None = None
+    alternatives: Array | None = None
+
+
+def search(
+    problem: Problem, seed: int, say: Progress = no_progress, crew: StartExecutor | None = None,
+    minima: Minima | None = None, first: OdinStart | None = None, brief: bool = False,
+) -> SearchResult:  # fmt: skip
+    """Find the maximum of the likelihood over trajectories.
 
     Args:
-        crew: who follows the starts, where they are independent; this process, all at once, if not given.
-        first: a start that ends the search if it leads to a trajectory that leaves no signal in the data.
+        crew: worker processes that follow start points; this process, all at once, if not given.
+        minima: of ODIN's risk for this problem.
+        first: of ODIN's risk for a relaxation of it.
+        brief: from these minima and by multiple shooting only, since chaotic trajectories cannot be followed from
+            start points anywhere.
 
     Raises:
-        InputError: there is a crew, and starts are followed one after the other.
+        InputError: there is a crew, and the model is no text.
     """
-    if first is not None and (found := _convincing(problem, first)) is not None:
-        return Ways(found, (*[found.objective] * first.agreeing, *[np.inf] * (first.starts - first.agreeing)))
-    if boxed(problem) and SideBySide.can(problem):
-        return _side_by_side(problem, seed, say, crew)
-    elif crew is not None:
-        raise InputError(
-            "workers, cluster and store need starts that are independent: a model from text, and two finite bounds for "
-            "everything that is estimated; leave them out, or give bounds"
-        )
-    best, ends = _one_by_one(problem, seed, say)
-    return Ways(best, tuple(sorted(ends)))
+    if crew is not None and not BatchLikelihood.can(problem):
+        raise InputError("workers, cluster and store need a model from text, and no very long series; leave them out")
+    best = None
+    if minima is not None and minima.solutions:
+        best = _from_minima(problem, minima)
+        noise = noise_sd(minima.engine.units, minima.engine.hypers)
+        if minima.agreeing >= _AGREE_ODIN and best is not None and convincing(problem, best, noise):
+            best = rescale_runaways(problem, scale_of(problem), best, natural_sizes_of_free(problem))
+            return _of_odin(problem, best, minima)
+    if first is not None and (reached := _from_relaxation(problem, first)) is not None:
+        objectives = (*[reached.objective] * first.agreeing, *[np.inf] * (first.starts - first.agreeing))
+        return SearchResult(reached, objectives, first.agreeing)
+    if brief:
+        found = SearchResult(best, () if best is None else (best.objective,), 0)
+    elif BatchLikelihood.can(problem):
+        found = _batched(problem, seed, say, crew, best)
+    else:
+        found = _one_by_one(problem, seed, say)
+    best = _better(best, found.best)
+    if (
+        problem.fully_observed_gaussian
+        and minima is not None
+        and found.agreeing < _AGREE_ANYWAY
+        and (best is None or misses(problem, best.sigma, difference_noise(problem)))
+    ):
+        guesses = [_phi(problem, minima, s) for s in minima.solutions]
+        for i, own in enumerate((guesses, [])):  # and once more from other start points
+            reached = multiple_shooting(problem, scale_of(problem), own, [seed, i])
+            agrees = best is not None and reached is not None and abs(best.objective - reached.objective) < SAME
+            best = _better(best, reached)
+            # Two strategies that end at one optimum have found the best: a wrong model may miss the data.
+            if agrees or (best is not None and not misses(problem, best.sigma, difference_noise(problem))):
+                break
+    if best is not None and problem.fully_observed_gaussian:
+        best = rescale_runaways(problem, scale_of(problem), best, natural_sizes_of_free(problem))
+    if best is None or found.best is None or best.objective < found.best.objective - SAME:
+        return SearchResult(best, found.objectives, int(best is not None), found.known)
+    return SearchResult(best, found.objectives, found.agreeing, found.known, found.alternatives)
 
 
-def _convincing(problem: Problem, first: First) -> Refined | None:
-    """The trajectory that a start leads to, if it follows the data as far as anyone can tell."""
-    x0, phi, unknown = first.x0, first.phi, np.full(len(problem.model.states), np.nan)
-    if SideBySide.can(problem):
-        solver = SideBySide.of(problem)
-        v = solver.solve(solver.like.unknowns.join(x0, phi)[None], gauged=True).v[0]
+def scale_of(problem: Problem) -> Array:
+    """Scales (K,) in which the accuracy of trajectories is measured; NaN where those of each trajectory are taken."""
+    return Units.of(problem).scale if problem.fully_observed_gaussian else np.full(len(problem.model.states), np.nan)
+
+
+def misses(problem: Problem, left: Array, noise: Array) -> bool:
+    """Whether a trajectory misses most of what some state does: what it leaves (K,), beyond the noise (K,)."""
+    y = np.concatenate([e.y for e in problem.data.experiments])
+    return bool((left**2 - noise**2 > _UNEXPLAINED * np.nanvar(y, 0)).any())
+
+
+def convincing(problem: Problem, found: TrajectoryOptimum, noise: Array | None = None) -> bool:
+    """Test whether a trajectory is good enough to end a search.
+
+    It leaves no signal, and residuals no larger than the noise: that of the problem where it is known, and the
+    smoother's (M,) where that is given and the noise is estimated.
+    """
+    own = np.asarray(problem.estimated_noise)
+    close = noise is None or bool((found.sigma[own] <= _SMOOTHER * noise[own]).all())
+    return close and not exceeds_known_noise(problem, found) and signal_left(problem, found) <= SUSPICIOUS
+
+
+def exceeds_known_noise(problem: Problem, found: TrajectoryOptimum) -> bool:
+    """Whether the residuals of some column are too large, by χ², for noise that the problem knows."""
+    like = Likelihood(problem, np.ones(len(problem.model.states)))
+    squares, count = np.zeros((2, len(problem.columns)))
+    for e, x in enumerate(found.states(like.t)):
+        left = like.observation.residuals(e, x, like.y[e], found.sigma[None] ** 2, found.phi[None])[0]
+        squares += np.nansum(left**2, 0)
+        count += np.isfinite(left).sum(0)
+    excess = squares > count + _CHI_SQUARED * np.sqrt(2.0 * count)
+    return bool((excess & ~np.asarray(problem.estimated_noise)).any())
+
+
+def signal_left(problem: Problem, found: TrajectoryOptimum) -> float:
+    """The most nats of evidence, of any column, for a signal in what a trajectory leaves of the data."""
+    like = Likelihood(problem, np.ones(len(problem.model.states)))
+    return float(like.signal(found.states(like.t), found.sigma**2, found.phi[None]).max())
+
+
+def _better(*found: TrajectoryOptimum | None) -> TrajectoryOptimum | None:
+    return min((r for r in found if r is not None), key=lambda r: r.objective, default=None)
+
+
+def _phi(problem: Problem, minima: Minima, solution: Solution) -> Array:
+    """φ (F,) of the problem itself at a minimum of the risk; what is zero there starts far below its natural size."""
+    theta = minima.engine.problem.theta(solution.phi)
+    index, least = problem.free_index, 1e-4 * natural_sizes_of_free(problem)
+    theta[index] = np.where(problem.is_log, np.maximum(theta[index], least), theta[index])
+    return np.clip(problem.phi(theta), *problem.phi_bounds)
+
+
+def _from_minima(problem: Problem, minima: Minima) -> TrajectoryOptimum | None:
+    """The best trajectory refined from the minima of ODIN's risk, and from around it."""
+    engine: Any = minima.engine
+    scale, best, budget = engine.units.scale, None, Budget(_ALL_STEPS // 2)
+    for s in minima.solutions:
+        x, slope, phi = engine.units.user(s.z), engine.slopes(s), _phi(problem, minima, s)
+        guess = paths_through(problem, [(engine.t[b.rows], x[b.rows], slope[b.rows]) for b in engine.blocks])
+        for start in (phi, *startpoints.scaled_back(problem, phi)):
+            found = refine(problem, scale, guess, start, budget=budget)
+            if found is None:
+                found = _integrated(problem, scale, start, [x[b.rows][0] for b in engine.blocks], budget)
+            best = _better(best, found)
+    return None if best is None else best_neighbour(problem, scale, best, budget)
+
+
+def _integrated(
+    problem: Problem, scale: Array, phi: Array, x0: Sequence[Array], budget: Budget
+) -> TrajectoryOptimum | None:
+    """Refine a trajectory that is integrated, where the estimated states are too far from any solution."""
+    try:
+        paths = every_integrated(problem, phi, x0, scale, Budget(_STEPS))
+    except BudgetExhausted:
+        return None
+    return refine(problem, scale, paths, phi, budget=budget) if paths else None
+
+
+def _of_odin(problem: Problem, best: TrajectoryOptimum, minima: Minima) -> SearchResult:
+    """The result of a search that ODIN's minima alone have led to."""
+    engine: Any = minima.engine
+    like = Likelihood(problem, scale_of(problem))
+    others = [s for s in minima.solutions[1:] if s.risk < minima.solutions[0].risk + _NEAR]
+    x0 = [[engine.units.user(s.z)[b.rows][0] for b in engine.blocks] for s in others]
+    known = [like.unknowns.join(own, _phi(problem, minima, s)) for own, s in zip(x0, others, strict=True)]
+    return SearchResult(best, (best.objective,), minima.agreeing, np.stack(known) if known else None)
+
+
+def _from_relaxation(problem: Problem, first: OdinStart) -> TrajectoryOptimum | None:
+    """The trajectory that ODIN's estimate of a relaxed problem leads to, if it is convincing."""
+    x0, phi, scale = first.x0, first.phi, scale_of(problem)
+    if BatchLikelihood.can(problem):
+        solver = BatchLikelihood.of(problem)
+        v = solver.solve(solver.like.unknowns.join(x0, phi)[None], projected=True).v[0]
         x0, phi = solver.initial(v), solver.like.unknowns.phi(v)
     try:
-        found = shoot(problem, unknown, x0, phi, budget=Budget(_STEPS))
-    except Exhausted:
+        found = maximise_from_initial(problem, scale, x0, phi, budget=Budget(_STEPS))
+    except BudgetExhausted:
         return None
-    if found is None or not found.converged or _poor(problem, found, rough_noise(problem)):
-        return None
-    return found if signal_left(problem, found) <= SUSPICIOUS else None
+    return found if found is not None and found.converged and convincing(problem, found, first.noise) else None
 
 
-def _side_by_side(problem: Problem, seed: int, say: Progress, crew: Crew | None = None) -> Ways:
-    """The best trajectory of a problem with bounds for all, from generations of starts, and where these led."""
-    sigma, solver = rough_noise(problem), SideBySide.of(problem)
+def _batched(
+    problem: Problem, seed: int, say: Progress, crew: StartExecutor | None, start: TrajectoryOptimum | None
+) -> SearchResult:
+    """Follow generations of start points by the compiled batched trust region."""
+    solver = BatchLikelihood.of(problem)
+    given = None if start is None else solver.like.unknowns.join([p.x0 for p in start.paths], start.phi)
 
-    def good_enough(so_far: Generations) -> bool:
-        near = _refined(solver, so_far)
-        if near is None:
-            return False
-        clear = signal_left(problem, near) <= SUSPICIOUS
-        return clear or (so_far.agreeing >= _AGREE_ANYWAY and not _poor(problem, near, sigma))
+    def done(so_far: StartGenerations) -> bool:
+        if so_far.agreeing >= _AGREE_ANYWAY:
+            return True
+        near = _on_mesh(solver, so_far)
+        return near is not None and convincing(problem, near)
 
-    fresh, rng = mixed(problem, np.random.default_rng([seed, 3])), np.random.default_rng([seed, 4])
-    if crew is None:
-        for i, found in enumerate(generations(solver, fresh, rng, good_enough)):
-            say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
-    else:
-        with crew.following(problem, say) as followed:
-            *_, found = generations(solver, fresh, rng, good_enough, followed, WIDTH)
-    near = _refined(solver, found)
-    if near is not None:  # on the meshes at hand, which the steps of the search have made
-        unknown, x0 = np.full(len(problem.model.states), np.nan), [p.x0 for p in near.paths]
-        near = shoot(problem, unknown, x0, near.phi, _LAST_STEPS, along=near.paths) or near
-    order = np.argsort(found.value, kind="stable")[:_KNOWN]
-    return Ways(near, tuple(np.sort(found.value).tolist()), found.v[order[found.value[order] < found.best + _NOT_FAR]])
+    fresh, rng = draw_starts(problem, np.random.default_rng([seed, 3]), given), np.random.default_rng([seed, 4])
+    if problem.model.said.triggers:
+        fresh = event_startpoints(problem, fresh, np.random.default_rng([seed, 5]))
+    with np.errstate(all="ignore"):  # start points may be anywhere
+        if crew is None:
+            for i, found in enumerate(generations(solver, fresh, rng, done)):
+                say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
+        else:
+            with crew.following(problem, say) as followed:
+                *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
+        near = _on_mesh(solver, found)
+        if near is not None:  # on the meshes at hand, which the steps of the search have made
+            x0 = [p.x0 for p in near.paths]
+            near = (
+                maximise_from_initial(problem, scale_of(problem), x0, near.phi, _LAST_STEPS, along=near.paths) or near
+            )
+        order = np.argsort(found.value, kind="stable")[:_KNOWN]
+        known = found.v[order[found.value[order] < found.best + _NEAR]]
+        others = separate_optima(solver, known, found.value[order][: len(known)])
+        same = found.v[found.fresh & (found.value < found.best + SAME)]
+        agreeing = int((nearest_optimum(solver, same, known[:1], others) == 0).sum())
+    return SearchResult(near, tuple(np.sort(found.value).tolist()), agreeing, known, others)
 
 
-def _refined(solver: SideBySide, found: Generations) -> Refined | None:
-    """The best end as a trajectory on a mesh, or the next best one that leads to one."""
-    u, unknown = solver.like.unknowns, np.full(len(solver.problem.model.states), np.nan)
+def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOptimum | None:
+    """The best optimum as a trajectory on a mesh, or the next best one for which there is one."""
+    u, scale = solver.like.unknowns, scale_of(solver.problem)
     for i in np.argsort(found.value)[:_TRIED]:
         v = found.v[i]
         for paths in (own.paths(v) for own in (solver, solver.finer()) if np.isfinite(found.value[i])):
             if paths is not None:
-                near = shoot(solver.problem, unknown, solver.initial(v), u.phi(v), enough=_ENOUGH, along=paths)
+                near = maximise_from_initial(
+                    solver.problem, scale, solver.initial(v), u.phi(v), enough=_ENOUGH, along=paths
+                )
                 if near is not None:
                     return near
     return None
 
 
-def _one_by_one(problem: Problem, seed: int, say: Progress) -> tuple[Refined | None, list[float]]:
-    """The best trajectory by way of growing horizons, and where the starts led."""
-    sigma = rough_noise(problem)
-    best: Refined | None = None
-    ends: list[float] = []
-    left, most = _ALL_STEPS, STARTS
-    for i, (x0, phi) in enumerate(starts(problem, ALL_STARTS, np.random.default_rng([seed, 3]))):
-        if i >= most or left <= 0:
-            if most == ALL_STARTS or best is None or not _poor(problem, best, sigma):
-                break
-            left, most = left + _ALL_STEPS * (ALL_STARTS // STARTS - 1), ALL_STARTS
-        say(f"following start {i + 1}", i / most)
+def _one_by_one(problem: Problem, seed: int, say: Progress) -> SearchResult:
+    """Follow start points by growing horizons, one after the other."""
+    sigma, scale = difference_noise(problem), scale_of(problem)
+    best: TrajectoryOptimum | None = None
+    objectives: list[float] = []
+    left = _ALL_STEPS
+    for i, (x0, phi) in enumerate(starts(problem, STARTS, np.random.default_rng([seed, 3]))):
+        if left <= 0:
+            break
+        say(f"following start {i + 1}", i / STARTS)
         given = min(_STEPS, left)
         budget = Budget(given)
-        first = _FIRST[i % len(_FIRST)]
-        found = grown(problem, np.full(len(problem.model.states), np.nan), sigma, x0, phi, budget, first, _ENOUGH)
+        found = fit_growing_horizon(problem, scale, sigma, x0, phi, budget, _FIRST[i % len(_FIRST)], _ENOUGH)
         left -= given - max(budget.steps, 0)
-        ends.append(np.inf if found is None else found.objective)
-        if found is not None and (best is None or found.objective < best.objective):
-            best = found
-        if best is not None and found is not None and found.objective - best.objective < _SAME:
-            agree = sum(end - best.objective < _SAME for end in ends)
-            if agree >= _AGREE and i + 1 >= _FEWEST:
-                clear = signal_left(problem, best) <= SUSPICIOUS
-                if clear or (agree >= _AGREE_ANYWAY and not _poor(problem, best, sigma)):
-                    break
-    if best is not None:
-        say("looking around", 0.9)
-        best, around = _hopped(problem, best, np.random.default_rng([seed, 4]), Budget(_HOPS * _STEPS // 4))
-        ends += around
-        unknown = np.full(len(problem.model.states), np.nan)
-        best = shoot(problem, unknown, [p.x0 for p in best.paths], best.phi) or best
-        better = pulled_in(problem, unknown, best, free_scales(problem))
-        if better.objective < best.objective:
-            best = better
-            ends.append(better.objective)
-    return best, ends
-
-
-def _hopped(problem: Problem, best: Refined, rng: np.random.Generator, budget: Budget) -> tuple[Refined, list[float]]:
-    """The best of maxima around one, and where the hops led: a neighbouring one may be better, and rarely met."""
-    natural, unknown = free_scales(problem), np.full(len(problem.model.states), np.nan)
-    index, free = problem.free_index, problem.model.free_initial
-    ends: list[float] = []
-    left = _HOPS
-    while left > 0:
-        left -= 1
-        width = _HOP_WIDTHS[left % len(_HOP_WIDTHS)]
-        theta = problem.theta(best.phi)
-        own = theta[index]
-        gone = np.abs(own) < _GONE * natural  # nothing leads back from there
-        own = np.where(gone, np.where(own < 0, -natural, natural), own) * np.exp(width * rng.normal(size=len(own)))
-        theta[index] = own
-        phi = np.clip(problem.phi(theta), *problem.phi_bounds)
-        x0 = []
-        for e, path in enumerate(best.paths):
-            first = path.x0[free] * np.exp(width * rng.normal(size=len(free)))
-            x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], first[None])[0])
-        try:
-            found = shoot(problem, unknown, x0, phi, budget=budget, enough=_ENOUGH)
-        except Exhausted:
+        objectives.append(np.inf if found is None else found.objective)
+        best = _better(best, found)
+        agree = _agreeing(objectives)
+        if best is not None and (agree >= _AGREE_ANYWAY or (agree >= _AGREE and convincing(problem, best))):
             break
-        ends.append(np.inf if found is None else found.objective)
-        if found is not None and found.objective < best.objective - _SAME:
-            best, left = found, _HOPS
-    return best, ends
+    if best is not None:
+        best = maximise_from_initial(problem, scale, [p.x0 for p in best.paths], best.phi) or best
+        best = rescale_runaways(problem, scale, best, natural_sizes_of_free(problem))
+    return SearchResult(best, tuple(sorted(objectives)), _agreeing(objectives))
 
 
-def _poor(problem: Problem, found: Refined, rough: Array) -> bool:
-    """Whether a trajectory leaves more than a model that is nearly right would, by a rough idea (M,) of the noise."""
-    louder = (found.sigma > _ROUGHLY * rough)[list(problem.estimated_noise)]
-    return bool(louder.any()) or signal_left(problem, found) > _POOR
-
-
-def signal_left(problem: Problem, found: Refined) -> float:
-    """The most nats of evidence, of any column, for a signal in what a trajectory leaves of the data."""
-    like = Likelihood(problem, np.ones(len(problem.model.states)))
-    return float(like.signal(found.states(like.t), found.sigma**2, found.phi[None]).max())
+def _agreeing(objectives: Sequence[float]) -> int:
+    best = min(objectives, default=np.inf)
+    return sum(value - best < SAME for value in objectives) if np.isfinite(best) else 0

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.refinement import Refined, refine, shoot
-from odinfer.ode.adaptive_mesh import Budget, Exhausted
+from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, refine
+from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted
 from odinfer.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -18,7 +18,7 @@ _RUNAWAY, _AS_GOOD = 1e5, 0.01
 _STEPS = 5000  # of integration, for each try
 
 
-def pulled_in(problem: Problem, scale: Array, best: Refined, natural: Array) -> Refined:
+def rescale_runaways(problem: Problem, scale: Array, best: TrajectoryOptimum, natural: Array) -> TrajectoryOptimum:
     """The same with parameters that ran off to nothing or beyond all bounds back at usual sizes, if that is as good.
 
     Far out the likelihood is flat and nothing leads back: where that begins is as good a place. At zero it may be flat
@@ -42,7 +42,9 @@ def pulled_in(problem: Problem, scale: Array, best: Refined, natural: Array) -> 
     return best
 
 
-def _set(problem: Problem, scale: Array, best: Refined, j: int, value: float, held: bool = False) -> Refined | None:
+def _set(
+    problem: Problem, scale: Array, best: TrajectoryOptimum, j: int, value: float, held: bool = False
+) -> TrajectoryOptimum | None:
     """The maximum from where the free parameter j has another value, or with it held there."""
     theta, name = problem.theta(best.phi), problem.free[j]
     theta[problem.free_index[j]] = value = float(np.clip(value, *problem.limits(name)))
@@ -56,15 +58,17 @@ def _set(problem: Problem, scale: Array, best: Refined, j: int, value: float, he
     return None if there is None else replace(there, converged=True)
 
 
-def _from(problem: Problem, scale: Array, near: Refined, theta: Array, most: int = 100) -> Refined | None:
+def _from(
+    problem: Problem, scale: Array, near: TrajectoryOptimum, theta: Array, most: int = 100
+) -> TrajectoryOptimum | None:
     """The maximum from a trajectory nearby at θ (P,); None if it takes too many steps."""
     phi, budget = problem.phi(theta), Budget(_STEPS)
-    if problem.plain:
+    if problem.fully_observed_gaussian:
         return refine(problem, scale, [replace(p, problem=problem) for p in near.paths], phi, most, budget=budget)
     free, x0 = problem.model.free_initial, []
     for e, path in enumerate(near.paths):
-        x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], path.x0[None, free])[0])
+        x0.append(problem.condition(e).initial(problem.theta_of(e, phi)[None], path.x0[None, free])[0])
     try:
-        return shoot(problem, scale, x0, phi, most, budget)
-    except Exhausted:
+        return maximise_from_initial(problem, scale, x0, phi, most, budget)
+    except BudgetExhausted:
         return None

@@ -19,18 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
-from odinfer.likelihood.batch_likelihood import SideBySide
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.model.differentiation import TextField
-from odinfer.parallel.resume import FAILED, Headway, Job, failure_of, resume
+from odinfer.parallel.resume import FAILED, Job, JobProgress, error_outcome, resume
 from odinfer.parallel.store import Store, canonical, digest
-from odinfer.parallel.workers import check_workers, start
+from odinfer.parallel.workers import check_workers, start_workers
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress
-from odinfer.search.trust_region import Ends, follow
+from odinfer.search.trust_region import TrustRegionResult, minimise_batch
 from odinfer.version import __version__
 
 Array = NDArray[np.float64]
-Follower = Callable[[SideBySide, Array, float], Ends]
+Follower = Callable[[BatchLikelihood, Array, float], TrustRegionResult]
 
 WIDTH = 4  # how many times as many starts a generation has
 _CHUNK = 16  # starts that one task follows side by side
@@ -39,7 +39,7 @@ _OPTIONS = ("bounds", "fixed", "prior", "sigma", "start", "scale", "positive")
 
 
 @dataclass(frozen=True)
-class Crew:
+class StartExecutor:
     """Where starts are followed.
 
     Attributes:
@@ -65,24 +65,28 @@ class Crew:
             folder = self.store or stack.enter_context(tempfile.TemporaryDirectory(prefix="odinfer-"))
             store = stack.enter_context(Store(folder, create=True))
             here = self.workers == 1 and self.cluster is None
-            workers = None if here else stack.enter_context(contextlib.closing(start(self.workers, self.cluster)))
+            workers = (
+                None if here else stack.enter_context(contextlib.closing(start_workers(self.workers, self.cluster)))
+            )
             before = 0
 
-            def followed(solver: SideBySide, v: Array, best: float) -> Ends:
+            def followed(solver: BatchLikelihood, v: Array, best: float) -> TrustRegionResult:
                 nonlocal before
                 jobs = [_job(problem, told, v[i : i + _CHUNK], best) for i in range(0, len(v), _CHUNK)]
 
-                def tell(state: Headway) -> None:
+                def tell(state: JobProgress) -> None:
                     done = before + min(_CHUNK * (state.before + state.done), len(v))
                     say(f"followed {done} starts", 1.0 - 0.7 ** (done / (2 * WIDTH * _CHUNK)))
 
                 retry = True
-                while resume(compute, jobs, store, workers, usable=usable, retry=retry, tell=tell).elsewhere:
+                while resume(compute, jobs, store, workers, usable=usable, retry=retry, tell=tell).claimed_by_others:
                     retry = False
                     time.sleep(_ASK)
                 before += len(v)
                 ends = [_ends(store.records[job.key]["outcome"], job.args[1]) for job in jobs]
-                return Ends(*(np.concatenate([getattr(e, f.name) for e in ends]) for f in fields(Ends)))
+                return TrustRegionResult(
+                    *(np.concatenate([getattr(e, f.name) for e in ends]) for f in fields(TrustRegionResult))
+                )
 
             yield followed
 
@@ -93,11 +97,11 @@ def compute(problem: Problem, v: Array, best: float) -> dict[str, Any]:
     outcome: dict[str, Any]
     try:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            ends = follow(SideBySide.of(problem), v, best)
+            ends = minimise_batch(BatchLikelihood.of(problem), v, best)
         value = [float(x) if np.isfinite(x) else None for x in ends.value]
         outcome = {"status": "followed", "v": ends.v.tolist(), "value": value, "settled": ends.settled.tolist()}
     except Exception as error:
-        outcome = failure_of(error)
+        outcome = error_outcome(error)
     return {"outcome": outcome, "timing": {"seconds": time.perf_counter() - clock, "cpu": time.process_time() - cpu}}
 
 
@@ -166,10 +170,12 @@ def _job(problem: Problem, told: str, v: Array, best: float) -> Job:
     return Job(digest(canonical(run)), run, (problem, v, best))
 
 
-def _ends(outcome: Mapping[str, Any], v: Array) -> Ends:
+def _ends(outcome: Mapping[str, Any], v: Array) -> TrustRegionResult:
     """What a record says, or nothing but the starts themselves where it failed."""
     none = np.zeros(len(v), bool)
     if outcome["status"].startswith(FAILED):
-        return Ends(v, np.full(len(v), np.inf), none, none, none)
+        return TrustRegionResult(v, np.full(len(v), np.inf), none, none, none, 0 * none)
     value = np.array([np.inf if x is None else x for x in outcome["value"]])
-    return Ends(np.array(outcome["v"], float), value, np.array(outcome["settled"], bool), none, none)
+    return TrustRegionResult(
+        np.array(outcome["v"], float), value, np.array(outcome["settled"], bool), none, none, 0 * none
+    )

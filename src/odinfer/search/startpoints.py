@@ -10,36 +10,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.odin.startpoints import draw
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
-from odinfer.scaling.dimensional_analysis import sizes
+from odinfer.scaling.dimensional_analysis import implied_sizes
 
 Array = NDArray[np.float64]
 
 _WIDTHS = (0.3, 1.0, 0.6, 1.5, 1.0, 2.0)  # decades by which starts scatter, in turn
 _OFF = 0.01  # of their size: how far from their bounds states start at least
 _ROUGH = 0.05  # of a column's spread: the least noise on the way
-_ANYWHERE = 3  # every so many starts of a problem with bounds for all is anywhere between them
+_CONSTANT = 1e-9  # of its size: noise of a column that does not change
+_ANYWHERE = 3  # every so many starts is anywhere between the bounds of what has two
 
 
-def mixed(problem: Problem, rng: np.random.Generator) -> Iterator[Array]:
-    """Unknowns (P,) without end where bounds limit all: most near natural sizes, some anywhere between the bounds."""
-    u = Unknowns(problem)
+def draw_starts(problem: Problem, rng: np.random.Generator, given: Array | None = None) -> Iterator[Array]:
+    """Draw unknowns (P,) without end: most near natural sizes, some anywhere between bounds.
+
+    Args:
+        given: unknowns (P,) to begin with.
+    """
+    u = ParameterVector(problem)
+    boxed = np.isfinite(u.low) & np.isfinite(u.high)
+    low, high = np.where(boxed, u.low, 0.0), np.where(boxed, u.high, 1.0)
+    if given is not None:
+        yield given
     for i, (x0, phi) in enumerate(starts(problem, None, rng)):
-        yield rng.uniform(u.low, u.high) if i % _ANYWHERE == _ANYWHERE - 1 else u.join(x0, phi)
+        v = u.join(x0, phi)
+        yield np.where(boxed, rng.uniform(low, high), v) if i % _ANYWHERE == _ANYWHERE - 1 else v
 
 
-def drawn(problem: Problem, near: Array, count: int, rng: np.random.Generator) -> Array:
+def draw_parameters(problem: Problem, near: Array, count: int, rng: np.random.Generator) -> Array:
     """Unknowns (count, P) like some (P,) of a problem whose states are all observed, with parameters from anywhere."""
     v = np.tile(near, (count, 1))
-    v[:, Unknowns(problem).of_phi] = draw(problem, count, rng)
+    v[:, ParameterVector(problem).of_phi] = draw(problem, count, rng)
     return v
-
-
-def boxed(problem: Problem) -> bool:
-    """Whether everything that is estimated has two bounds."""
-    u = Unknowns(problem)
-    return bool(np.isfinite(u.low).all() and np.isfinite(u.high).all())
 
 
 def starts(problem: Problem, count: int | None, rng: np.random.Generator) -> Iterator[tuple[list[Array], Array]]:
@@ -47,12 +51,12 @@ def starts(problem: Problem, count: int | None, rng: np.random.Generator) -> Ite
     m = problem.model
     K, P = len(m.states), len(m.parameters)
     low, high = np.reshape([problem.limits(name) for name in problem.parameters], (-1, 2)).T
-    span = [problem.course(e).told for e in range(len(problem.data.experiments))]
+    span = [problem.condition(e).told for e in range(len(problem.data.experiments))]
     shortest = min((np.diff(t).min() / np.ptp(t) for t in span if len(t) > 1), default=1e-3)
     for i in itertools.count() if count is None else range(count):
         width = _WIDTHS[i % len(_WIDTHS)]
         share = 10.0 ** (rng.uniform(np.log10(shortest), 0.0) if i % 2 else rng.uniform(-1.0, 0.0))
-        natural = sizes(problem, share, rng.uniform(-width, width, K + P))
+        natural = implied_sizes(problem, share, rng.uniform(-width, width, K + P))
         decades = natural.parameters + rng.uniform(-width, width, P)
         signs = np.where(rng.uniform(size=P) < (0.5 if i % 3 == 2 else 0.0), -1.0, 1.0)
         theta = np.empty(len(problem.parameters))
@@ -70,7 +74,7 @@ def starts(problem: Problem, count: int | None, rng: np.random.Generator) -> Ite
             seen = _first_seen(problem, e)
             first = np.where(np.isnan(seen), first, seen)
             first = _inside(first, 10.0**natural.states, *problem.state_bounds)
-            x0.append(problem.course(e).initial(problem.theta_of(e, phi)[None], first[None, m.free_initial])[0])
+            x0.append(problem.condition(e).initial(problem.theta_of(e, phi)[None], first[None, m.free_initial])[0])
         yield x0, phi
 
 
@@ -93,7 +97,7 @@ def _inside(x: Array, size: Array, low: Array, high: Array) -> Array:
 
 def _first_seen(problem: Problem, e: int) -> Array:
     """The first observation (K,) of states that are columns themselves and seen near the start; NaN of others."""
-    course, found = problem.course(e), np.full(len(problem.model.states), np.nan)
+    course, found = problem.condition(e), np.full(len(problem.model.states), np.nan)
     for m, column in enumerate(problem.observed):
         own = course.experiment.y[:, m]
         seen = np.flatnonzero(np.isfinite(own))
@@ -103,7 +107,7 @@ def _first_seen(problem: Problem, e: int) -> Array:
     return found
 
 
-def rough_noise(problem: Problem) -> Array:
+def difference_noise(problem: Problem) -> Array:
     """Standard deviations (M,) of the columns' noise on its own scale, from neighbouring values: half of a guess."""
     found = []
     for m, column in enumerate(problem.observed):
@@ -116,5 +120,8 @@ def rough_noise(problem: Problem) -> Array:
         off, all_ = np.concatenate(steps), np.concatenate(spread)
         least = _ROUGH * float(np.sqrt(np.mean(all_**2))) if len(all_) else 1.0
         noise = 1.4826 * float(np.median(np.abs(off))) if len(off) else 0.0
-        found.append(max(noise, least, 1e-300))
-    return np.array(found)
+        found.append(max(noise, least))
+    sizes = np.array([np.abs(np.concatenate([e.y[:, m] for e in problem.data.experiments])) for m in range(len(found))])
+    size = np.nan_to_num(sizes).max(1, initial=0.0)
+    size = np.where(size > 0, size, size.max(initial=0.0) or 1.0)  # a column of zeros has the size of the others
+    return np.maximum(found, _CONSTANT * size)

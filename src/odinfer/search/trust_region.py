@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.batch_likelihood import SideBySide, Solved
-from odinfer.optimize.trust_region_step import trusted
+from odinfer.likelihood.batch_likelihood import BatchLikelihood, BatchSolution
+from odinfer.optimize.trust_region_step import trust_region_step
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -21,7 +21,7 @@ Index = NDArray[np.int64]
 _RADIUS, _LARGEST, _LEAST = 2.0, 20.0, 1e-5  # in e-folds: at first, at most, and where a search is over
 _GOOD, _POOR, _ANY = 0.75, 0.25, 1e-4  # shares of the fall that was foretold
 _STEEPEST = 1e4  # standard deviations that a unit of an unknown may amount to
-_ROUNDS = 200  # at most
+ROUNDS = 200  # at most
 _ENOUGH, _QUIET = 1e-3, 3  # nats that a step must gain, or that many in a row end a search
 _LONGER, _MORE = 3, 50  # a trial may take so many times the steps of where it comes from, and so many more
 _MUCH = 0.05  # nats that make a difference
@@ -33,7 +33,7 @@ _NARROW, _SIDEWAYS = 0.5, 3.0
 _WINDOW, _HOPE, _SLOW = 10, 8.0, 0.01
 
 
-class Held(NamedTuple):
+class HeldUnknown(NamedTuple):
     """One unknown of each of B searches: its place (B,) in v and its value (B,)."""
 
     place: Index
@@ -41,22 +41,23 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ends:
+class TrustRegionResult:
     """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, whether each
-    has arrived (B,), whether it was left on its way (B,), and whether it would have gone on to where trajectories take
-    too many steps (B,)."""
+    has arrived (B,), whether it was left on its way (B,), whether it would have gone on to where trajectories take
+    too many steps (B,), and the rounds that each took (B,)."""
 
     v: Array
     value: Array
     settled: NDArray[np.bool_]
     left: NDArray[np.bool_]
     blocked: NDArray[np.bool_]
+    rounds: Index
 
 
-def follow(
-    solver: SideBySide, v: Array, best: float | Array = np.inf, rounds: int = _ROUNDS, few: int = 0,
-    held: Held | None = None, group: Index | None = None, enough: float | Array = -np.inf, patient: bool = False,
-) -> Ends:  # fmt: skip
+def minimise_batch(
+    solver: BatchLikelihood, v: Array, best: float | Array = np.inf, rounds: int = ROUNDS, few: int = 0,
+    held: HeldUnknown | None = None, group: Index | None = None, enough: float | Array = -np.inf, patient: bool = False,
+) -> TrustRegionResult:  # fmt: skip
     """From unknowns v (B, P) downhill.
 
     Args:
@@ -68,7 +69,7 @@ def follow(
         enough: objective (B,) below which it does not matter what else a group could find, if it finds it slowly.
         patient: follow narrow ridges that bend, too, however slowly.
     """
-    u, gauged = solver.like.unknowns, held is None  # gauges would move what is held
+    u, projected = solver.like.unknowns, held is None  # gauges would move what is held
     B, P = v.shape
     low, high = (np.tile(bound, (B, 1)) for bound in (u.low, u.high))
     if held is not None:
@@ -80,20 +81,23 @@ def follow(
     H, g = np.zeros((B, P, P)), np.zeros((B, P))
     radius, quiet, (settled, blocked) = np.full(B, _RADIUS), np.zeros(B, int), np.zeros((2, B), bool)
     past = np.full((_WINDOW, B), np.inf)
-    solved = solver.solve(v, gauged)
+    solved = solver.solve(v, projected)
     v, value = solved.v.copy(), solved.worth.value.copy()
-    left, tries = np.flatnonzero(np.isfinite(value)), solved.tries
+    left, tries, taken_rounds = np.flatnonzero(np.isfinite(value)), solved.tries, np.zeros(B, int)
+    if not P:  # nothing is unknown
+        return TrustRegionResult(v, value, np.isfinite(value), blocked, blocked, taken_rounds)
     _renew(solver, solved, left, left, H, g)
     for i in range(rounds):
         left = left[np.isfinite(g[left]).all(1) & np.isfinite(H[left]).all((1, 2))]
         if len(left) <= few:
             break
+        taken_rounds[left] = i + 1
         unit = _no_steeper(solver.unit(v[left]), H[left])
         parts = v[left], H[left], g[left], low[left], high[left]
-        move, fall = trusted(*parts, unit, radius[left], (u.experiments, len(u.initial)))
+        move, fall = trust_region_step(*parts, unit, radius[left], (u.experiments, len(u.initial)))
         length = np.sqrt(((move / unit) ** 2).sum(1))
         most = _LONGER * tries[left] + _MORE
-        solved = solver.solve(v[left] + move, gauged, most)
+        solved = solver.solve(v[left] + move, projected, most)
         to, reached, taken = solved.v.copy(), solved.worth.value.copy(), solved.tries.copy()
         back, (astray, won) = None, np.empty((2, 0), np.int64)
         if patient:
@@ -102,7 +106,7 @@ def follow(
             astray = np.flatnonzero(poor & np.isfinite(reached))
         if len(astray):
             own = left[astray]
-            back = _from_beside(solver, solved, astray, low[own], high[own], length[astray], gauged, most[astray])
+            back = _from_beside(solver, solved, astray, low[own], high[own], length[astray], projected, most[astray])
             won = np.flatnonzero(back.worth.value < reached[astray])
             astray = astray[won]
             to[astray], reached[astray], taken[astray] = back.v[won], back.worth.value[won], back.tries[won]
@@ -141,10 +145,10 @@ def follow(
             there = np.flatnonzero(renewed[astray])
             _renew(solver, back, won[there], left[astray[there]], H, g)
         left = left[~over & ~hopeless]
-    return Ends(v, value, settled, np.isin(np.arange(B), left), blocked)
+    return TrustRegionResult(v, value, settled, np.isin(np.arange(B), left), blocked, taken_rounds)
 
 
-def promised(solver: SideBySide, v: Array, held: Held) -> Array:
+def predicted_reduction(solver: BatchLikelihood, v: Array, held: HeldUnknown) -> Array:
     """By how much the objective would fall (B,) from unknowns v (B, P), some of them held, if it were quadratic."""
     low, high = (np.tile(bound, (len(v), 1)) for bound in (solver.like.unknowns.low, solver.like.unknowns.high))
     rows = np.arange(len(v))
@@ -153,22 +157,31 @@ def promised(solver: SideBySide, v: Array, held: Held) -> Array:
 
 
 def _from_beside(
-    solver: SideBySide, solved: Solved, which: Index, low: Array, high: Array, radius: Array, gauged: bool, most: Index
-) -> Solved:
+    solver: BatchLikelihood,
+    solved: BatchSolution,
+    which: Index,
+    low: Array,
+    high: Array,
+    radius: Array,
+    projected: bool,
+    most: Index,
+) -> BatchSolution:
     """Another step from where some have ended beside a ridge, back to it."""
     move, _ = _next(solver, solved, which, low, high, radius)
-    return solver.solve(solved.v[which] + move, gauged, most)
+    return solver.solve(solved.v[which] + move, projected, most)
 
 
 def _next(
-    solver: SideBySide, solved: Solved, which: Index, low: Array, high: Array, radius: Array
+    solver: BatchLikelihood, solved: BatchSolution, which: Index, low: Array, high: Array, radius: Array
 ) -> tuple[Array, Array]:
     """Steps (b, P) of some from where they are, and what these promise (b,); none where there are no derivatives."""
     u, v = solver.like.unknowns, solved.v[which]
     H, g = solver.normal(solved, which)
     lost = ~np.isfinite(g).all(1) | ~np.isfinite(H).all(axis=(1, 2))
     H[lost], g[lost] = np.eye(v.shape[1]), 0.0
-    return trusted(v, H, g, low, high, _no_steeper(solver.unit(v), H), radius, (u.experiments, len(u.initial)))
+    return trust_region_step(
+        v, H, g, low, high, _no_steeper(solver.unit(v), H), radius, (u.experiments, len(u.initial))
+    )
 
 
 def _no_steeper(unit: Array, H: Array) -> Array:
@@ -177,6 +190,6 @@ def _no_steeper(unit: Array, H: Array) -> Array:
         return np.minimum(unit, _STEEPEST / np.sqrt(np.diagonal(H, axis1=1, axis2=2)))
 
 
-def _renew(solver: SideBySide, solved: Solved, which: Index, places: Index, H: Array, g: Array) -> None:
+def _renew(solver: BatchLikelihood, solved: BatchSolution, which: Index, places: Index, H: Array, g: Array) -> None:
     if len(which):
         H[places], g[places] = solver.normal(solved, which)

@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from odinfer.checks import whole
-from odinfer.data.data import Data
+from odinfer.checks import checked_integer
 from odinfer.diagnostics.equation_test import FALSE_ALARMS, Judgement
 from odinfer.diagnostics.information_criteria import aicc, bic
 from odinfer.diagnostics.model_test import DRAWS, ModelTest
@@ -19,20 +18,23 @@ from odinfer.diagnostics.verdicts import NOT_JUDGED, Case, judged
 from odinfer.errors import InputError
 from odinfer.methods import check_method
 from odinfer.methods.odin import Odin
+from odinfer.methods.unknown import fit_unknown
 from odinfer.model.model import Model
-from odinfer.parallel.executor import spread
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.parallel.executor import parallel_map
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, part_of
+from odinfer.problem.user_input import is_model
+from odinfer.progress import Progress, sub_progress
 from odinfer.result.fit import Fit
-from odinfer.selection.held_out import HOLDOUTS, heldout
+from odinfer.selection.held_out import HOLDOUTS, holdout_scores
 from odinfer.selection.missing_terms import Hint, hints
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-ACQUITTED, ACCUSED = "consistent", "contradicts"  # an equation, in the table of verdicts
+    from odinfer.population.compare import PopulationComparison
+
+CONSISTENT, CONTRADICTS = "consistent", "contradicts"  # an equation, in the table of verdicts
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +46,11 @@ class Candidate:
         judgements: per equation, in the order of the states.
         whole: of all equations together.
         loglik: at the maximum of the likelihood over trajectories; NaN if no trajectory could be followed.
-        parameters: number of estimated quantities: θ, initial values, and noise levels.
+        parameters: number of estimated quantities: θ, initial values, noise levels; unknown functions by their
+            effective degrees of freedom.
         observations: number of observed values.
         risk: ODIN's.
-        heldout: scores on observations that were left out, where asked for.
+        holdout_scores: scores on observations that were left out, if requested.
         hints: state → terms that its gap looks like, for equations that contradict the data.
     """
 
@@ -55,10 +58,10 @@ class Candidate:
     judgements: tuple[Judgement, ...]
     whole: ModelTest
     loglik: float
-    parameters: int
+    parameters: float
     observations: int
     risk: float
-    heldout: dict[str, float]
+    holdout_scores: dict[str, float]
     hints: dict[str, tuple[Hint, ...]]
 
     @property
@@ -77,7 +80,7 @@ class Comparison:
 
     Attributes:
         candidates: model name → its part.
-        level: the stated probability of accusing any equation of a right model.
+        level: the stated probability of rejecting any equation of a correct model.
     """
 
     candidates: dict[str, Candidate]
@@ -110,7 +113,7 @@ class Comparison:
                 "bic": c.bic,
                 "risk": c.risk,
                 "p": c.whole.p,
-                **c.heldout,
+                **c.holdout_scores,
                 "status": c.fit.status,
             }
             for name, c in self.candidates.items()
@@ -137,7 +140,7 @@ class Comparison:
         """Model → state → "consistent", "contradicts", or "not judged" where a state cannot be smoothed."""
         return {
             name: dict.fromkeys(c.fit.state_names if not c.fit.gamma else (), NOT_JUDGED)
-            | {j.state: ACCUSED if j.contradicts else ACQUITTED for j in c.judgements}
+            | {j.state: CONTRADICTS if j.contradicts else CONSISTENT for j in c.judgements}
             for name, c in self.candidates.items()
         }
 
@@ -168,8 +171,8 @@ class Comparison:
 
 
 def compare(
-    models: Sequence[Model | Problem] | Mapping[str, Model | Problem],
-    data: Data | None = None,
+    models: Sequence[Model | Problem | str | Path] | Mapping[str, Model | Problem | str | Path],
+    data: Any = None,
     *,
     method: Odin | None = None,
     level: float = FALSE_ALARMS,
@@ -183,10 +186,11 @@ def compare(
     """Fit candidate models to the same data and compare them.
 
     Args:
-        models: Models (with `data`) or Problems; or by name, where their own names do not tell them apart.
-        data: the observations, if models are given.
+        models: models (Models, texts or .ode files, with `data`) or Problems; or by name, where their own names do not
+            tell them apart.
+        data: the observations, if models are given: Data, a DataFrame, a dictionary of columns or a file.
         method: ODIN with its options.
-        level: probability at most of accusing any equation of a right model.
+        level: probability at most of rejecting any equation of a correct model.
         draws: simulated data sets per suspicious equation, and per model, at most: fewer where a verdict is settled.
         holdout: also score predictions of a fifth of the times that is left out: the "last" or random "gaps".
         seed: of everything random.
@@ -195,7 +199,8 @@ def compare(
         progress: called with (what, share done).
 
     Returns:
-        `.summary()` in words, `.table` as a DataFrame, `.best`, `.verdicts` by model and state, and `.fits`.
+        `.summary()` in words, `.table` as a DataFrame, `.best`, `.verdicts` by model and state, and `.fits`. Of models
+        with random effects, a `PopulationComparison` with `.table`, `.best`, `.fits` and likelihood-ratio tests.
 
     Raises:
         InputError: a candidate cannot be used, or they are not about the same data.
@@ -207,6 +212,8 @@ def compare(
         'decay [no optional term]'
     """
     problems = _problems(models, data)
+    if any(problem.model.said.effects for problem in problems.values()):
+        return cast("Comparison", _populations(problems, seed, workers, cluster))
     method = method or Odin()
     if not isinstance(method, Odin):
         raise InputError(f"compare judges by ODIN's gamma; method must be od.Odin(...), not {type(method).__name__}")
@@ -214,15 +221,32 @@ def compare(
         raise InputError(f"holdout must be {' or '.join(map(repr, HOLDOUTS))}, not {holdout!r}")
     if not 0 < level < 1:
         raise InputError(f"level must lie between 0 and 1, not {level:g}")
-    whole("draws", draws, 19)
+    checked_integer("draws", draws, 19)
     for problem in problems.values():
         check_method(method, problem)
     tasks = [(name, p, method, seed, level, draws, holdout) for name, p in problems.items()]
-    found = spread(_candidate, tasks, workers=workers, cluster=cluster, progress=progress, telling=True)
-    return Comparison(dict(zip(problems, found, strict=True)), level)
+    found = parallel_map(_fit_candidate, tasks, workers=workers, cluster=cluster, progress=progress, telling=True)
+    candidates = {
+        # From another process comes a plain result.
+        name: c if isinstance(c.fit, Fit) else replace(c, fit=c.fit.attach(problems[name]))
+        for name, c in zip(problems, found, strict=True)
+    }
+    return Comparison(candidates, level)
 
 
-def _candidate(
+def _populations(problems: Mapping[str, Problem], seed: int, workers: int, cluster: str | None) -> PopulationComparison:
+    """Fits of population models and their comparison."""
+    from odinfer.population.compare import PopulationComparison
+    from odinfer.population.fit import fit_population
+
+    for name, problem in problems.items():
+        if not problem.model.said.effects:
+            raise InputError(f"'{name}' has no random effects but another candidate has; give them to all")
+    fits = {name: fit_population(p, seed, workers=workers, cluster=cluster) for name, p in problems.items()}
+    return PopulationComparison(fits)
+
+
+def _fit_candidate(
     name: str, problem: Problem, method: Odin, seed: int, level: float, draws: int, holdout: str | None,
     progress: Progress | None = None,
 ) -> Candidate:  # fmt: skip
@@ -231,14 +255,18 @@ def _candidate(
     from threadpoolctl import threadpool_limits
 
     def step(start: float, stop: float) -> Progress:
-        own = part_of(progress, start, stop)
+        own = sub_progress(progress, start, stop)
         return lambda what, share: own(f"{name}: {what}", share)
 
     with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        result = replace(method.fit(problem, seed, step(0.0, 0.95), level, draws, whole=True), problem=problem)
-        case = result.workings.case
-        if not problem.plain:
-            case = Case((), _tested(result))
+        if problem.model.said.unknown:
+            judged_by = {"level": level, "draws": draws, "whole": True}
+            result = fit_unknown(method, problem, seed, step(0.0, 0.95), judged_by)
+        else:
+            result = method.fit(problem, seed, step(0.0, 0.95), level, draws, whole=True)
+        case = result.cache.case
+        if not problem.fully_observed_gaussian:
+            case = Case((), _model_test(result))
         elif case is None:  # of fits without trajectories: the paper's
             case = judged(problem, method.search, method.solve(problem, seed), None, seed, level, draws)
     judgements = case.equations
@@ -248,35 +276,35 @@ def _candidate(
         judgements=judgements,
         whole=case.whole or ModelTest(math.nan, math.nan, 0),
         loglik=refined.loglik if refined else math.nan,
-        parameters=Unknowns(problem, noise=True).size,
+        parameters=result.details["unknowns"],
         observations=int(problem.count.sum()),
-        risk=result.stages["odin"].objective if problem.plain else math.nan,
-        heldout=heldout(problem, method, seed, holdout) if holdout else {},
+        risk=result.stages["odin"].objective if problem.fully_observed_gaussian else math.nan,
+        holdout_scores=holdout_scores(problem, method, seed, holdout) if holdout else {},
         hints={j.state: tuple(hints(problem, result, j.state)) for j in judgements if j.contradicts},
     )
 
 
-def _tested(fit: Fit) -> ModelTest | None:
+def _model_test(fit: Fit) -> ModelTest | None:
     """The test of the model as a whole that a fit without γ has made."""
     found = fit.details.get("model_test")
     return None if found is None else ModelTest.of(found)
 
 
-def _problems(models: Any, data: Data | None) -> dict[str, Problem]:
+def _problems(models: Any, data: Any) -> dict[str, Problem]:
     """Problems by a name that is theirs alone, all of the same data."""
-    if isinstance(models, Model | Problem):
+    if is_model(models) or isinstance(models, Problem):
         models = [models]
     given = list(models.items()) if isinstance(models, Mapping) else [(None, m) for m in models]
     if not given:
         raise InputError("compare needs at least one candidate")
     problems: dict[str, Problem] = {}
     for name, model in given:
-        if isinstance(model, Model):
-            if not isinstance(data, Data):
+        if is_model(model):
+            if data is None:
                 raise InputError("compare needs data: compare([model_a, model_b], data)")
             model = Problem(model, data)
         elif not isinstance(model, Problem):
-            raise InputError(f"compare takes Models or Problems, not {type(model).__name__}")
+            raise InputError(f"compare takes models or Problems, not {type(model).__name__}")
         name = own = str(name or model.model.name)
         number = 2
         while name in problems:
@@ -284,12 +312,12 @@ def _problems(models: Any, data: Data | None) -> dict[str, Problem]:
         problems[name] = model
     first = next(iter(problems.values()))
     for name, p in problems.items():
-        if _observed(p) != _observed(first):
+        if _data_key(p) != _data_key(first):
             raise InputError(f"the data of '{name}' are not those of the other candidates; all need the same ones")
     return problems
 
 
-def _observed(problem: Problem) -> tuple[Any, ...]:
+def _data_key(problem: Problem) -> tuple[Any, ...]:
     """What makes likelihoods comparable: the observed values, whatever the order of the columns."""
     order = sorted(range(len(problem.columns)), key=lambda m: problem.columns[m])
     names = tuple(problem.columns[m] for m in order)

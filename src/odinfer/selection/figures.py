@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.result.figures.marks import MOST, enough, limited, room
+from odinfer.result.figures.marks import MAX_PANELS, axis_limits, set_y_limits, simplify_polyline
 from odinfer.selection.missing_terms import Gap, gaps
-from odinfer.style.drawing import BAD, GOOD, PALETTE, ROWS, STYLE, add_axes, blank, css, label, short
-from odinfer.style.picture import Key, Lone, Picture, Plot, sheet
-from odinfer.style.text import number
+from odinfer.style.drawing import BAD, GOOD, PALETTE, ROWS, STYLE, add_axes, css_colour, set_label, shorten
+from odinfer.style.picture import LegendEntry, PanelFigure, Plot, SingleFigure, combined_figure
+from odinfer.style.text import format_number
 from odinfer.uncertainty.results import BAND
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ def letters(comparison: Comparison) -> dict[str, str]:
     }
 
 
-def gamma_picture(comparison: Comparison) -> Lone | None:
+def gamma_picture(comparison: Comparison) -> SingleFigure | None:
     """γ of every equation of every candidate on a log axis, the range expected of a right equation shaded.
 
     None where no equation was judged.
     """
     called = letters(comparison)
-    cases = [(called[name], j) for name in called for j in comparison.candidates[name].judgements][:MOST]
+    cases = [(called[name], j) for name in called for j in comparison.candidates[name].judgements][:MAX_PANELS]
     if not cases:
         return None
     values = np.array([[j.gamma, j.expected] for _, j in cases])
@@ -53,35 +53,41 @@ def gamma_picture(comparison: Comparison) -> Lone | None:
     real = np.clip(real, 1e-100, 1e100)  # powers of ten around it are numbers
     low = 10.0 ** (np.floor(np.log10(real.min())) - 1) if len(real) else 1e-7
     high = 10.0 ** (np.ceil(np.log10(max(real.max(), 1.0))) + 1) if len(real) else 10.0
-    names = [f"{letter}: {short(j.state, 16)}" for letter, j in cases]
+    names = [f"{letter}: {shorten(j.state, 16)}" for letter, j in cases]
     left, tall = 0.35 + 0.075 * max(map(len, names)), 0.3 * len(cases)
-    figure = blank(tall + 0.75, ROWS)
-    ax = add_axes(figure, left, 0.5, ROWS - left - 0.2, tall + 0.1)
-    rows, said = np.arange(len(cases))[::-1], []
-    for row, (_, j) in zip(rows, cases, strict=True):
-        end = max(min(j.gamma, high), low) if np.isfinite(j.gamma) else low
-        ax.barh(row, end - low, left=low, height=0.5, color=BAD if j.contradicts else GOOD, zorder=3)
-        ax.barh(row, max(j.expected, 2 * low) - low, left=low, height=0.86, color=STYLE["line"], alpha=0.6, zorder=1)
-        said.append(f"{number(j.gamma, 2)}  {'contradicts' if j.contradicts else 'consistent'}")
-        ax.annotate(said[-1], (max(end, j.expected), row), (6, 0), textcoords="offset points", va="center",
-                    fontsize=STYLE["small"], color=STYLE["ink"], parse_math=False)  # fmt: skip
-    high *= min((high / low) ** 0.35, 1e100)  # room for the words behind the bars
-    ax.set(xscale="log", xlim=(low, high), ylim=(-0.6, len(cases) - 0.4))
-    decades = np.arange(np.log10(low), np.log10(high) + 0.5, max(1, np.log10(high / low) // 6))
-    ax.set_xticks(10.0**decades, ["1" if d == 0 else f"1e{d:.0f}" for d in decades])
-    ax.minorticks_off()
-    ax.set_yticks(rows, names, fontsize=STYLE["text"], parse_math=False)
-    ax.tick_params(axis="y", length=0)
-    label(ax.set_xlabel, "mismatch γ; shaded: where a right equation stays in 95 of 100 cases")
-    return Lone(figure, "γ: " + "; ".join(f"{n} {w}" for n, w in zip(names, said, strict=True)))
+    said = [f"{format_number(j.gamma, 2)}  {'contradicts' if j.contradicts else 'consistent'}" for _, j in cases]
+    far = high * min((high / low) ** 0.35, 1e100)  # room for the words behind the bars
+
+    def draw(figure: Any) -> None:
+        ax = add_axes(figure, left, 0.5, ROWS - left - 0.2, tall + 0.1)
+        rows = np.arange(len(cases))[::-1]
+        for row, (_, j), words in zip(rows, cases, said, strict=True):
+            end = max(min(j.gamma, high), low) if np.isfinite(j.gamma) else low
+            ax.barh(row, end - low, left=low, height=0.5, color=BAD if j.contradicts else GOOD, zorder=3)
+            ax.barh(
+                row, max(j.expected, 2 * low) - low, left=low, height=0.86, color=STYLE["line"], alpha=0.6, zorder=1
+            )
+            ax.annotate(words, (max(end, j.expected), row), (6, 0), textcoords="offset points", va="center",
+                        fontsize=STYLE["small"], color=STYLE["ink"], parse_math=False)  # fmt: skip
+        ax.set(xscale="log", xlim=(low, far), ylim=(-0.6, len(cases) - 0.4))
+        decades = np.arange(np.log10(low), np.log10(far) + 0.5, max(1, np.log10(far / low) // 6))
+        ax.set_xticks(10.0**decades, ["1" if d == 0 else f"1e{d:.0f}" for d in decades])
+        ax.minorticks_off()
+        ax.set_yticks(rows, names, fontsize=STYLE["text"], parse_math=False)
+        ax.tick_params(axis="y", length=0)
+        set_label(ax.set_xlabel, "mismatch γ; shaded: where a right equation stays in 95 of 100 cases")
+
+    return SingleFigure(
+        tall + 0.75, ROWS, draw, "γ: " + "; ".join(f"{n} {w}" for n, w in zip(names, said, strict=True))
+    )
 
 
 def fits_figure(comparison: Comparison) -> Figure:
     """The observed columns, and over them what every candidate predicts."""
-    return sheet(fits_picture(comparison))
+    return combined_figure(fits_picture(comparison))
 
 
-def fits_picture(comparison: Comparison) -> Picture:
+def fits_picture(comparison: Comparison) -> PanelFigure:
     """The same panel by panel: the best candidate drawn strongest, each by its own best trajectory.
 
     Where that is not what the fit estimates, ODIN's compromise between it and the data is dotted.
@@ -90,29 +96,39 @@ def fits_picture(comparison: Comparison) -> Picture:
     first, styles = next(iter(fits.values())), _styles(comparison)
     plots = []
     for column in first.columns[:_COLUMNS]:
-        accused = [called[name] for name in called for j in comparison.candidates[name].judgements
+        rejected = [called[name] for name in called for j in comparison.candidates[name].judgements
                    if j.state == column and j.contradicts]  # fmt: skip
-        title = f"contradicted: the equation of {', '.join(accused)}" if accused else ""
+        title = f"contradicted: the equation of {', '.join(rejected)}" if rejected else ""
         alt = f"{column}: observations and the fits of {len(fits)} candidates{', ' + title if title else ''}"
         draw = partial(_draw_fits, comparison, column, styles)
         plots.append(
-            Plot(column, alt, draw, y=short(column), title=title, colour=BAD, live=_live(comparison, column, styles))
+            Plot(
+                column,
+                alt,
+                draw,
+                y=shorten(column),
+                title=title,
+                colour=BAD,
+                live=_panel_data(comparison, column, styles),
+            )
         )
-    keys = [Key("data", "o", STYLE["faint"])]
+    keys = [LegendEntry("data", "o", STYLE["faint"])]
     for name, letter in called.items():
         keys.append(
-            Key(f"{letter} {short(_plain(name), 30)}: {_verdict(comparison, name)}", styles[name][1], styles[name][0])
+            LegendEntry(
+                f"{letter} {shorten(_plain(name), 30)}: {_verdict(comparison, name)}", styles[name][1], styles[name][0]
+            )
         )
     if any(e.best is not None for fit in fits.values() for e in fit.experiments.values()):
-        keys.append(Key("ODIN's compromise with the data", ":", STYLE["faint"]))
-    return Picture(tuple(plots), tuple(keys))
+        keys.append(LegendEntry("ODIN's compromise with the data", ":", STYLE["faint"]))
+    return PanelFigure(tuple(plots), tuple(keys))
 
 
 def _verdict(comparison: Comparison, name: str) -> str:
     """What the data say about a candidate, in a word or two."""
     c = comparison.candidates[name]
     if wrong := [j.state for j in c.judgements if j.contradicts]:
-        return f"{short(', '.join(wrong), 20)} contradicted"
+        return f"{shorten(', '.join(wrong), 20)} contradicted"
     return "contradicted as a whole" if c.whole.contradicts(comparison.level) else "not contradicted"
 
 
@@ -134,10 +150,10 @@ def _draw_fits(comparison: Comparison, column: str, styles: dict[str, tuple[str,
                 ax.plot(t, x, kind if own else ":", color=colour, lw=2.4 if best else 1.4 if own else 1.0,
                         zorder=4 if best else 3)  # fmt: skip
                 wide.append(x)
-    limited(ax, room(lines, wide))
+    set_y_limits(ax, axis_limits(lines, wide))
 
 
-def _live(comparison: Comparison, column: str, styles: dict[str, tuple[str, str]]) -> dict[str, Any]:
+def _panel_data(comparison: Comparison, column: str, styles: dict[str, tuple[str, str]]) -> dict[str, Any]:
     first, called, lines = next(iter(comparison.fits.values())), letters(comparison), []
     m, nothing = first.columns.index(column), np.empty(0)
     for experiment, e in first.experiments.items():
@@ -146,11 +162,12 @@ def _live(comparison: Comparison, column: str, styles: dict[str, tuple[str, str]
             at, beside = compromise[0] if compromise else (nothing, nothing)
             unknown = np.full(len(t), np.nan)
             lines.append({
-                "name": called[name] + (f" {experiment}" if len(first.experiments) > 1 else ""), "colour": css(colour),
+                "name": called[name] + (f" {experiment}" if len(first.experiments) > 1 else ""),
+                "colour": css_colour(colour),
                 "t": t, "fit": x, **dict.fromkeys(("low", "high", "least", "most"), unknown),
                 "seen": e.t if n == 0 else nothing, "data": e.y[:, m] if n == 0 else nothing,
-                "limits": np.full(len(e.t), np.nan) if n == 0 else nothing, "dots": css(STYLE["faint"]),
-                "best_at": at, "best": beside, "best_colour": css(colour), "wide": name == comparison.best,
+                "limits": np.full(len(e.t), np.nan) if n == 0 else nothing, "dots": css_colour(STYLE["faint"]),
+                "best_at": at, "best": beside, "best_colour": css_colour(colour), "wide": name == comparison.best,
             })  # fmt: skip
     return {"y": column, "log": False, "beside": "compromise", "lines": lines}
 
@@ -161,28 +178,31 @@ def _predicted(fit: Fit, experiment: str, column: str) -> list[tuple[Array, Arra
     if e.fitted is None:
         k = fit.state_names.index(column)
         curves = [c for c in (e.best, e.curve) if c is not None]
-        return [(c.t[at], c.x[at, k]) for c in curves for at in [enough(c.t, c.x[:, k])]]
+        return [(c.t[at], c.x[at, k]) for c in curves for at in [simplify_polyline(c.t, c.x[:, k])]]
     m = fit.columns.index(column)
     if e.expected is not None and np.isfinite(e.expected[:, m]).all():
-        at = enough(e.curve.t, e.expected[:, m])
+        at = simplify_polyline(e.curve.t, e.expected[:, m])
         return [(e.curve.t[at], e.expected[at, m])]
     seen = np.isfinite(e.y[:, m])
     return [(e.t[seen], e.fitted[seen, m])]
 
 
-def gaps_picture(comparison: Comparison) -> Picture | None:
+def gaps_picture(comparison: Comparison) -> PanelFigure | None:
     """For every equation that contradicts the data: what it lacks over time, its band, and where it leaves it."""
     called, plots = letters(comparison), []
     for name, letter in called.items():
         candidate = comparison.candidates[name]
         for g in (g for j in candidate.judgements if j.contradicts for g in gaps(candidate.fit, j.state)):
             where = f", experiment {g.experiment}" if len(candidate.fit.experiments) > 1 else ""
-            title = f"{letter}: equation for {short(g.state)}{where}"
-            times = ", ".join(f"{number(a, 3)} to {number(b, 3)}" for a, b in g.stretches[:4])
+            title = f"{letter}: equation for {shorten(g.state)}{where}"
+            times = ", ".join(f"{format_number(a, 3)} to {format_number(b, 3)}" for a, b in g.stretches[:4])
             alt = f"{title}, slope of the data minus f" + (f"; it fails at times {times}" if times else "")
             plots.append(Plot(g.state, alt, partial(_draw_gap, g), y="slope of data − f", title=title))
-    keys = (Key("what the equation lacks", "-", BAD), Key("what the data leave open", "band", STYLE["faint"]))
-    return Picture(tuple(plots[:MOST]), keys) if plots else None
+    keys = (
+        LegendEntry("what the equation lacks", "-", BAD),
+        LegendEntry("what the data leave open", "band", STYLE["faint"]),
+    )
+    return PanelFigure(tuple(plots[:MAX_PANELS]), keys) if plots else None
 
 
 def _draw_gap(g: Gap, ax: Axes) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odinfer.data.csv_file import harmless
+from odinfer.data.csv_file import spreadsheet_safe
 from odinfer.diagnostics.verdicts import NOT_JUDGED
 from odinfer.errors import InputError, listed
-from odinfer.files import make_folder, write_whole
+from odinfer.files import make_folder, write_file
+from odinfer.result.summary import wrapped
 from odinfer.selection.figures import fits_picture, gamma_picture, gaps_picture, letters
 from odinfer.selection.missing_terms import gaps
 from odinfer.style.drawing import png
-from odinfer.style.html import embedded, in_notebook, page
-from odinfer.style.picture import Lone, Picture, sheet
-from odinfer.style.tables import drawn
-from odinfer.style.text import TextTable, number, plain
+from odinfer.style.html import notebook_image, page_figure, render_page
+from odinfer.style.picture import PanelFigure, SingleFigure, combined_figure
+from odinfer.style.tables import rich_table
+from odinfer.style.text import TextTable, format_number, printable
 from odinfer.version import __version__
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from odinfer.diagnostics.equation_test import Judgement
     from odinfer.selection.compare import Candidate, Comparison
 
-_WIDTH = 100  # columns of text
 _HEADERS = {"loglik": "log L", "parameters": "unknowns", "aicc": "AICc", "bic": "BIC", "weight_aicc": "by AICc"}
 _NO_DIFFERENCE = 0.01  # of BIC: rounding
 # Differences of BIC and how strong they are usually called.
@@ -38,7 +37,7 @@ def headline(comparison: Comparison) -> str:
     """The ranking in a sentence a person can act on."""
     table, best = comparison.table, comparison.best
     if not math.isfinite(table["bic"].iloc[0]):
-        return "No candidate has a trajectory that could be followed, so they cannot be ranked."
+        return "No candidate could be fitted by trajectories, so they cannot be ranked."
     if len(table) == 1:
         return sentence(best, comparison.candidates[best], comparison.level)
     second = table.index[1]
@@ -47,26 +46,26 @@ def headline(comparison: Comparison) -> str:
         ranking = f"{best} and {second} are equally good by BIC"
     elif math.isfinite(difference):
         words = next(words for least, words in _STRENGTH if difference >= least)
-        ranking = f"{best} is preferred over {second} by {number(difference, 3)} units of BIC ({words} evidence)"
+        ranking = f"{best} is preferred over {second} by {format_number(difference, 3)} units of BIC ({words} evidence)"
     else:
-        ranking = f"{best} is preferred: no other candidate has a trajectory that could be followed"
+        ranking = f"{best} is preferred: no other candidate could be fitted"
     wrong = [j.state for j in comparison.candidates[best].judgements if j.contradicts]
     if wrong:
-        return f"{ranking}, but no candidate is right: even its equation for {listed(wrong)} contradicts the data."
+        return f"{ranking}, but no candidate describes the data: even its equation for {listed(wrong)} is rejected."
     if comparison.candidates[best].whole.contradicts(comparison.level):
-        return f"{ranking}, but even it contradicts the data as a whole: its best trajectory leaves a pattern behind."
+        return f"{ranking}, but the data reject it too: its best trajectory leaves a pattern in the residuals."
     if not comparison.candidates[best].judgements:
-        return f"{ranking}, and as a whole it does not contradict the data."
+        return f"{ranking}, and the data do not reject it."
     return f"{ranking}, and none of its equations contradicts the data."
 
 
-def good(comparison: Comparison) -> bool:
+def is_supported(comparison: Comparison) -> bool:
     """Whether nothing speaks against the preferred candidate."""
     best = comparison.candidates[comparison.best]
-    return math.isfinite(best.bic) and _acquitted(best, comparison.level)
+    return math.isfinite(best.bic) and _not_rejected(best, comparison.level)
 
 
-def _acquitted(candidate: Candidate, level: float) -> bool:
+def _not_rejected(candidate: Candidate, level: float) -> bool:
     return not any(j.contradicts for j in candidate.judgements) and not candidate.whole.contradicts(level)
 
 
@@ -74,17 +73,17 @@ def sentence(name: str, candidate: Candidate, level: float) -> str:
     """What the data say about one candidate: its equations one by one, and all together."""
     judged = [j for j in candidate.judgements if math.isfinite(j.gamma)]
     if not judged and not candidate.fit.gamma and math.isfinite(candidate.whole.p):
-        return f"{name}: {_as_a_whole(candidate, level)}"
+        return f"{name}: {_model_verdict(candidate, level)}"
     if not judged:
-        return f"{name}: not judged, because the fit {candidate.fit.status}."
+        return f"{name}: not tested, because the fit {candidate.fit.status}."
     wrong = [j for j in judged if j.contradicts]
     right = [j.state for j in judged if not j.contradicts]
     if not wrong and candidate.whole.contradicts(level):
         w = candidate.whole
         return (
-            f"{name}: no equation by itself contradicts the data, but all together do: the best trajectory leaves a "
-            f"pattern in the residuals (p = {number(w.p, 2)} from {w.draws} simulations). A term or a delay may be "
-            "missing where parameters can hide it, or two equations disagree about a parameter they share."
+            f"{name}: the model is rejected, but no single equation could be identified: the best trajectory leaves a "
+            f"pattern in the residuals (p = {format_number(w.p, 2)} from {w.draws} simulations). A term or a delay may "
+            "be missing where parameters can hide it, or two equations disagree about a parameter they share."
         )
     if not wrong:
         return f"{name}: no equation contradicts the data."
@@ -93,42 +92,48 @@ def sentence(name: str, candidate: Candidate, level: float) -> str:
     return f"{name}: {'; '.join(parts)}{others}."
 
 
-def _as_a_whole(candidate: Candidate, level: float) -> str:
+def _model_verdict(candidate: Candidate, level: float) -> str:
     """What is said of a model whose equations have no γ."""
     hidden = [s for s in candidate.fit.state_names if s not in candidate.fit.columns]
     why = f"{listed(hidden)} {'is' if len(hidden) == 1 else 'are'} hidden" if hidden else "more than states is observed"
     w = candidate.whole
     said = "contradicts the data" if w.contradicts(level) else "does not contradict the data"
     return (
-        f"the model as a whole {said} (p = {number(w.p, 2)} from {w.draws} simulations); its equations are not judged "
-        f"one by one, since {why}."
+        f"the model {said} (p = {format_number(w.p, 2)} from {w.draws} simulations); its equations are not "
+        f"tested one by one, since {why}."
     )
 
 
 def evidence(j: Judgement) -> str:
     """The numbers behind a verdict, in words."""
-    words = f"γ = {number(j.gamma, 2)}, at most {number(j.expected, 2)} expected"
+    words = []
+    if j.gamma > j.expected or not j.contradicts:  # a γ that agrees with the equation is no evidence against it
+        words.append(f"γ = {format_number(j.gamma, 2)}, at most {format_number(j.expected, 2)} expected")
     if math.isinf(j.signal):
-        words += "; no solution of it follows its data"
+        words.append("no solution of it follows its data")
     elif j.signal > 0:
-        words += f"; its own solution leaves a signal of {number(j.signal, 2)} nats in the residuals"
-    return f"{words}; p = {number(j.p, 2)} from {j.draws} simulations" if j.draws else words
+        words.append(f"a log-evidence of {format_number(j.signal, 2)} for a pattern in its residuals")
+    if j.draws:
+        words.append(f"p = {format_number(j.p, 2)} from {j.draws} simulations")
+    return "; ".join(words)
 
 
 def failures(name: str, candidate: Candidate) -> list[str]:
-    """Where in time the accused equations fail, and what their gaps look like."""
+    """State at which times rejected equations fail, and which terms resemble the gaps."""
     lines = []
     for j in candidate.judgements:
         if not j.contradicts:
             continue
         for g in gaps(candidate.fit, j.state):
-            where = listed([f"{number(a, 3)} to {number(b, 3)}" for a, b in g.stretches][:4])
+            where = listed([f"{format_number(a, 3)} to {format_number(b, 3)}" for a, b in g.stretches][:4])
             which = f" in experiment {g.experiment}" if len(candidate.fit.experiments) > 1 else ""
             if where:
                 lines.append(f"{name}: the equation for {j.state} fails at times {where}{which}.")
-        hints = [f"{h.term} ({h.correlation:+.2f})" for h in candidate.hints.get(j.state, ())[:3]]
+        hints = [f"{h.term} (gains {format_number(h.gain, 3)})" for h in candidate.hints.get(j.state, ())[:3]]
         if hints:
-            lines.append(f"{name}: a hint only: what the equation for {j.state} lacks looks like {', '.join(hints)}.")
+            lines.append(
+                f"{name}: a hint only: the equation for {j.state} may lack {', '.join(hints)}; discover tests terms."
+            )
     return lines
 
 
@@ -143,11 +148,11 @@ def ranking_table(comparison: Comparison) -> TextTable:
 
 def _cell(column: str, value: float) -> str:
     if column.startswith("weight"):
-        return "<0.001" if 0 < value < 1e-3 else number(value, 3)
-    return number(value, 2 if column == "p" else 4)
+        return "<0.001" if 0 < value < 1e-3 else format_number(value, 3)
+    return format_number(value, 2 if column == "p" else 4)
 
 
-def _said(comparison: Comparison) -> list[str]:
+def _sentences(comparison: Comparison) -> list[str]:
     """All sentences about a comparison, before its table."""
     lines = [headline(comparison), ""] if len(comparison.candidates) > 1 else []
     for name, candidate in comparison.candidates.items():
@@ -155,7 +160,7 @@ def _said(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _after(comparison: Comparison) -> list[str]:
+def _footnotes(comparison: Comparison) -> list[str]:
     """And what has to be said after it."""
     bad = [f"{name}: {c.fit.status}" for name, c in comparison.candidates.items() if not c.fit.converged]
     return [_footnote(comparison), *bad]
@@ -164,13 +169,13 @@ def _after(comparison: Comparison) -> list[str]:
 def summary(comparison: Comparison) -> str:
     """The comparison as plain text of at most about 100 columns."""
     lines = [
-        *map(plain, _said(comparison)),
+        *map(printable, _sentences(comparison)),
         "",
         *ranking_table(comparison).lines(),
         "",
-        *map(plain, _after(comparison)),
+        *map(printable, _footnotes(comparison)),
     ]
-    return "\n".join(line if len(line) <= _WIDTH else textwrap.fill(line, _WIDTH) for line in lines) + "\n"
+    return wrapped(lines)
 
 
 def summary_rich(comparison: Comparison) -> RenderableType:
@@ -178,21 +183,21 @@ def summary_rich(comparison: Comparison) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    first, *others = _said(comparison)
-    parts: list[RenderableType] = [Text(plain(first), "bold green" if good(comparison) else "bold red")]
-    accused = {name for name, c in comparison.candidates.items() if not _acquitted(c, comparison.level)}
+    first, *others = _sentences(comparison)
+    parts: list[RenderableType] = [Text(printable(first), "bold green" if is_supported(comparison) else "bold red")]
+    rejected = {name for name, c in comparison.candidates.items() if not _not_rejected(c, comparison.level)}
     for line in others:
-        parts.append(Text(plain(line), "red" if line.partition(":")[0] in accused else ""))
-    parts.append(drawn(ranking_table(comparison)))
-    return Group(*parts, *(Text(plain(line), "dim") for line in _after(comparison)))
+        parts.append(Text(printable(line), "red" if line.partition(":")[0] in rejected else ""))
+    parts.append(rich_table(ranking_table(comparison)))
+    return Group(*parts, *(Text(printable(line), "dim") for line in _footnotes(comparison)))
 
 
 def _footnote(comparison: Comparison) -> str:
     return (
-        "Unknowns are all that is estimated: theta, initial values and noise. Weights say how the evidence divides "
-        "among these candidates. p is the chance that a right model leaves as much of a pattern in the residuals. "
-        "The chance that any equation of a right model is accused is at "
-        f"most about {100 * comparison.level:g} %, and so is the chance that a right model is rejected as a whole."
+        "Unknowns: parameters, initial values and noise. Weights say how the evidence divides "
+        "among these candidates. p is the chance that a correct model leaves as much of a pattern in the residuals. "
+        "The chance that any equation of a correct model is rejected is at "
+        f"most about {100 * comparison.level:g} %, and so is the chance that a correct model is rejected."
     )
 
 
@@ -202,15 +207,15 @@ def dumps(comparison: Comparison) -> str:
     table = comparison.table
     content["models"] = {
         name: {
-            **{c: _plain(table.loc[name, c]) for c in table.columns},
-            "theta": {k: _plain(v) for k, v in c.fit.theta.items()},
+            **{c: _json_value(table.loc[name, c]) for c in table.columns},
+            "theta": {k: _json_value(v) for k, v in c.fit.theta.items()},
             "equations": {
                 **{state: {"verdict": verdict} for state, verdict in comparison.verdicts[name].items()},
                 **{
                     j.state: {
                         "verdict": comparison.verdicts[name][j.state],
-                        **{a: _plain(getattr(j, a)) for a in ("gamma", "expected", "signal", "p", "draws")},
-                        "hints": [[h.term, h.correlation] for h in c.hints.get(j.state, ())],
+                        **{a: _json_value(getattr(j, a)) for a in ("gamma", "expected", "signal", "p", "draws")},
+                        "hints": [[h.term, h.gain] for h in c.hints.get(j.state, ())],
                     }
                     for j in c.judgements
                 },
@@ -225,18 +230,18 @@ def html(comparison: Comparison) -> str:
     """One self-contained page."""
     called = letters(comparison)
     judged = [
-        *((f"{called[name]}: {j.state}", "contradicts" if j.contradicts else "consistent", number(j.gamma, 3),
-           number(j.expected, 2), number(j.signal, 2), number(j.p, 2), str(j.draws))
+        *((f"{called[name]}: {j.state}", "contradicts" if j.contradicts else "consistent", format_number(j.gamma, 3),
+           format_number(j.expected, 2), format_number(j.signal, 2), format_number(j.p, 2), str(j.draws))
           for name in called for j in comparison.candidates[name].judgements),
         *((f"{called[name]}: {state}", verdict, *["-"] * 4, "0") for name, own in comparison.verdicts.items()
           for state, verdict in own.items() if verdict == NOT_JUDGED),
     ]  # fmt: skip
     header = ("equation for", "verdict", "γ", "γ expected below", "signal (nats)", "p", "simulations")
-    return page(
+    return render_page(
         "comparison.html",
         live=True,
         headline=headline(comparison),
-        good=good(comparison),
+        good=is_supported(comparison),
         sentences=[sentence(name, comparison.candidates[name], comparison.level) for name in called],
         failures=[line for name in called for line in failures(name, comparison.candidates[name])],
         ranking=ranking_table(comparison),
@@ -246,21 +251,21 @@ def html(comparison: Comparison) -> str:
         equations={f"{letter} {name}": text for name, letter in called.items()
                    if (text := comparison.candidates[name].fit.equations)},
         footnote=_footnote(comparison),
-        pictures={name: embedded(picture) for name, picture in _pictures(comparison).items()},
+        pictures={name: page_figure(picture) for name, picture in _pictures(comparison).items()},
         version=__version__,
     )  # fmt: skip
 
 
 def notebook(comparison: Comparison) -> str:
     """The table with the picture, for notebooks: a piece of a page that needs no other file."""
-    return page(
+    return render_page(
         "notebook.html",
         title="Comparison of models",
         status="",
         headline=headline(comparison),
-        good=good(comparison),
+        good=is_supported(comparison),
         tables=[ranking_table(comparison)],
-        **in_notebook(fits_picture(comparison)),
+        **notebook_image(fits_picture(comparison)),
         warnings=[f"{name}: {c.fit.status}" for name, c in comparison.candidates.items() if not c.fit.converged],
     )
 
@@ -269,7 +274,7 @@ def save(comparison: Comparison, path: Path) -> None:
     """To a .json file, a .html page, or a folder with everything."""
     if path.suffix in (".json", ".html"):
         content = dumps(comparison) if path.suffix == ".json" else html(comparison)
-        write_whole(path, content)
+        write_file(path, content)
     elif path.suffix:
         raise InputError(f"a comparison is saved as .json, as .html or to a folder, not as '{path.suffix}'")
     else:
@@ -287,24 +292,24 @@ def write_outputs(comparison: Comparison, folder: Path) -> list[Path]:
         **{f"{name}.png": _png(picture) for name, picture in _pictures(comparison).items()},
     }
     for name, content in contents.items():
-        write_whole(folder / name, content)
+        write_file(folder / name, content)
     return [folder / name for name in contents]
 
 
-def _pictures(comparison: Comparison) -> dict[str, Picture | Lone]:
+def _pictures(comparison: Comparison) -> dict[str, PanelFigure | SingleFigure]:
     found = {"gamma": gamma_picture(comparison), "fits": fits_picture(comparison), "gaps": gaps_picture(comparison)}
     return {name: picture for name, picture in found.items() if picture is not None}
 
 
-def _png(picture: Picture | Lone) -> bytes:
-    return png(picture.figure if isinstance(picture, Lone) else sheet(picture))
+def _png(picture: PanelFigure | SingleFigure) -> bytes:
+    return png(picture.figure if isinstance(picture, SingleFigure) else combined_figure(picture))
 
 
 def _csv(table: Any) -> bytes:
-    return str(table.rename(index=harmless).to_csv()).encode()
+    return str(table.rename(index=spreadsheet_safe).to_csv()).encode()
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A number or text as JSON knows it."""
     if isinstance(value, str):
         return value

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.style.text import number
+from odinfer.style.text import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,27 +57,28 @@ _FONT = "'DejaVu Sans', 'Verdana', sans-serif"
 _NAMES = {light.lower(): name for light, (name, _) in THEME.items()}
 
 
-def css(colour: str) -> str:
+def css_colour(colour: str) -> str:
     """A colour for style sheets: by its name, so that it follows the page, if it has one."""
+    colour = {"white": "#FFFFFF"}.get(colour, colour)
     name = _NAMES.get(colour.lower())
     return f"var(--plot-{name})" if name else colour
 
 
-def theme() -> str:
+def theme_css() -> str:
     """The style sheet that gives colours their values, by day and by night; paper is always white."""
     day = "".join(f"--plot-{name}:{light};" for light, (name, _) in THEME.items())
     night = "".join(f"--plot-{name}:{dark};" for name, dark in THEME.values())
     return f":root{{{day}}}@media screen and (prefers-color-scheme:dark){{:root{{{night}}}}}"
 
 
-def neutral_theme() -> str:
+def neutral_theme_css() -> str:
     """The same for places whose colour nobody knows, such as notebooks: what is seen on white and on black alike."""
     given = {"ink": "#767B84", "faint": "#7B808A", "grid": "#80808040", "back": "#80808000"}
-    between = {name: _between(light, dark) for light, (name, dark) in THEME.items()} | given
+    between = {name: _mean_colour(light, dark) for light, (name, dark) in THEME.items()} | given
     return f":root{{{''.join(f'--plot-{name}:{colour};' for name, colour in between.items())}}}"
 
 
-def _between(a: str, b: str) -> str:
+def _mean_colour(a: str, b: str) -> str:
     """The colour half-way between two."""
     return "#" + "".join(f"{(int(a[i : i + 2], 16) + int(b[i : i + 2], 16)) // 2:02X}" for i in (1, 3, 5))
 
@@ -88,12 +89,8 @@ def svg(figure: Figure, style: str = "") -> bytes:
     Words stay words.
     """
     from matplotlib import rc_context
-    from matplotlib.text import Text
 
     figure.patch.set_visible(False)
-    for words in figure.findobj(Text):
-        if isinstance(colour := words.get_color(), str) and colour == "black":  # which nobody chose
-            words.set_color(STYLE["ink"])
     for ax in figure.axes:
         ax.patch.set_visible(False)
     buffer = io.StringIO()
@@ -108,16 +105,17 @@ def svg(figure: Figure, style: str = "") -> bytes:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(buffer, format="svg", metadata=nothing, dpi=RASTER)
     text = buffer.getvalue()
-    text = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", lambda m: f"{m[1]}: {css(m[2])}", text[text.index("<svg") :])
+    text = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", lambda m: f"{m[1]}: {css_colour(m[2])}", text[text.index("<svg") :])
     # A hundredth of a point is seen by nobody.
     text = re.sub(r' [dxy]="[^"]*"', lambda m: re.sub(r"(?<=\d\.\d\d)\d+", "", m[0]), text)
     text = re.sub(r' (?:id="(?!m|p[0-9a-f])[^"]*"|transform="rotate\(-0 [^"]*")', "", text)
     text = re.sub(r"\s*\n\s*", "\n", text).replace(f"font-family: {_FONT}; ", "")
-    text = re.sub(r'(?:<use [^>]*( style="[^"]*")/>\n)(?:<use [^>]*\1/>\n)+', _styled_once, text)
-    return text.replace("<defs>", f"<style>text{{font-family:{_FONT}}}{style or theme()}</style><defs>", 1).encode()
+    text = re.sub(r'(?:<use [^>]*( style="[^"]*")/>\n)(?:<use [^>]*\1/>\n)+', _group_marks, text)
+    words = f"text{{font-family:{_FONT};fill:{css_colour(STYLE['ink'])}}}"  # black is the default
+    return text.replace("<defs>", f"<style>{words}{style or theme_css()}</style><defs>", 1).encode()
 
 
-def _styled_once(alike: re.Match[str]) -> str:
+def _group_marks(alike: re.Match[str]) -> str:
     """Marks that look alike, in a group that says so once."""
     return f"<g{alike[1]}>\n{alike[0].replace(alike[1], '')}</g>\n"
 
@@ -133,7 +131,7 @@ def png(figure: Figure, dpi: int = DPI) -> bytes:
     return buffer.getvalue()
 
 
-def blank(height: float, width: float = WIDTH) -> Figure:
+def new_figure(height: float, width: float = WIDTH) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -142,31 +140,37 @@ def blank(height: float, width: float = WIDTH) -> Figure:
     return figure
 
 
-def add_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+def add_axes(figure: Any, left: float, bottom: float, width: float, height: float) -> Any:
+    """Axes at so many inches on a sheet: matplotlib's, or those of `svg.SvgFigure`, which look so already."""
     w, h = figure.get_size_inches()
     ax = figure.add_axes((left / w, bottom / h, width / w, height / h))
+    if not hasattr(ax, "spines"):
+        return ax
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(STYLE["line"])
     ax.tick_params(labelsize=STYLE["small"], color=STYLE["line"], labelcolor=STYLE["faint"], length=3)
     ax.grid(color=STYLE["grid"], lw=0.8)
     ax.set_axisbelow(True)
-    title(ax, "")
+    set_title(ax, "")
     ax.locator_params(axis="both", nbins=6)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(partial(_tick, axis))
+        axis.set_major_formatter(partial(_format_tick, axis))
     return ax
 
 
-def _tick(axis: Any, value: float, _: Any) -> str:
-    """Numbers in full: a factor or an offset in a corner is easily overlooked."""
-    low, high = axis.get_view_interval()
+def _format_tick(axis: Any, value: float, _: Any) -> str:
+    return format_tick(value, *axis.get_view_interval())
+
+
+def format_tick(value: float, low: float, high: float) -> str:
+    """A number on an axis from low to high, in full: a factor or an offset in a corner is easily overlooked."""
     size, span = max(abs(low), abs(high)), high - low
     value = 0.0 if abs(value) < 1e-9 * span else value  # which the locator's rounding errors hide
     digits = int(np.clip(np.ceil(np.log10(size / span)) + 3, 4, 12)) if span > 0 else 4
-    return number(value, digits).replace("-", "\N{MINUS SIGN}")
+    return format_number(value, digits).replace("-", "\N{MINUS SIGN}")
 
 
-def visible(y: NDArray[np.float64]) -> NDArray[np.int64]:
+def thin_points(y: NDArray[np.float64]) -> NDArray[np.int64]:
     """Places of the values (N,) to draw: all, or of many that are there the extremes of each stretch, and some more.
 
     So a cloud of any number of points keeps its outline.
@@ -183,19 +187,19 @@ def visible(y: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(seen[np.union1d(ends, others)])
 
 
-def label(put: Any, words: str, colour: str = "", **more: Any) -> None:
+def set_label(put: Any, words: str, colour: str = "", **more: Any) -> None:
     put(words, fontsize=STYLE["text"], color=colour or STYLE["ink"], parse_math=False, **more)
 
 
-def title(ax: Axes, words: str, colour: str = "") -> None:
+def set_title(ax: Axes, words: str, colour: str = "") -> None:
     """Words above axes; at a fixed height, or else matplotlib lays all ticks out once more to find it."""
-    label(ax.set_title, words, colour, loc="left", y=1.0)
+    set_label(ax.set_title, words, colour, loc="left", y=1.0)
 
 
-def literal(words: str) -> str:
+def escape_math(words: str) -> str:
     """Words for ticks and legends, which would read what is between dollars as mathematics."""
     return words.replace("$", r"\$")
 
 
-def short(name: str, most: int = 18) -> str:
+def shorten(name: str, most: int = 18) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.style.drawing import css, neutral_theme, svg, theme
-from odinfer.style.picture import Lone, Picture, alone, sheet
+from odinfer.style.drawing import css_colour, neutral_theme_css, svg, theme_css
+from odinfer.style.picture import PanelFigure, SingleFigure, combined_figure, panel_svg
 
 LIVE = Path(__file__).parent / "live"  # uPlot, which the studio has as well, and what is our own
 _DIGITS = 5  # of numbers in live plots
 
 
-def page(template: str, **values: Any) -> str:
+def render_page(template: str, **values: Any) -> str:
     """The page of a template; a value that it needs and does not get is an error."""
     import jinja2
 
@@ -36,7 +36,12 @@ def page(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"theme": theme(), "css": css, "scripts": scripts(), "live_css": _unaddressed("uplot.css")}
+    environment.globals |= {
+        "theme": theme_css(),
+        "css": css_colour,
+        "scripts": scripts(),
+        "live_css": _without_addresses("uplot.css"),
+    }
     return environment.get_template(template).render(**values)
 
 
@@ -49,32 +54,32 @@ def _file(*parts: str) -> str:
 def scripts() -> tuple[tuple[str, str], ...]:
     """What makes plots live, each with its hash for the policy of the page: uPlot with its licence, and our own."""
     licence = _file("live", "uplot.LICENSE").strip().replace("*/", "")
-    texts = (f"/* uPlot\n{licence}\n*/\n{_unaddressed('uplot.js')}", _file("live", "live.js"))
+    texts = (f"/* uPlot\n{licence}\n*/\n{_without_addresses('uplot.js')}", _file("live", "live.js"))
     return tuple((text, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()) for text in texts)
 
 
-def _unaddressed(name: str) -> str:
+def _without_addresses(name: str) -> str:
     """A file of uPlot without the address in it: no page of ours names any place in the network."""
     return re.sub(r"/\*! https.*?\*/", "", _file("live", name))
 
 
-def inlined(pictures: Mapping[str, bytes]) -> dict[str, str]:
+def base64_images(pictures: Mapping[str, bytes]) -> dict[str, str]:
     """PNG files as text, so that a page needs no other file."""
     return {name: base64.b64encode(image).decode() for name, image in pictures.items()}
 
 
-def embedded(picture: Picture | Lone, most: int = 24) -> dict[str, Any]:
+def page_figure(picture: PanelFigure | SingleFigure, most: int = 24) -> dict[str, Any]:
     """A picture for a page: its first panels as images with their words and data, and what its marks mean."""
-    if isinstance(picture, Lone):
-        plots = [{"alt": picture.alt, "image": _text(svg(picture.figure)), "live": ""}]
+    if isinstance(picture, SingleFigure):
+        plots = [{"alt": picture.alt, "image": _base64(picture.svg()), "live": ""}]
         return {"plots": plots, "marks": (), "groups": (), "note": "", "lone": True, "live": False}
     plots = [
-        {"alt": plot.alt, "image": _text(svg(alone(plot))), "live": _json(plot.live) if plot.live else "",
-         "title": plot.title, "colour": css(plot.colour)}
+        {"alt": plot.alt, "image": _base64(panel_svg(plot)), "live": _json(plot.live) if plot.live else "",
+         "title": plot.title, "colour": css_colour(plot.colour)}
         for plot in picture.plots[:most]
     ]  # fmt: skip
-    marks = [(key.words, key.mark, css(key.colour)) for key in picture.keys]
-    groups = [(words, css(colour)) for words, colour in picture.groups]
+    marks = [(key.words, key.mark, css_colour(key.colour)) for key in picture.keys]
+    groups = [(words, css_colour(colour)) for words, colour in picture.groups]
     count = len(picture.plots)
     note = picture.note if count <= most else f"the first {most} of {count} panels"
     return {
@@ -87,29 +92,32 @@ def embedded(picture: Picture | Lone, most: int = 24) -> dict[str, Any]:
     }
 
 
-def in_notebook(picture: Picture) -> dict[str, str]:
+def notebook_image(picture: PanelFigure) -> dict[str, str]:
     """All panels on one sheet that is seen on white and on black alike, and what they show."""
-    return {"image": _text(svg(sheet(picture), neutral_theme())), "alt": "; ".join(plot.alt for plot in picture.plots)}
+    return {
+        "image": _base64(svg(combined_figure(picture), neutral_theme_css())),
+        "alt": "; ".join(plot.alt for plot in picture.plots),
+    }
 
 
-def _text(image: bytes) -> str:
+def _base64(image: bytes) -> str:
     return base64.b64encode(image).decode()
 
 
 def _json(value: Any) -> str:
     """JSON for an element of a page: characters that could end the element or begin another are spelled out."""
-    text = json.dumps(_short(value), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_rounded(value), allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _short(value: Any) -> Any:
+def _rounded(value: Any) -> Any:
     """Numbers with few digits, and null where there is none."""
     if isinstance(value, Mapping):
-        return {str(key): _short(v) for key, v in value.items()}
+        return {str(key): _rounded(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_short(v) for v in value]
+        return [_rounded(v) for v in value]
     if isinstance(value, np.ndarray):
         return [float(f"{v:.{_DIGITS}g}") if np.isfinite(v) else None for v in value.tolist()]
     return value

@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from odinfer.style.drawing import PALETTE, STYLE, WIDTH, add_axes, blank, label, title
+from odinfer.style.drawing import PALETTE, STYLE, WIDTH, add_axes, new_figure, set_label, set_title
+from odinfer.style.svg import SvgFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_NARROWEST = 2.2  # inches of a panel on a sheet, at least
 PANEL = 4.5  # inches that a panel is wide by itself
 _LEFT, _RIGHT, _BOTTOM, _TOP, _TITLE, _ROW = 0.72, 0.14, 0.46, 0.1, 0.2, 0.22  # inches around it; a row of the legend
 
 
 @dataclass(frozen=True)
-class Key:
+class LegendEntry:
     """What a mark means: a line "-", "--" or ":", dots "o", triangles "v" and "^", a "band" or an "outer" one."""
 
     words: str
@@ -51,11 +53,11 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class Picture:
+class PanelFigure:
     """Panels that belong together, what their marks mean, whose colours they have, and what is to be said of them."""
 
     plots: tuple[Plot, ...]
-    keys: tuple[Key, ...] = ()
+    keys: tuple[LegendEntry, ...] = ()
     groups: tuple[tuple[str, str], ...] = ()
     note: str = ""
     height: float = 0.0
@@ -67,41 +69,78 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Lone:
-    """A picture that is one figure with a layout of its own, and what it shows in words."""
+class SingleFigure:
+    """A picture that is one sheet with a layout of its own.
 
-    figure: Figure = field(repr=False)
+    Attributes:
+        height, width: inches.
+        draw: puts it on a sheet.
+        alt: what it shows in words.
+    """
+
+    height: float
+    width: float
+    draw: Callable[[Any], None] = field(repr=False)
     alt: str = ""
 
+    @property
+    def figure(self) -> Figure:
+        """With matplotlib, for a file."""
+        figure = new_figure(self.height, self.width)
+        self.draw(figure)
+        return figure
 
-def alone(plot: Plot, height: float = 2.3) -> Figure:
+    def svg(self) -> bytes:
+        """Without matplotlib, for a page."""
+        figure = SvgFigure(self.height, self.width)
+        self.draw(figure)
+        return figure.svg()
+
+
+def panel_figure(plot: Plot, height: float = 2.3) -> Figure:
     """A panel by itself."""
-    above = _TITLE * bool(plot.title)
-    figure = blank(height + above, PANEL)
-    width = (PANEL - _LEFT - _RIGHT) * (1 - plot.aside)
-    _drawn(plot, add_axes(figure, _LEFT, _BOTTOM, width, height - _BOTTOM - _TOP))
+    figure = new_figure(height + _TITLE * bool(plot.title), PANEL)
+    _draw_alone(plot, figure, height)
     return figure
 
 
-def sheet(picture: Picture) -> Figure:
-    """All panels in rows, below what their marks mean; laid out by hand: constrained layout would draw it twice."""
+def panel_svg(plot: Plot, height: float = 2.3) -> bytes:
+    """The same without matplotlib, for a page."""
+    figure = SvgFigure(height + _TITLE * bool(plot.title), PANEL)
+    _draw_alone(plot, figure, height)
+    return figure.svg()
+
+
+def _draw_alone(plot: Plot, figure: Any, height: float) -> None:
+    width = (PANEL - _LEFT - _RIGHT) * (1 - plot.aside)
+    _draw_panel(plot, add_axes(figure, _LEFT, _BOTTOM, width, height - _BOTTOM - _TOP))
+
+
+def combined_figure(picture: PanelFigure, width: float = WIDTH) -> Figure:
+    """All panels in rows, below what their marks mean; laid out by hand: constrained layout would draw it twice.
+
+    Args:
+        picture: the panels.
+        width: of the figure in inches; narrow figures have fewer panels in a row.
+    """
     n, above = len(picture.plots), _TITLE * any(plot.title for plot in picture.plots)
     height = picture.tall + above
     aside = any(plot.aside for plot in picture.plots)
     columns = min(n, 2) if n <= 4 else 2 if aside and n <= 12 else 3 if n <= 12 else 4
-    keys = _rows([(_handle(key), key.words) for key in picture.keys])
+    columns = max(1, min(columns, int(width / _NARROWEST)))
+    keys = _legend_rows([(_legend_handle(key), key.words) for key in picture.keys], width)
     if picture.groups:
         from matplotlib.lines import Line2D
 
-        keys += _rows([(Line2D([], [], color=colour, lw=4), words) for words, colour in picture.groups])
-    each, head = WIDTH / columns, 0.14 + _ROW * max(len(keys), 1)
+        keys += _legend_rows([(Line2D([], [], color=colour, lw=4), words) for words, colour in picture.groups], width)
+    each, head = width / columns, 0.14 + _ROW * max(len(keys), 1)
     total = -(-n // columns) * height + head
-    figure = blank(total)
+    figure = new_figure(total, width)
     for i, plot in enumerate(picture.plots):
         left, bottom = i % columns * each + _LEFT, total - head - (i // columns + 1) * height + _BOTTOM
         width = (each - _LEFT - _RIGHT) * (1 - plot.aside)
         ax = add_axes(figure, left, bottom, width, height - _BOTTOM - _TOP - above)
-        _drawn(plot, ax, below=plot.x if plot.x != "time" or i >= n - columns else "")
+        _draw_panel(plot, ax, below=plot.x if plot.x != "time" or i >= n - columns else "")
     for i, row in enumerate(keys):
         _legend(figure, i, *zip(*row, strict=True))
     if picture.note:
@@ -110,16 +149,16 @@ def sheet(picture: Picture) -> Figure:
     return figure
 
 
-def _drawn(plot: Plot, ax: Axes, below: str | None = None) -> None:
+def _draw_panel(plot: Plot, ax: Axes, below: str | None = None) -> None:
     plot.draw(ax)
-    label(ax.set_ylabel, plot.y or plot.name)
+    set_label(ax.set_ylabel, plot.y or plot.name)
     if words := plot.x if below is None else below:
-        label(ax.set_xlabel, words)
+        set_label(ax.set_xlabel, words)
     if plot.title:
-        title(ax, plot.title, plot.colour)
+        set_title(ax, plot.title, plot.colour)
 
 
-def _handle(key: Key) -> Any:
+def _legend_handle(key: LegendEntry) -> Any:
     from matplotlib.lines import Line2D
 
     kinds: dict[str, dict[str, Any]] = {
@@ -133,7 +172,7 @@ def _handle(key: Key) -> Any:
     return Line2D([], [], **{"color": key.colour, **kinds[key.mark]})
 
 
-def _rows(keys: list[tuple[Any, str]]) -> list[list[tuple[Any, str]]]:
+def _legend_rows(keys: list[tuple[Any, str]], width: float) -> list[list[tuple[Any, str]]]:
     """Entries of a legend in as many rows as they need, by how wide their words are about."""
     rows: list[list[tuple[Any, str]]] = []
     left = 0.0
@@ -141,7 +180,7 @@ def _rows(keys: list[tuple[Any, str]]) -> list[list[tuple[Any, str]]]:
         wide = 0.45 + 0.062 * len(key[1])
         if not rows or wide > left:
             rows.append([])
-            left = WIDTH
+            left = width
         rows[-1].append(key)
         left -= wide
     return rows

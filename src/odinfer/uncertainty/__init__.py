@@ -1,6 +1,7 @@
-"""How sure a fit is: everything that goes on from a maximum of the likelihood.
+"""How certain a fit is: everything that is computed from an optimum of the likelihood.
 
-`maximum` holds it, `information` and `small_sample` say what the data tell around it; `intervals` (by `ends`),
-`profile`, `bootstrap`, `posterior`, `forecast` and `identifiability` are what users ask for, `results` what they get.
-Imports from `sampling`, `trajectory` and before.
+`maximum` holds the optimum, `verification` re-integrates it, `information` and `small_sample` give its covariance.
+`limits` is the root finder on the profile likelihood, `limit_verification` re-optimises from other start points, and
+`quantities` has what can be profiled. `intervals`, `profile`, `bootstrap`, `posterior`, `forecast` and
+`identifiability` are what users ask for, `results` what they get.
 """

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import whole
+from odinfer.checks import checked_integer
 from odinfer.errors import InputError
 from odinfer.gp.grids import thinned
-from odinfer.likelihood.collocation_batch import Batch, OnMeshes, Trajectories
+from odinfer.likelihood.collocation_batch import Batch, CollocationTrajectories, Trajectories
 from odinfer.likelihood.extension import extended
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.likelihood.refinement import Refined
-from odinfer.parallel.executor import spread
-from odinfer.progress import Progress, silent
+from odinfer.likelihood.refinement import TrajectoryOptimum
+from odinfer.parallel.executor import parallel_map
+from odinfer.progress import Progress, no_progress
 from odinfer.uncertainty.results import Bootstrap
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def bootstrap(
     Args:
         until: a time beyond the data up to which the states of the refits are kept too, at ten times.
         progress: called with (what, share done).
-        options: of `odinfer.parallel.executor.spread`.
+        options: of `odinfer.parallel.executor.parallel_map`.
 
     Raises:
         InputError: n or seed cannot be used, or the trajectory ends before `until`.
     """
-    n, seed = whole("n", n, 10), whole("seed", seed)
+    n, seed = checked_integer("n", n, 10), checked_integer("seed", seed)
     problem, like, refined, info = maximum.problem, maximum.like, maximum.refined, maximum.info
     times = [e.t[thinned(len(e.t))] for e in problem.data.experiments]
     if until is not None:
@@ -55,20 +55,20 @@ def bootstrap(
     sizes = [min(_CHUNK, n - i) for i in range(0, n, _CHUNK)]
     tasks = [(like, refined, info.sigma, info.freedom, times, size, (seed, i)) for i, size in enumerate(sizes)]
 
-    say = progress or silent
+    say = progress or no_progress
 
     def tell(what: str, share: float) -> None:
         say("refitting simulated data", share)
 
     tell("", 0.0)
-    parts = spread(refits, tasks, workers=workers, progress=tell, **options)
+    parts = parallel_map(refits, tasks, workers=workers, progress=tell, **options)
     phi, good, *x = (np.concatenate(p) for p in zip(*((phi, good, *x) for phi, good, x in parts), strict=True))
     log = tuple(name for name, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
     return Bootstrap(problem.free, log, phi[good], tuple(times), tuple(v[good] for v in x), int((~good).sum()))
 
 
 def refits(
-    like: Likelihood, refined: Refined, sigma: Array, freedom: Array, times: Sequence[Array], size: int,
+    like: Likelihood, refined: TrajectoryOptimum, sigma: Array, freedom: Array, times: Sequence[Array], size: int,
     seed: tuple[int, int],
 ) -> tuple[Array, Array, list[Array]]:  # fmt: skip
     """φ (size, F), which refits found a trajectory (size,), and states (size, N, K) per experiment.
@@ -80,12 +80,12 @@ def refits(
     nu = np.where(known, 1.0, freedom)
     chi2 = np.random.default_rng((*seed, 1)).chisquare(nu, (size, len(nu)))
     off = np.where(known, 1.0, np.sqrt(nu / chi2))
-    on, found = refitted(OnMeshes.of(like, refined), refined, (sigma * off)[:, None], size, seed)
+    on, found = refitted(CollocationTrajectories.of(like, refined), refined, (sigma * off)[:, None], size, seed)
     return found.phi, np.isfinite(found.value), on.states_at(found, times)
 
 
 def refitted(
-    on: _Engine, refined: Refined, sigma: Array, size: int, seed: tuple[int, int], accuracy: float = 1e-6
+    on: _Engine, refined: TrajectoryOptimum, sigma: Array, size: int, seed: tuple[int, int], accuracy: float = 1e-6
 ) -> tuple[_Engine, Batch]:
     """Data simulated from a trajectory with noise sigma (..., K), and the trajectories fitted to them.
 
@@ -97,5 +97,5 @@ def refitted(
     """
     rng, like, phi = np.random.default_rng(seed), on.like, refined.phi[None]
     x = refined.states(like.t)
-    on = on.observing([like.observation.draw(rng, e, own, phi, sigma, size) for e, own in enumerate(x)])
+    on = on.with_observations([like.observation.draw(rng, e, own, phi, sigma, size) for e, own in enumerate(x)])
     return on, on.maximise(on.start(refined, size), tolerance=accuracy)

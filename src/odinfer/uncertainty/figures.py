@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from odinfer.errors import InputError
-from odinfer.style.drawing import BAD, GOOD, STYLE, short
-from odinfer.style.picture import Key, Picture, Plot, sheet
-from odinfer.style.text import number
+from odinfer.style.drawing import BAD, GOOD, STYLE, shorten
+from odinfer.style.picture import LegendEntry, PanelFigure, Plot, combined_figure
+from odinfer.style.text import format_number
 from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
 if TYPE_CHECKING:
@@ -25,20 +25,22 @@ def profiles_figure(profiles: Mapping[str, Profile]) -> Figure:
     """The fall of the likelihood over each parameter with the 95 % limit, a panel per parameter."""
     if not profiles:
         raise InputError("there are no profiles to draw")
-    return sheet(profiles_picture(profiles))
+    return combined_figure(profiles_picture(profiles))
 
 
-def profiles_picture(profiles: Mapping[str, Profile]) -> Picture:
+def profiles_picture(profiles: Mapping[str, Profile]) -> PanelFigure:
     """The same panel by panel."""
     plots = []
     for p in profiles.values():
-        low, high = (number(v, 3) for v in p.interval())
+        low, high = (format_number(v, 3) for v in p.interval())
         words = f"95 %: {low} to {high}"
         plots.append(
-            Plot(p.name, f"profile likelihood of {p.name}, {words}", partial(_draw, p), x=short(p.name),
+            Plot(p.name, f"profile likelihood of {p.name}, {words}", partial(_draw, p), x=shorten(p.name),
                  y="2 × fall of log L", title=words, colour=STYLE["faint"])
         )  # fmt: skip
-    return Picture(tuple(plots), (Key("profile likelihood", "-", GOOD), Key("95 % limit", "--", BAD)), height=2.3)
+    return PanelFigure(
+        tuple(plots), (LegendEntry("profile likelihood", "-", GOOD), LegendEntry("95 % limit", "--", BAD)), height=2.3
+    )
 
 
 def _draw(p: Profile, ax: Axes) -> None:

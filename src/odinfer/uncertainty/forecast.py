@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.likelihood.extension import extended
-from odinfer.likelihood.refinement import Refined
+from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.ode.collocation import MANY
-from odinfer.uncertainty.intervals import state_ends
+from odinfer.uncertainty.intervals import state_limits
 from odinfer.uncertainty.maximum import Maximum
 from odinfer.uncertainty.small_sample import quantile
 
 Array = NDArray[np.float64]
 
 _EXACT_TIMES = 16  # of a forecast
+# Beyond the data, a value below the first share of its largest size within the data has decayed, if its standard
+# deviation is no more than the second times the value: an oscillation that passes zero has not.
+_DECAYED, _SAME_SIGN = 1e-4, 50.0
 
 
 def forecast(
@@ -25,7 +28,8 @@ def forecast(
     """States and the ends of their bands (N, K) at increasing times, also beyond the data; NaN after a blow-up.
 
     Beyond the data a trajectory can bend far from its linear picture, so the ends are those of likelihood intervals. Of
-    many times some are computed, and between them the ends in units of the linear picture's standard deviation.
+    many times some are computed, and between them the ends in units of the linear picture's standard deviation. The
+    band of a value that has decayed is that of the linear picture of its logarithm.
 
     Args:
         columns: the predicted values of the observed columns (N, M) instead of states.
@@ -40,16 +44,23 @@ def forecast(
         nothing = np.full((len(t), len(like.problem.columns) if columns else len(like.scale)), np.nan)
         return nothing, nothing, nothing
     x, sd = columns_at(maximum, longer, e, t) if columns else (longer.paths[e].at(t)[0], maximum.band_sd(longer, e, t))
+    relative = _relative_sd(maximum, longer, e, t, columns)
+    some = some[np.isnan(relative[some]).any(1)]
     low, high = (x + side * quantile(np.inf, level) * sd for side in (-1.0, 1.0))
     if len(some):
         node = np.searchsorted(longer.paths[e].mesh, t[some])
-        ends = state_ends(replace(maximum, refined=longer), level, e, node, columns)
+        ends = state_limits(replace(maximum, refined=longer), level, e, node, columns)
         for band, exact in zip((low, high), ends, strict=True):
             for k in range(x.shape[1]):
                 if np.isfinite(exact[:, k]).all() and (sd[some, k] > 0).all():
                     units = (exact[:, k] - x[some, k]) / sd[some, k]
                     band[after, k] = x[after, k] + np.interp(t[after], t[some], units) * sd[after, k]
             band[some] = exact  # to the last digit
+    width = quantile(np.inf, level) * np.nan_to_num(relative)
+    low, high = (
+        np.where(np.isnan(relative), band, x * np.exp(side * np.sign(x) * width))
+        for band, side in ((low, -1.0), (high, 1.0))
+    )
     if not columns:
         low, high = (np.clip(band, *like.problem.state_bounds) for band in (low, high))
     elif observed:
@@ -60,7 +71,20 @@ def forecast(
     return x, low, high
 
 
-def columns_at(maximum: Maximum, refined: Refined, e: int, t: Array) -> tuple[Array, Array]:
+def _relative_sd(maximum: Maximum, refined: TrajectoryOptimum, e: int, t: Array, columns: bool) -> Array:
+    """Compute standard deviations (N, K) of the logarithms of values that have decayed; NaN elsewhere."""
+    path, end = refined.paths[e], maximum.refined.paths[e].mesh[-1]
+    if columns:
+        x, sd = columns_at(maximum, refined, e, t)
+        size = np.abs(columns_at(maximum, refined, e, path.mesh[path.mesh <= end])[0]).max(0)
+    else:
+        x, sd = path.at(t)[0], maximum.widened(e, path.sensitivity_at(refined.condensed[e], t))
+        size = np.abs(path.nodes[path.mesh <= end]).max(0)
+    decayed = (t > end)[:, None] & (np.abs(x) < _DECAYED * size) & (sd <= _SAME_SIGN * np.abs(x))
+    return np.divide(sd, np.abs(x), out=np.full_like(x, np.nan), where=decayed & (x != 0.0))
+
+
+def columns_at(maximum: Maximum, refined: TrajectoryOptimum, e: int, t: Array) -> tuple[Array, Array]:
     """Predicted values of the columns and their standard deviations (N, M), widened as those of states are."""
     like, path = maximum.like, refined.paths[e]
     S = path.sensitivity_at(refined.condensed[e], t)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import listed
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.uncertainty.information import Information
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 
 # A parameter is poorly determined if its interval is open, or wider on one side than so many times its value.
 _POOR = 1.0
+_UNKNOWN = 100.0  # per cent: a combination with a larger error is no better known than its parts
 # A combination is determined, in contrast, if it is so many times better known than its parameters.
 _CONTRAST = 5.0
 # Two parameters go together if both change by this factor on a log scale on the way to an open end.
@@ -24,7 +25,7 @@ _ALONG = float(np.log(10.0))
 _COUNTS = float(np.log(1.5))
 
 
-def notes(u: Unknowns, v: Array, info: Information, low: Array, high: Array, there: Array) -> tuple[str, ...]:
+def notes(u: ParameterVector, v: Array, info: Information, low: Array, high: Array, there: Array) -> tuple[str, ...]:
     """Sentences on the free parameters that are not, or poorly, determined; and on what is determined instead.
 
     Args:
@@ -51,8 +52,10 @@ def notes(u: Unknowns, v: Array, info: Information, low: Array, high: Array, the
             continue
         a, b = problem.free[i], problem.free[j]
         name, error = found
+        if error > _UNKNOWN:
+            continue
         if open_[i] or open_[j]:
-            said.append(f"only {name} is determined by these data (within {error:.2g} %), not {a} and {b} themselves")
+            said.append(f"{a} and {b} are not individually identifiable; {name} is (within {error:.2g} %)")
         else:
             said.append(f"{a} and {b} are poorly determined by these data, but {name} is known within {error:.2g} %")
         told |= {i, j}
@@ -60,17 +63,15 @@ def notes(u: Unknowns, v: Array, info: Information, low: Array, high: Array, the
         names = [problem.free[j] for j in group]
         both = _together(names, grown, *group) if len(group) == 2 else None
         if both is not None:
-            said.append(
-                f"only {both} is determined by these data, not {names[0]} and {names[1]}, which can go far together"
-            )
+            said.append(f"{names[0]} and {names[1]} are not individually identifiable; {both} is")
         elif len(group) > 1:
-            said.append(f"{listed(names)} are not determined by these data: they can change together, and far")
+            said.append(f"{listed(names)} are not identifiable: they can change together by any amount")
         else:
             j = group[0]
             along = [problem.free[i] for i in np.flatnonzero(_alongside(grown, j))]
-            rest = f", if {listed(along)} {'changes' if len(along) == 1 else 'change'} along" if along else ""
+            rest = f", together with other values of {listed(along)}" if along else ""
             fits = _limits(low[j], high[j], *limits[j])
-            said.append(f"{names[0]} is not determined by these data: {fits}{rest}")
+            said.append(f"{names[0]} is not identifiable: {fits}{rest}")
         told |= set(group)
     said += _bounded([(problem.free[j], low[j], high[j], *limits[j]) for j in range(len(theta)) if j not in told])
     return tuple(said)
@@ -109,11 +110,12 @@ def _bounded(ends: list[tuple[str, float, float, float, float]]) -> list[str]:
             end == bound and np.isfinite(bound) and bound != 0 for end, bound in ((low, lowest), (high, highest))
         )
         if below != above:
-            found.append(f"{name} ({'below' if below else 'above'} {high if below else low:.3g} any value fits)")
-    return [f"bounds, and not the data, limit {listed(found)}"] if found else []
+            end = high if below else low
+            found.append(f"{name} (every value {'below' if below else 'above'} {end:.3g} up to the bound fits)")
+    return [f"the data set no limit on one side for {listed(found)}"] if found else []
 
 
-def _flat(u: Unknowns, v: Array, info: Information) -> tuple[list[str], set[int]]:
+def _flat(u: ParameterVector, v: Array, info: Information) -> tuple[list[str], set[int]]:
     """Sentences on directions in which nothing changes at all, and the free parameters that they speak of.
 
     What is determined is what does not change along any of them: products of powers if directions are taken on a log
@@ -139,11 +141,11 @@ def _flat(u: Unknowns, v: Array, info: Information) -> tuple[list[str], set[int]
         sd, freedom = info.spread(gradient)
         size = 1.0 if named is _product else np.abs(powers @ values)
         errors = 100.0 * quantile(freedom, CONFIDENCE) * sd / size
-        if not np.isfinite(errors).all():
+        if not (errors <= _UNKNOWN).all():
             continue
         told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
         verb = "is" if len(told) == 1 else "are"
-        said = f"only {listed(told)} {verb} determined by these data, not {listed(names)} themselves"
+        said = f"{listed(names)} are not individually identifiable; {listed(told)} {verb}"
         return [said], {int(j) - u.of_phi.start for j in moving if j in u.phi_index}
     return [], set()
 
@@ -186,7 +188,7 @@ def _sum(factors: Array, names: list[str]) -> str:
     return first + "".join(f" {'+' if q > 0 else '−'} {term}" for q, term in terms[1:])
 
 
-def _combination(u: Unknowns, phi: Array, info: Information, i: int, j: int) -> tuple[str, float] | None:
+def _combination(u: ParameterVector, phi: Array, info: Information, i: int, j: int) -> tuple[str, float] | None:
     """The ratio or product of two parameters if it is known much better than they are, with its error in percent."""
     problem = u.problem
     theta = problem.theta(phi)[problem.free_index]
@@ -220,5 +222,5 @@ def _limits(low: float, high: float, lowest: float, highest: float) -> str:
     below = np.isinf(low) or low <= lowest
     above = np.isinf(high) or high >= highest
     if below and above:
-        return "any value within its bounds fits" if np.isfinite(highest - lowest) else "any value fits"
-    return f"anything {'below' if below else 'above'} {high if below else low:.3g} fits"
+        return "every value within its bounds fits" if np.isfinite(highest - lowest) else "every value fits"
+    return f"every value {'below' if below else 'above'} {high if below else low:.3g} fits"

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.likelihood.likelihood import Likelihood
-from odinfer.likelihood.refinement import ACCURATE, Refined
-from odinfer.optimize.arrow_matrix import Bordered, among, quadratic
+from odinfer.likelihood.refinement import ACCURATE, TrajectoryOptimum
+from odinfer.optimize.arrow_matrix import ArrowMatrix, among, quadratic
 from odinfer.uncertainty.small_sample import Corrected, corrected, threshold
 
 Array = NDArray[np.float64]
@@ -62,17 +62,17 @@ class Information(Corrected):
         return threshold(self.spread(a)[1], self.count, level) * grown
 
 
-def information(like: Likelihood, refined: Refined) -> Information:
+def information(like: Likelihood, refined: TrajectoryOptimum) -> Information:
     """The information at a refined trajectory."""
     u, observation, phi = like.unknowns, like.observation, refined.phi[None]
     variance = refined.sigma**2
-    M = Bordered.zeros(len(variance), u.experiments, len(u.initial), u.size)
+    M = ArrowMatrix.zeros(len(variance), u.experiments, len(u.initial), u.size)
     seen = like.on([p.mesh for p in refined.paths])
     for e, (x, maps) in enumerate(zip(seen.states(refined.paths), seen.maps(refined.condensed), strict=True)):
         J = observation.rows(e, x, maps[..., :-1], seen.like.y[e], variance[None], phi)[1][0]
-        each = [J[:, observation.owners == m].reshape(-1, J.shape[-1]) for m in range(len(variance))]
+        each = [np.concatenate([*J[:, observation.owners == m]]) for m in range(len(variance))]
         M.add(e, u.own(e), np.stack([v * (own.T @ own) for v, own in zip(variance, each, strict=True)]))
-    prior = Bordered.zeros(1, u.experiments, len(u.initial), u.size)
+    prior = ArrowMatrix.zeros(1, u.experiments, len(u.initial), u.size)
     prior.add_last(0, like.problem.prior_at(refined.phi).curvature)
     found = corrected(M, variance, observation.is_known, observation.count, prior)
     return Information(**vars(found), accuracy=ACCURATE * like.scale)

@@ -1,29 +1,25 @@
-"""Likelihood intervals of parameters and states at a maximum of the likelihood."""
+"""Profile-likelihood confidence intervals of parameters, initial values, states and predicted columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.batch_likelihood import SideBySide
-from odinfer.likelihood.collocation_batch import OnMeshes
-from odinfer.likelihood.forward_batch import around
-from odinfer.ode.adaptive_mesh import Budget
+from odinfer.errors import listed
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.likelihood.collocation_batch import CollocationTrajectories
+from odinfer.likelihood.forward_batch import ForwardTrajectories, trajectories_near
 from odinfer.optimize.arrow_matrix import among
 from odinfer.problem.problem import Problem
-from odinfer.scaling.dimensional_analysis import phi_sizes
-from odinfer.search.trust_region import follow
+from odinfer.scaling.dimensional_analysis import natural_sizes_of_free, natural_sizes_of_phi
 from odinfer.uncertainty.identifiability import notes
-from odinfer.uncertainty.profile_limits.bracket import Way
-from odinfer.uncertainty.profile_limits.constraints import HeldColumn, HeldState, HeldUnknown
-from odinfer.uncertainty.profile_limits.limit_refit import shot_end
-from odinfer.uncertainty.profile_limits.limit_root import Wanted, find_ends
-from odinfer.uncertainty.profile_limits.profile_multistart import Answers, Claims, asked_elsewhere, asked_further
-from odinfer.uncertainty.profile_limits.start_archive import Pool
+from odinfer.uncertainty.limit_verification import local_optima, verified_limits
+from odinfer.uncertainty.limits import Limits, Searches, WorkLimit, find_limits
+from odinfer.uncertainty.quantities import HeldColumn, HeldState, HeldUnknown
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
 
@@ -32,313 +28,280 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
-_STEPS, _ROUNDS = 30_000, 40  # of integration, for all ends that cannot be followed otherwise; of searches side by side
-_LEVEL = 0.1  # share of what is wanted, below which the likelihood has not fallen
-_FAR = 1e4  # so many times its estimate, a parameter is as good as infinite
-_SMALL = 1e-3  # of its natural size, an estimate is as good as nothing
-_USUAL = 1.5  # times as far as the curvature at the maximum says, an end is no surprise
-_TOLERANCE = 0.02  # of the fall at an end
-_BEYOND, _INSIDE = 0.1, 0.8  # of the distance of an end, and of the fall there: what is further out, and more likely
-_PLACES, _SAME = 8, 0.02  # places from which other maxima are looked for; nats by which these differ
-_MOST = 1600  # trajectories at the least to ask for ends from elsewhere
+SEARCH_RANGE = 1e4  # factor from its estimate, over which a parameter is profiled before its limit counts as open
+BETTER = 0.05  # nats by which another optimum must exceed the estimate's log-likelihood to be reported
+_NEGLIGIBLE, _EFOLDS = (
+    0.01,
+    40.0,
+)  # nats that an extreme parameter may cost, and how far from its natural size it may be
+_SMALL = 1e-3  # of its natural size: a smaller estimate is profiled on the scale of this
+_LONGEST = 2.0  # e-folds, of the first step on a log scale
+_QUADRATIC = 1.5  # ratio of a limit's distance to that of the quadratic approximation, up to which it needs no checks
+_STATE_FAILURES = 3  # failed points after which the limit of a state is extrapolated
+_TRAJECTORIES = 1600  # experiments times limits, up to which limits are verified from other start points
+_BEYOND, _INSIDE = (
+    1.1,
+    0.8,
+)  # a region beyond a limit: its distance over the limit's, and its statistic over the threshold
 
 
-def likelihood_intervals(maximum: Maximum, level: float) -> tuple[Uncertainty, Array | None]:
-    """Of the free parameters, with their covariance and what the data cannot determine.
+@dataclass(frozen=True, eq=False)
+class ParameterLimits:
+    """Limits of the free parameters at one level, on each parameter's own scale (φ).
 
-    Also unknowns (P,) at which the likelihood is higher than at the maximum, if any were met.
+    Coefficients of unknown functions have none: F is the number of the others, `named_parameters`.
+
+    Attributes:
+        low, high: (F,); infinite where the profile stays below the threshold over the search range.
+        found: of lower, then upper limits (2F).
+        points: unknowns (2F, P) at the limits.
+        separate: unknowns (n, P) inside the threshold, but separated from the estimate by values that are not.
     """
+
+    low: Array
+    high: Array
+    found: Limits
+    points: Array
+    separate: Array
+
+
+def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
+    """Compute confidence intervals of the free parameters, their covariance, and warnings."""
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
-    u = maximum.like.unknowns
-    low, high, found = maximum.ends if level == CONFIDENCE else parameter_ends(maximum, level, maximum.ends[2])
-    there, lost, rivals = u.phi(found.v), found.lost, _as_likely(maximum, found, low, high)
-    v = maximum.v
-    sd, freedom = info.spread(u.unit(u.phi_index))
-    C = among(info.covariance, u.phi_index)
+    u, named = maximum.like.unknowns, named_parameters(problem)
+    F, free, own_log = len(named), [problem.free[j] for j in named], problem.is_log[named]
+    limits = maximum.limits if level == CONFIDENCE else parameter_limits(maximum, level, maximum.limits.found)
+    index = u.phi_index[named]
+    sd, freedom = info.spread(u.unit(index))
+    C = among(info.covariance, index)
     C[np.isinf(sd), np.isinf(sd)] = np.inf
+    bounds = np.array([problem.limits(name) for name in free]).reshape(-1, 2)
     with np.errstate(over="ignore"):
-        ends = [np.where(problem.is_log, np.exp(np.where(problem.is_log, v, 0.0)), v) for v in (low, high)]
-    limits = np.array([problem.limits(name) for name in problem.free]).reshape(-1, 2)
-    # What ends at a bound ends there exactly, whatever scales round.
-    bounds = problem.phi_bounds
+        ends = [np.where(own_log, np.exp(np.where(own_log, v, 0.0)), v) for v in (limits.low, limits.high)]
+    # A limit at a bound is the bound exactly, whatever the scale rounds.
     low, high = (
-        np.where(own == bound, limit, np.clip(v, limits[:, 0], limits[:, 1]))
-        for own, v, bound, limit in zip((low, high), ends, bounds, limits.T, strict=True)
+        np.where(own == at, bound, np.clip(v, *bounds.T))
+        for own, v, at, bound in zip(
+            (limits.low, limits.high), ends, (b[named] for b in problem.phi_bounds), bounds.T, strict=True
+        )
     )
-    log = tuple(n for n, is_log in zip(problem.free, problem.is_log, strict=True) if is_log)
-    # An end that was not reached says nothing about what fits beyond it.
-    F, own = len(phi), problem.theta(phi)[problem.free_index]
-    sure_low, sure_high = (np.where(np.isin(np.arange(F) + i, lost), own, v) for v, i in ((low, 0), (high, F)))
-    said = (*notes(u, v, info, sure_low, sure_high, there), *_given_up(problem, there, lost))
-    said += (*_higher(maximum), *rivals, *_doubted(maximum))
-    return Uncertainty(problem.free, log, C, freedom, level, low, high, said), found.higher
+    log = tuple(n for n, is_log in zip(free, own_log, strict=True) if is_log)
+    # A limit that was not found says nothing about what fits beyond it.
+    failed, own = limits.found.failed, problem.theta(phi)[problem.free_index][named]
+    sure = np.where(failed[:F], own, low), np.where(failed[F:], own, high)
+    # Unknown functions take up much of what parameters do: which combinations are determined is not said then.
+    told = notes(u, maximum.v, info, *sure, u.phi(limits.points)) if len(problem.free) == F else ()
+    said = (*told, *_warnings(maximum, limits))
+    return Uncertainty(tuple(free), log, C, freedom, level, low, high, said)
 
 
-def _given_up(problem: Problem, there: Array, lost: Index) -> Iterator[str]:
-    """Sentences on ends that were not reached, places in (lower ends, upper ends) of all parameters."""
-    F = len(problem.free)
-    for i in lost.tolist():
-        value = problem.theta(there[i])[problem.free_index][i % F]
-        where = "below" if i < F else "above"
-        name = problem.free[i % F]
-        yield f"the likelihood could not be followed to values of {name} {where} {value:.3g}; it may go on"
+def named_parameters(problem: Problem) -> Index:
+    """Places among the free parameters of those that are no coefficients of unknown functions."""
+    theirs = {name for own in problem.model.said.unknown for name in own.parameters}
+    return np.array([j for j, n in enumerate(problem.free) if n.partition("[")[0] not in theirs], dtype=np.int64)
 
 
-def _higher(maximum: Maximum) -> Iterator[str]:
-    """A sentence on where the likelihood is higher, if no maximum could be reached there."""
-    if maximum.unreached is None:
-        return
-    solver = SideBySide.of(maximum.problem).finer()
-    more = maximum.objective - float(solver.solve(maximum.unreached[None]).worth.value[0])
-    yield (
-        f"the log-likelihood is higher by {more:.2g} at {_named(maximum, maximum.unreached)}, from where no maximum "
-        "could be reached; bound the parameters if such values make no sense"
-    )
-
-
-def _as_likely(maximum: Maximum, found: Found, low: Array, high: Array) -> Iterator[str]:
-    """A sentence on another maximum that is nearly as high, but beyond an end (F,), φ: an interval has one piece.
-
-    What has the same likelihood is the same with other signs.
-    """
-    if found.pool is None:
-        return
-    u, pool = maximum.like.unknowns, found.pool
-    most = 0.5 * _INSIDE * maximum.info.fall(u.unit(u.phi_index), CONFIDENCE)
-    beyond = _beyond(maximum, pool.v, low, high) & (pool.value[:, None] - maximum.objective < most)
-    starts = pool.best(_PLACES, np.asarray(beyond.any(1)))
-    if not len(starts):
-        return
-    with np.errstate(all="ignore"):
-        solver = SideBySide.of(maximum.problem)
-        ends = follow(solver, starts, rounds=_ROUNDS)
-        rise = ends.value - float(solver.solve(maximum.v[None]).worth.value[0])
-    beyond = _beyond(maximum, ends.v, low, high) & (rise[:, None] < most) & (rise[:, None] > _SAME)
-    rows = np.flatnonzero(beyond.any(1))
-    if len(rows):
-        best = rows[int(np.argmin(rise[rows]))]
+def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:
+    """Say which limits are not verified, where the profile is multimodal, and where a better optimum lies."""
+    problem, found = maximum.problem, limits.found
+    named, sides = named_parameters(problem), ("lower", "upper")
+    F, free = len(named), [problem.free[j] for j in named]
+    for i in np.flatnonzero(found.failed).tolist():
+        value = problem.theta(maximum.like.unknowns.phi(limits.points[i]))[problem.free_index][named][i % F]
         yield (
-            f"other values fit nearly as well, which the intervals do not reach: the log-likelihood is lower by only "
-            f"{rise[best]:.2g} at {_named(maximum, ends.v[best])}; bound the parameters if these make no sense"
+            f"the {sides[i // F]} confidence limit of {free[i % F]} could not be computed: the profile "
+            f"likelihood could not be followed beyond {value:.3g}, and the limit is given as open"
+        )
+    jumps = [f"{sides[i // F]} limit of {free[i % F]}" for i in np.flatnonzero(found.jumps).tolist()]
+    if jumps:
+        yield f"the profile likelihood is discontinuous at the {listed(jumps)}; another optimum may lie beyond it"
+    value = found.objectives.min(initial=np.inf)
+    if value < maximum.objective - BETTER:
+        best = found.visited[int(np.argmin(found.objectives))]
+        yield (
+            f"the estimate is not the global optimum: the log-likelihood is higher by {maximum.objective - value:.2g} "
+            f"at {_named(maximum, best)}; fit again from there, or bound the parameters if such values make no sense"
+        )
+    if len(limits.separate):
+        yield (
+            "the profile likelihood is multimodal: values outside the intervals fit nearly as well, "
+            f"such as {_named(maximum, limits.separate[0])}; bound the parameters if these make no sense"
+        )
+    if not maximum.confirmed:
+        yield (
+            f"integrated once more from its initial values, this trajectory has a log-likelihood of "
+            f"{maximum.reintegrated_loglik:.4g} instead of {maximum.loglik:.4g}: it depends on the last digits of the "
+            "estimates, so trust neither it nor its intervals"
         )
 
 
-def _beyond(maximum: Maximum, v: Array, low: Array, high: Array) -> NDArray[np.bool_]:
-    """Which parameters (n, F) of unknowns (n, P) are clearly beyond their ends (F,).
-
-    Not those that have gone through infinity, where an interval is open.
-    """
-    own, phi = maximum.phi, v[:, maximum.like.unknowns.phi_index]
-    through = (np.isinf(low) | np.isinf(high)) & ~maximum.problem.is_log & (own * phi < 0)
-    with np.errstate(invalid="ignore"):
-        out = (phi < low - _BEYOND * (own - low)) | (phi > high + _BEYOND * (high - own))
-    return np.asarray(out & ~through)
-
-
 def _named(maximum: Maximum, v: Array) -> str:
-    """The free parameters at unknowns (P,), for a sentence."""
+    """Format the free parameters at unknowns (P,)."""
     problem = maximum.problem
     theta = problem.theta(maximum.like.unknowns.phi(v))[problem.free_index]
     return ", ".join(f"{name} = {value:.3g}" for name, value in zip(problem.free, theta, strict=True))
 
 
-def _doubted(maximum: Maximum) -> Iterator[str]:
-    """A sentence on a trajectory that is not found again from its numbers."""
-    if not maximum.confirmed:
-        yield (
-            f"integrated once more from its beginning, this trajectory has a log-likelihood of {maximum.again:.4g} "
-            f"instead of {maximum.loglik:.4g}: it depends on the last digits of the estimates, so trust neither it nor "
-            "its intervals"
-        )
-
-
-def far_from(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
-    """How far to go from the estimates of unknowns at places (B,), and the bound (B,) on that side."""
-    u = maximum.like.unknowns
-    v = maximum.v[index]
-    log = np.zeros(u.size, bool)
-    log[u.of_phi] = maximum.problem.is_log
-    sizes = u.join([maximum.like.scale] * u.experiments, phi_sizes(maximum.problem))[index]
-    far = np.where(log[index], np.log(_FAR), _FAR * np.maximum(np.abs(v), _SMALL * sizes))
+def search_range(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
+    """Return the values (B,) at which profiles of the unknowns at `index` (B,) stop, and their bounds (B,)."""
+    u, v = maximum.like.unknowns, maximum.profile_origin[index]
     bound = np.where(side < 0, u.low[index], u.high[index])
+    far = np.where(_is_log(maximum)[index], np.log(SEARCH_RANGE), SEARCH_RANGE * _sizes(maximum)[index])
     return np.where(np.isfinite(bound), bound, v + side * far), bound
 
 
-class Found(NamedTuple):
-    """Ends of unknowns.
+@np.errstate(all="ignore")
+def profile_origin(maximum: Maximum) -> Array:
+    """Return the unknowns (P,) from which profiles start: the optimum, or a point that is as good.
 
-    Attributes:
-        values, v: the ends (B,), at the limit where the likelihood does not fall so far, and all unknowns there (B, P);
-            where the way to an end was given up, the last that is known of it.
-        rise: of the objective at v (B,).
-        lost: the places of those that were given up.
-        higher: unknowns (P,) at which the likelihood is higher than at the maximum, if any were met.
-        ways, pool: what is known of the ways there and of the likelihood, if they were asked for from elsewhere.
-        alone: whether steps forward in time do not lead to the likelihood of the maximum.
+    A log-scale parameter that tends to 0 or ∞ has no influence at its estimate, and no gradient leads back from there.
+    It is moved towards its natural size until the log-likelihood falls by `_NEGLIGIBLE`.
     """
-
-    values: Array
-    v: Array
-    rise: Array
-    lost: Index
-    higher: Array | None = None
-    ways: tuple[Way, ...] = ()
-    pool: Pool | None = None
-    alone: bool = False
-
-    @staticmethod
-    def of(answers: Answers) -> Found:
-        value, v, rise, lost, higher, ways, pool = answers
-        return Found(value, v, rise, np.flatnonzero(lost), higher, ways, pool)
-
-    def with_answers(self, asked: Index, answers: Answers) -> Found:
-        """With what became of those that were asked for from elsewhere, and of all that had been given up."""
-        new = Found.of(answers)
-        values, v, rise = self.values.copy(), self.v.copy(), self.rise.copy()
-        values[asked], v[asked], rise[asked] = new.values, new.v, new.rise
-        return new._replace(values=values, v=v, rise=rise, lost=asked[new.lost])
-
-    def way(self, place: int, side: float) -> Way | None:
-        return next((way for way in self.ways if (way.place, way.side) == (place, side)), None)
+    u, v = maximum.like.unknowns, maximum.v.copy()
+    natural = np.log(np.maximum(natural_sizes_of_free(maximum.problem), 1e-300))
+    away = maximum.phi - natural
+    extreme = np.flatnonzero(maximum.problem.is_log & (np.abs(away) > np.log(SEARCH_RANGE)))
+    if not len(extreme) or not BatchLikelihood.can(maximum.problem):
+        return v
+    solver = BatchLikelihood.of(maximum.problem).finer()
+    lowest = float(solver.solve(v[None]).worth.value[0])
+    for j in extreme.tolist():
+        shifts = np.arange(0.0, min(abs(float(away[j])), _EFOLDS), 1.0) * np.sign(away[j])
+        trial = np.tile(v, (len(shifts), 1))
+        trial[:, u.phi_index[j]] = np.clip(natural[j] + shifts, u.low[u.phi_index[j]], u.high[u.phi_index[j]])
+        good = np.flatnonzero(solver.solve(trial).worth.value <= lowest + _NEGLIGIBLE)
+        if len(good):
+            v = trial[good[0]]
+    return v
 
 
-def reached(
-    maximum: Maximum, index: Index, side: Array, fall: Array, accuracy: float = 1e-3, known: Found | None = None
-) -> Found:
-    """The ends of unknowns at places (B,), where twice the log-likelihood has fallen by so much (B,).
+def _is_log(maximum: Maximum) -> Mask:
+    u = maximum.like.unknowns
+    log = np.zeros(u.size, bool)
+    log[u.of_phi] = maximum.problem.is_log
+    return log
 
-    From the maximum outwards first. If that does not lead to ends about where the curvature at the maximum says, all
-    are asked again from elsewhere or, where trajectories cannot go side by side, by integration.
+
+def _sizes(maximum: Maximum) -> Array:
+    """Return the size (P,) of each unknown: its estimate's, or a share of its natural size."""
+    u = maximum.like.unknowns
+    natural = u.join([maximum.like.scale] * u.experiments, natural_sizes_of_phi(maximum.problem))
+    return np.maximum(np.abs(maximum.profile_origin), _SMALL * natural)
+
+
+def parameter_limits(maximum: Maximum, level: float, known: Limits | None = None) -> ParameterLimits:
+    """Compute lower and upper limits of the free parameters.
 
     Args:
-        accuracy: of the root of the fall on the way outwards.
-        known: what was found at another level: where that was asked for from elsewhere, these are, too, so that both
-            speak of one likelihood.
-    """
-    like, refined = maximum.like, maximum.refined
-    u, problem = like.unknowns, like.problem
-    v = maximum.v
-    ways = [known.way(*pair) for pair in zip(index.tolist(), side.tolist(), strict=True)] if known else []
-    if known and known.pool and (there := [way for way in ways if way is not None]) == ways:
-        answers = asked_further(problem, v, refined.objective, there, known.pool, fall)
-        if answers is not None:
-            return Found.of(answers)
-    side_by_side = SideBySide.can(problem) and 2 * len(index) * u.experiments <= _MOST
-    on, held = around(like, refined), HeldUnknown(u, index)
-    best = on.start(refined, len(index))
-    sd, (limit, bound) = maximum.info.spread(held.gradient(best))[0], far_from(maximum, index, side)
-    wanted = Wanted(side, fall, sd, limit)
-    # ODIN's problems are small: their ridges are followed first, so that there are better places to ask from.
-    patient = problem.plain or not side_by_side
-    ends = find_ends(on, best, held, wanted, accuracy=accuracy, patient=patient)
-    begin, rise = held.value(best), ends.batch.value - refined.objective
-    found = Found(ends.values, u.join(ends.batch.x0, ends.batch.phi), rise, ends.lost)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        stretched = np.abs(ends.values - begin) / (sd * np.sqrt(fall))
-    usual = (stretched > 1.0 / _USUAL) & (stretched < _USUAL) | (ends.values == bound)
-    usual[ends.lost] = False
-    if usual.all() and not (side_by_side and _rivals(maximum, found, index, side, fall)):
-        return found
-    if side_by_side:
-        given_up = np.isin(np.arange(len(index)), ends.lost)
-        supposed = np.where(given_up, np.nan, ends.values)
-        # A ridge that was followed from maximum to maximum, and then lost, is inside as far as that went.
-        followed = given_up & (rise < 0.5 * fall) & patient
-        inside = np.where(followed, np.abs(held.value(ends.batch) - begin), 0.0)
-        claims = Claims(index, side, fall, limit, limit == bound, supposed, found.v, inside, rise)
-        # A maximum that many starts have led to from anywhere has no ridges nearby that are not known of.
-        asked = np.arange(len(index)) if problem.plain else np.flatnonzero(~usual)
-        answers = asked_elsewhere(
-            problem, v, refined.objective, claims.take(asked), _TOLERANCE, maximum.known, maximum.unreached is None
-        )
-        if answers is not None:
-            return found.with_answers(asked, answers)
-        found = found._replace(alone=True)
-    return _by_integration(maximum, found, wanted, index)
-
-
-def _rivals(maximum: Maximum, found: Found, index: Index, side: Array, fall: Array) -> bool:
-    """Whether what ODIN's other minima lead to is inside the likelihood of the ends, but beyond one of them."""
-    if maximum.known is None or not maximum.problem.plain:
-        return False
-    with np.errstate(all="ignore"):
-        ends = follow(SideBySide.of(maximum.problem), maximum.known, rounds=_ROUNDS)
-        beyond = (side * (ends.v[:, index] - found.values) > 0) & np.isfinite(found.values)
-        inside = ends.value[:, None] - maximum.objective < 0.5 * fall
-    return bool((beyond & inside).any())
-
-
-def _by_integration(maximum: Maximum, found: Found, wanted: Wanted, index: Index) -> Found:
-    """The ends of parameters that were given up, each followed by integration."""
-    like, budget, left = maximum.like, Budget(_STEPS), []
-    parameter = index - like.unknowns.of_phi.start  # initial values, before these, cannot be held there
-    # Where the likelihood does not change in first order, and has not fallen as far as it was followed, it goes on.
-    level = np.isinf(wanted.sd) & (found.rise < 0.5 * _LEVEL * wanted.fall)
-    values, rise, v = found.values.copy(), found.rise.copy(), found.v.copy()
-    for i in found.lost.tolist():
-        side, fall, sd, limit = (float(v[i]) for v in wanted)
-        end, j = limit if level[i] else None, int(parameter[i])
-        if end is None and j >= 0:
-            end = shot_end(like.problem, like.scale, maximum.refined, j, side, fall, sd, limit, budget)
-            if end is not None and end != limit:
-                v[i, index[i]], rise[i] = end, 0.5 * fall
-        if end is None:
-            left.append(i)
-        else:
-            values[i] = end
-    return found._replace(values=values, v=v, rise=rise, lost=np.array(left, np.int64))
-
-
-def parameter_ends(maximum: Maximum, level: float, known: Found | None = None) -> tuple[Array, Array, Found]:
-    """Lower and upper ends (F,) of the free parameters' likelihood intervals, and what was found (2F) on the way.
-
-    Those that could not be reached count as open.
-
-    Args:
-        known: what was found at another level.
+        known: limits at another level, whose points are start points.
     """
     u = maximum.like.unknowns
-    F = u.free
-    both, side = np.tile(u.phi_index, 2), np.repeat([-1.0, 1.0], F)
-    limit, bound = far_from(maximum, both, side)
-    found = reached(maximum, both, side, maximum.info.fall(u.unit(both), level), known=known)
-    open_ = ((found.values == limit) & (limit != bound)) | np.isin(np.arange(2 * F), found.lost)
+    index = u.phi_index[named_parameters(maximum.problem)]
+    F = len(index)
+    both, side = np.tile(index, 2), np.repeat([-1.0, 1.0], F)
+    threshold = maximum.info.fall(u.unit(both), level)
+    found = unknown_limits(maximum, both, side, threshold, known)
+    stop, bound = search_range(maximum, both, side)
+    open_ = ((found.values == stop) & (stop != bound)) | found.failed
     ends = np.where(open_, np.where(np.isfinite(bound), bound, side * np.inf), found.values)
-    return ends[:F], ends[F:], found
+    points = u.join(found.points.batch.x0, found.points.batch.phi)
+    return ParameterLimits(ends[:F], ends[F:], found, points, _separate(maximum, found, ends, both, side, threshold))
 
 
-def state_ends(
+def unknown_limits(
+    maximum: Maximum, index: Index, side: Array, threshold: Array, known: Limits | None = None
+) -> Limits:
+    """Compute limits of the unknowns at `index` (B,), where 2·(ℓmax − ℓp) reaches its threshold (B,).
+
+    The profile is followed from the estimate. Where a limit is not about where the quadratic approximation at the
+    optimum puts it, the log-likelihood may have several ridges. Limits are then computed with error-controlled steps
+    forward in time, if the model is text, and verified from other start points.
+
+    Args:
+        known: limits of this fit at another level, whose points are start points.
+    """
+    like, refined, u = maximum.like, maximum.refined, maximum.like.unknowns
+    origin, held = maximum.profile_origin, HeldUnknown(u, index)
+    moved = not np.array_equal(origin, maximum.v)
+    stop, bound = search_range(maximum, index, side)
+    quadratic = maximum.info.spread(u.unit(index))[0] * np.sqrt(threshold)
+    log, sizes = _is_log(maximum)[index], _sizes(maximum)[index]
+    usable = np.isfinite(quadratic) & (quadratic > 0)
+    first = np.where(usable, np.where(log, np.minimum(quadratic, _LONGEST), quadratic), np.where(log, 0.5, 0.1 * sizes))
+    searches = Searches(side, threshold, first, stop)
+    on, work = trajectories_near(like, refined), WorkLimit()
+    found = find_limits(on, on.start(refined, len(index)), held, searches, work=work)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.abs(found.values - origin[index]) / quadratic
+    usual = ((ratio > 1.0 / _QUADRATIC) & (ratio < _QUADRATIC) & ~found.jumps) | (found.values == bound)
+    many = len(index) * u.experiments > _TRAJECTORIES
+    if (usual.all() and not moved) or many or not maximum.verify or not BatchLikelihood.can(maximum.problem):
+        return found
+    forward = on if isinstance(on, ForwardTrajectories) else ForwardTrajectories.of(like, refined)
+    if forward is None:
+        return found
+    best = forward.at(np.tile(origin, (len(index), 1)))
+    if forward is not on or moved:
+        found = find_limits(forward, best, held, searches, work=work)
+    visited = np.empty((0, u.size)) if known is None else known.visited
+    starts = np.concatenate([visited, local_optima(forward, maximum.known)])
+    return verified_limits(forward, best, held, searches, found, starts, work)
+
+
+def _separate(maximum: Maximum, found: Limits, ends: Array, index: Index, side: Array, threshold: Array) -> Array:
+    """Return the visited unknowns (n, P) inside the threshold of a parameter but beyond its limit, best first.
+
+    Args:
+        ends, index, side, threshold: of the limits (B,).
+    """
+    with np.errstate(invalid="ignore"):
+        distance = side * (found.visited[:, index] - maximum.profile_origin[index])
+        beyond = np.isfinite(ends) & (distance > _BEYOND * np.abs(ends - maximum.profile_origin[index]))
+    inside = found.objectives[:, None] - maximum.objective < 0.5 * _INSIDE * threshold
+    rows = np.flatnonzero((beyond & inside).any(1))
+    return np.asarray(found.visited[rows[np.argsort(found.objectives[rows])]])
+
+
+def state_limits(
     maximum: Maximum, level: float, e: int, node: Index, columns: bool = False
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Lower and upper ends (N, K) of the likelihood intervals of an experiment's states at points of its mesh.
+    """Compute lower and upper limits (N, K) of an experiment's states at points of its mesh.
 
     Args:
         columns: of the predicted values of the observed columns (N, M) instead.
     """
     like, refined, info = maximum.like, maximum.refined, maximum.info
-    on, K = OnMeshes.of(like, refined), len(like.problem.columns) if columns else len(like.scale)
+    on, K = CollocationTrajectories.of(like, refined), len(like.problem.columns) if columns else len(like.scale)
     B = 2 * len(node) * K
     side = np.repeat([-1.0, 1.0], B // 2)
     what = like.unknowns, e, np.tile(np.repeat(node, K), 2), np.tile(np.arange(K), 2 * len(node))
     held = HeldColumn(*what, on=on) if columns else HeldState(*what)
     best = on.start(refined, B)
     x, a = held.value(best), held.gradient(best)
-    sd, fall = info.spread(a)[0], info.fall(a, level)
+    sd, threshold = info.spread(a)[0], info.fall(a, level)
     low, high = (np.full(K, end) for end in (-np.inf, np.inf)) if columns else like.problem.state_bounds
     bound = np.where(side < 0, low[held.k], high[held.k])
-    blind = np.isinf(sd)
-    found, _, lost = find_ends(on, best, held, Wanted(side, fall, sd, np.where(blind, x, bound)))
-    if len(lost):  # once more on the log scale
-        log, up = replace(held.take(lost), log=True), side[lost] * np.sign(x[lost])
-        far = np.log(np.maximum(np.abs(x[lost]), 1e-300)) + up * np.log(_FAR)
-        wanted = Wanted(up, fall[lost], sd[lost] / np.abs(x[lost]), far)
-        value = find_ends(on, best.take(lost), log, wanted).values
-        gone = np.where(up < 0, 0.0, side[lost] * np.inf)
-        found[lost] = np.where(value == far, gone, np.sign(x[lost]) * np.exp(np.minimum(value, 700.0)))
-    found = np.where(blind, bound, np.where(side < 0, np.maximum(found, bound), np.minimum(found, bound)))
-    # No narrower than trajectories are computed to.
+    flat = np.isinf(sd)
+    searches = Searches(side, threshold, sd * np.sqrt(threshold), np.where(flat, x, bound))
+    found = find_limits(on, best, held, searches, failures=_STATE_FAILURES)
+    # Next to 0 a limit is where a trajectory is, which keeps its sign.
+    keep = found.failed | (found.values == searches.stop) | (found.values * x > 0)
+    values, failed = np.where(keep, found.values, held.value(found.points.batch)), np.flatnonzero(found.failed)
+    if len(failed):  # on the scale of log |x|, on which a state that decays to 0 keeps its sign
+        size, outward = np.abs(x[failed]), side[failed] * np.sign(x[failed])
+        begin = np.log(np.maximum(size, 1e-300))
+        first = np.minimum(searches.first[failed] / size, _LONGEST)
+        stop = begin + outward * np.log(SEARCH_RANGE)
+        again = find_limits(on, best.take(failed), replace(held.take(failed), log=True),
+                            Searches(outward, threshold[failed], first, stop), failures=_STATE_FAILURES)  # fmt: skip
+        log = np.where(again.failed, begin + outward * again.extrapolated(first), again.values)
+        open_ = np.where(outward < 0, 0.0, side[failed] * np.inf)
+        values[failed] = np.where(again.values == stop, open_, np.sign(x[failed]) * np.exp(np.minimum(log, 700.0)))
+    values = np.where(flat, bound, np.where(side < 0, np.maximum(values, bound), np.minimum(values, bound)))
+    # No interval is narrower than the accuracy of trajectories.
     slack = 0.0 if columns else info.accuracy[held.k] * quantile(np.inf, level)
-    found = side * np.maximum(side * found, side * x + slack)
-    ends = found.reshape(2, -1, K)
+    values = side * np.maximum(side * values, side * x + slack)
+    ends = values.reshape(2, -1, K)
     return ends[0], ends[1]

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.checks import whole
+from odinfer.checks import checked_integer
 from odinfer.errors import InputError, listed
 from odinfer.likelihood.extension import extended
-from odinfer.likelihood.refinement import Refined
+from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.odin.dense_engine import Dense
 from odinfer.odin.gamma import GammaRule
 from odinfer.odin.multistart import Search
-from odinfer.problem.observables import need_plain
-from odinfer.problem.parameter_vector import Unknowns
+from odinfer.problem.observables import need_fully_observed_gaussian
+from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
-from odinfer.progress import Progress, silent
+from odinfer.progress import Progress, no_progress
 from odinfer.sampling import density as ds
 from odinfer.sampling import nuts
-from odinfer.sampling.diagnostics import ess, r_hat, verdict
-from odinfer.sampling.trajectory_posterior import Facts, Told, path_of, programs
+from odinfer.sampling.diagnostics import convergence_verdict, ess, r_hat
+from odinfer.sampling.trajectory_posterior import TrajectoryCode, TrajectoryData, compiled_functions, step_sequence
 from odinfer.uncertainty.results import Posterior
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class OdinEstimate:
         Raises:
             InputError: not every state is observed with Gaussian noise, or there are too many of them.
         """
-        need_plain(problem, "target='odin'")
+        need_fully_observed_gaussian(problem, "target='odin'")
         values = len(problem.model.states) * sum(len(e.t) for e in problem.data.experiments)
         if values > _MOST_VALUES:
             raise InputError(f"target='odin' takes up to {_MOST_VALUES} values of states, not {values}; leave it out")
@@ -90,14 +90,16 @@ def sample(
         until: a time beyond the data up to which the states of the draws are kept too (of trajectories).
 
     Raises:
-        InputError: an option cannot be used, or blackjax is missing.
+        InputError: an option cannot be used, blackjax is missing, or the posterior is improper.
     """
-    whole("chains", chains, 1)
-    whole("draws", draws, 4)
-    whole("warm_up", warm_up, 200)
-    whole("seed", seed)
-    nuts.blackjax()
-    say = progress or silent
+    checked_integer("chains", chains, 1)
+    checked_integer("draws", draws, 4)
+    checked_integer("warm_up", warm_up, 200)
+    checked_integer("seed", seed)
+    if not isinstance(start, OdinEstimate):
+        _check_proper(start)
+    nuts.import_blackjax()
+    say = progress or no_progress
     clock = time.perf_counter()
     target, run = ("odin", _of_odin) if isinstance(start, OdinEstimate) else ("trajectory", _of_trajectories)
     found, parts, t, x, details = run(start, chains, draws, warm_up, seed, until, say)  # type: ignore[arg-type]
@@ -107,7 +109,7 @@ def sample(
     named = {n: np.asarray(theta[..., j]) for n, j in zip(problem.free, problem.free_index, strict=True)}
     r_hats, sizes = ({n: g(d) for n, d in named.items()} for g in (r_hat, ess))
     divergences = int(found.stats["diverging"].sum())
-    status, converged = verdict(r_hats, sizes, divergences / (chains * draws))
+    status, converged = convergence_verdict(r_hats, sizes, divergences / (chains * draws))
     loose = () if callable(problem.prior) else [n for n in named if n not in problem.prior and _unlimited(problem, n)]
     if not converged and loose:
         status += f"; bounds or a prior for {listed(loose)} may help"
@@ -122,6 +124,24 @@ def sample(
     )  # fmt: skip
 
 
+def _check_proper(maximum: Maximum) -> None:
+    """Refuse an improper posterior: a likelihood that stays above zero to infinity has no integral.
+
+    Raises:
+        InputError: a parameter without a prior has an infinite likelihood interval.
+    """
+    problem, known = maximum.problem, maximum.intervals()
+    if known is None or callable(problem.prior):
+        return
+    for name, (low, high) in known.interval().items():
+        if name not in problem.prior and not np.isfinite([low, high]).all():
+            side, bound = ("above", f"{name} < 1000") if np.isinf(high) else ("below", f"{name} > -1000")
+            raise InputError(
+                f"the data set no limit to '{name}' from {side}, so its posterior is improper; give a bound such as "
+                f"{bound}, or a prior such as {name} ~ lognormal(1, 2)"
+            )
+
+
 def _unlimited(problem: Problem, name: str) -> bool:
     return not np.isfinite(problem.limits(name)).all()
 
@@ -132,22 +152,24 @@ def _unlimited(problem: Problem, name: str) -> bool:
 class _Posed(NamedTuple):
     """The posterior of trajectories: its code and numbers, v (P,) at the maximum, and the nodes of the meshes."""
 
-    told: Told
-    unknowns: Unknowns
-    facts: Facts
+    told: TrajectoryCode
+    unknowns: ParameterVector
+    facts: TrajectoryData
     v: Array
     nodes: tuple[NDArray[np.int64], ...]
 
     @property
     def programs(self) -> tuple[Callable[..., Any], ...]:
-        return programs(self.told)
+        return compiled_functions(self.told)
 
 
-def _posed(maximum: Maximum, refined: Refined) -> _Posed:
+def _posed(maximum: Maximum, refined: TrajectoryOptimum) -> _Posed:
     """With an integrator that is accurate enough; `refined` may go on beyond the data."""
     problem, info = maximum.problem, maximum.info
-    form, parameters = ds.of_problem(problem)
-    u, unknown = Unknowns(problem, noise=True), np.array(problem.estimated_noise)
+    if problem.model.said.triggers:
+        raise InputError("sampling does not follow events that states trigger; use bootstrap or profile instead")
+    form, parameters = ds.parameter_density(problem)
+    u, unknown = ParameterVector(problem, noise=True), np.array(problem.estimated_noise)
     inside = np.isfinite(u.low) & np.isfinite(u.high)
     margin = np.where(inside, 1e-6 * np.where(inside, u.high - u.low, 1.0), 1e-9)
     v = u.join([p.x0 for p in refined.paths], refined.phi, np.log(info.sigma[unknown]))
@@ -158,10 +180,10 @@ def _posed(maximum: Maximum, refined: Refined) -> _Posed:
     S = [p.sensitivity_at(lin, mesh) for p, lin, mesh in every]
     sds = [np.maximum(info.spread(maximum.like.unknowns.lift(e, s))[0], info.accuracy) for e, s in enumerate(S)]
     log_known = np.log(np.nan_to_num(problem.known_sigma[~unknown], nan=1.0))
-    told, parts = Told.of(problem, form, u.layout), 1
+    told, parts = TrajectoryCode.of(problem, form, u.layout), 1
     while parts * max(map(len, meshes)) <= _MOST_STEPS or parts == 1:
-        paths, nodes = zip(*(path_of(problem, e, mesh, parts) for e, mesh in enumerate(meshes)), strict=True)
-        facts = Facts(parameters, paths, u.low, u.high, log_known)
+        paths, nodes = zip(*(step_sequence(problem, e, mesh, parts) for e, mesh in enumerate(meshes)), strict=True)
+        facts = TrajectoryData(parameters, paths, u.low, u.high, log_known)
         shown = (at[np.searchsorted(mesh, p.mesh)] for at, (p, _, mesh) in zip(nodes, every, strict=True))
         found = _Posed(told, u, facts, v, tuple(shown))
         worst = 0.0
@@ -231,15 +253,15 @@ def _of_odin(
     if until is not None:
         raise InputError("target='odin' knows the states inside the data only; leave out until")
     risk, gamma = estimate.engine, estimate.gamma
-    form, target = ds.of_risk(risk)
+    form, target = ds.posterior_density(risk)
     at = risk.minimise(risk.mean, estimate.phi, estimate.rule, gamma=gamma)
     z, phi = at.z.T, at.phi
-    box = ds.box(target)
+    box = ds.stacked_bounds(target)
     margin = np.where(np.isfinite(box[1] - box[0]), 1e-3 * np.nan_to_num(box[1] - box[0], posinf=1.0), 1e-3)
     v = np.clip(np.concatenate([z.ravel(), phi]), box[0] + margin, box[1] - margin)
     centre = ds.unconstrain(v, *box)
     data = (target, gamma, box)
-    log_density, R = ds.unbounded(form)[0], ds.rounding(form, data, centre)
+    log_density, R = ds.unconstrained_density(form)[0], ds.whitening_matrix(form, data, centre)
     rng = np.random.default_rng([seed, 7])
     start = centre + rng.normal(size=(chains, len(v))) @ R.T
     found = nuts.sample(log_density, data, start, centre, R, draws, warm_up, seed, say)

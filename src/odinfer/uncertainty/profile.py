@@ -1,4 +1,4 @@
-"""Profile likelihoods: how much the best likelihood falls while one parameter is held."""
+"""Profile likelihoods: the log-likelihood, maximised over all other unknowns, as a function of one."""
 
 from __future__ import annotations
 
@@ -8,66 +8,63 @@ import numpy as np
 
 from odinfer.errors import InputError, nearest
 from odinfer.problem.problem import Problem
-from odinfer.uncertainty.intervals import far_from, reached
+from odinfer.uncertainty.intervals import search_range, unknown_limits
 from odinfer.uncertainty.results import Profile
 from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
 if TYPE_CHECKING:
     from odinfer.uncertainty.maximum import Maximum
 
-_NEARLY = 0.05  # of the fall at an end
-_SHARES = 0.25 * np.arange(1, 7)  # of the root of the fall at the ends of a 95 % interval
+_ROOTS = 0.25 * np.arange(1, 7)  # √(2·(ℓmax − ℓp)) at the points of a profile, in units of that at a 95 % limit
 
 
 def profile(maximum: Maximum, name: str) -> Profile:
-    """The profile likelihood of a parameter or of a free initial value, such as "prey(0)", on both sides of it.
+    """Compute the profile likelihood of a parameter or of a free initial value, such as "prey(0)".
 
-    Points lie where the root of the fall takes steps of a quarter of what a 95 % interval needs, to 1.5 times that.
+    Points lie where √(2·(ℓmax − ℓp)) is 0.25, 0.5, …, 1.5 times its value at the 95 % limits, on both sides.
 
     Raises:
         InputError: it was not estimated.
     """
-    problem, like, info = maximum.problem, maximum.like, maximum.info
-    u = like.unknowns
+    problem, info, u = maximum.problem, maximum.info, maximum.like.unknowns
     if name not in u.names:
-        raise InputError(f"{_why_not(problem, name)}: there is no profile of it{nearest(name, u.names)}")
+        raise InputError(f"{_reason(problem, name)}: there is no profile of it{nearest(name, u.names)}")
     place = u.names.index(name)
-    estimate = float(maximum.v[place])
-    shares = np.concatenate([-_SHARES, _SHARES])
-    index, a = np.full(len(shares), place), u.unit(np.array([place]))
-    freedom, fall, ends = info.spread(a)[1][0], float(info.fall(a, CONFIDENCE)[0]), maximum.ends[2]
-    found = reached(maximum, index, np.sign(shares), fall * shares**2, accuracy=1e-6, known=ends)
-    values, lost = found.v[:, place], found.rise
-    good = np.isfinite(lost) & (np.sign(shares) * (values - estimate) > 0)
-    # What is as good as infinite, and inside as nearly as can be told, would be taken for an end.
-    limit, bound = far_from(maximum, index, np.sign(shares))
-    good &= ~((found.values == limit) & (limit != bound) & (np.abs(2.0 * lost - fall) < _NEARLY * fall))
-    for side in (-1.0, 1.0) if place in u.phi_index else ():
-        i = place - u.of_phi.start + (u.free if side > 0 else 0)
-        if i in ends.lost:
+    estimate, origin = float(maximum.v[place]), float(maximum.profile_origin[place])
+    roots = np.concatenate([-_ROOTS, _ROOTS])
+    side, index, gradient = np.sign(roots), np.full(len(roots), place), u.unit(np.array([place]))
+    freedom, needed = float(info.spread(gradient)[1][0]), float(info.fall(gradient, CONFIDENCE)[0])
+    found = unknown_limits(maximum, index, side, needed * roots**2, maximum.limits.found)
+    values = side * found.points.distance + origin
+    fall = np.maximum(found.points.batch.value - maximum.objective, 0.0)
+    good = (found.points.distance > 0) & np.isfinite(fall)
+    stop, bound = search_range(maximum, index, side)
+    for s in (-1.0, 1.0) if place in u.phi_index else ():
+        i = place - u.of_phi.start + (u.free if s > 0 else 0)
+        end, same, at = float(maximum.limits.found.values[i]), side == s, roots == s
+        if np.isnan(end):
             continue
-        # The interval's own end is a point of the profile, and all others are on the side where they belong.
-        end, one, here = float(ends.values[i]), shares == side, np.sign(shares) == side
-        open_ = end == limit[one][0]
-        values[one], lost[one] = end, float(ends.rise[i]) if open_ else 0.5 * fall
-        good[one] = not open_ or lost[one][0] < 0.5 * (1.0 - _NEARLY) * fall
-        further = side * (values - end)
-        good[here] &= np.where(np.abs(shares) > 1.0, (further > 0) & ~open_, further <= 0)[here]
-    values, lost = np.append(values[good], estimate), np.append(lost[good], 0.0)
-    # Where the likelihood jumps, several falls are at one value: the largest counts.
-    first = np.lexsort((-lost, values))
+        # The limit of the interval is a point of the profile, and no point contradicts it.
+        open_ = end == stop[at][0]
+        if not open_ or end == bound[at][0]:
+            values[at], good[at] = end, True
+            fall[at] = 0.5 * needed if not open_ else min(float(fall[at][0]), 0.5 * needed)
+        further = s * (values - end)
+        good &= ~same | np.where(np.abs(roots) > 1.0, (further > 0) & ~open_, (further <= 0) & (2.0 * fall <= needed))
+    values, fall = np.append(values[good], estimate), np.append(fall[good], 0.0)
+    first = np.lexsort((-fall, values))  # of several points at one value, the lowest
     values, order = np.unique(values[first], return_index=True)
-    order = first[order]
+    fall = fall[first][order]
     if place in u.phi_index and problem.is_log[place - u.of_phi.start]:
         values, estimate = np.exp(values), float(np.exp(estimate))
-    # The threshold of a profile is that of its own noise, times what the covariance grew by.
-    grown = float(fall / threshold(freedom, info.count, CONFIDENCE))
+    # The threshold of a profile is that of its own noise, times the growth of the covariance.
+    growth = float(needed / threshold(freedom, info.count, CONFIDENCE))
     limits = problem.limits(name) if name in problem.free else (float(u.low[place]), float(u.high[place]))
-    return Profile(name, estimate, values, -np.maximum(lost[order], 0.0), limits, float(freedom), info.count * grown)
+    return Profile(name, estimate, values, -fall, limits, freedom, info.count * growth)
 
 
-def _why_not(problem: Problem, name: str) -> str:
-    """Why something has no profile."""
+def _reason(problem: Problem, name: str) -> str:
+    """Say why something has no profile."""
     state = name.partition("(0)")[0]
     if name in problem.split.local and name not in problem.parameters:
         return f"'{name}' has one value per experiment"

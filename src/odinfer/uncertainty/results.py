@@ -20,6 +20,7 @@ Intervals = dict[str, tuple[float, float]]
 
 BAND = 1.959963984540054  # half a 95 % band in standard deviations of a normal distribution
 _NEAR = 0.01  # relative error of the root of the fall, to which ends are found
+_NAMED = 6  # intervals in a repr
 _APART = 3.0  # points of a profile that are so many times as far from the estimate as those before are far apart
 # Kinds of intervals beyond the default, for `--uncertainty` and `Fit.interval(kind=...)`.
 KINDS = ("likelihood", "profile", "bootstrap", "sample")
@@ -32,7 +33,7 @@ def checked_level(level: float) -> float:
     return float(level)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Uncertainty:
     """The default: likelihood intervals of the parameters, and their covariance.
 
@@ -55,11 +56,14 @@ class Uncertainty:
     high: Array
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Uncertainty: {_in_words(self.interval())}>"
+
     def interval(self) -> Intervals:
         return {n: (float(a), float(b)) for n, a, b in zip(self.names, self.low, self.high, strict=True)}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Profile:
     """The profile likelihood of one parameter.
 
@@ -78,6 +82,9 @@ class Profile:
     limits: tuple[float, float]
     freedom: float
     count: float
+
+    def __repr__(self) -> str:
+        return f"<Profile likelihood: {self.name} = {self.estimate:.4g}, {_in_words({self.name: self.interval()})}>"
 
     def interval(self, level: float = CONFIDENCE) -> tuple[float, float]:
         """Where the likelihood ratio is not too small; a limit where it never gets so small."""
@@ -114,7 +121,7 @@ class Profile:
         return figure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bootstrap:
     """Refits to data simulated from the fit.
 
@@ -133,6 +140,10 @@ class Bootstrap:
     x: tuple[Array, ...]
     failed: int
 
+    def __repr__(self) -> str:
+        failed = f" ({self.failed} failed)" if self.failed else ""
+        return f"<Bootstrap: {len(self.draws)} refits{failed}; {_in_words(self.interval())}>"
+
     @property
     def theta(self) -> dict[str, Array]:
         """Refitted parameters by name, each (n,)."""
@@ -147,7 +158,7 @@ class Bootstrap:
         return _ends(self.x[experiment], level)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Draws from a posterior.
 
@@ -178,6 +189,17 @@ class Posterior:
     x: tuple[Array, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        chains, draws = np.shape(next(iter(self.theta.values()), np.empty((0, 0))))
+        size = f"{chains} chains × {draws} draws, {self.status}"
+        return f"<Posterior ({self.target}): {size}; {_in_words(self.interval())}>"
+
+    def to_arviz(self) -> Any:
+        """Return the draws as ArviZ's InferenceData (ArviZ 0.x) or DataTree (1.x); needs the package arviz."""
+        from odinfer.uncertainty.arviz_format import to_arviz
+
+        return to_arviz(self)
+
     def interval(self, level: float = CONFIDENCE) -> Intervals:
         """Quantiles of the draws, as much left out below as above."""
         return sample_intervals(self.theta, level)
@@ -185,6 +207,13 @@ class Posterior:
     def band(self, experiment: int = 0, level: float = CONFIDENCE) -> tuple[Array, Array]:
         """Quantiles (D, K) of the states at the times t."""
         return _ends(self.x[experiment], level)
+
+
+def _in_words(intervals: Intervals) -> str:
+    """Return 95 % intervals on one line, the first six of them."""
+    parts = [f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in [*intervals.items()][:_NAMED]]
+    more = f", and {len(intervals) - _NAMED} more" if len(intervals) > _NAMED else ""
+    return f"95 %: {', '.join(parts)}{more}"
 
 
 def sample_intervals(samples: dict[str, Array], level: float = CONFIDENCE) -> Intervals:

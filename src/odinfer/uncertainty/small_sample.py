@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odinfer.optimize.arrow_matrix import Bordered, Woven
+from odinfer.optimize.arrow_matrix import ArrowMatrix, BlockPlusLowRank
 
 Array = NDArray[np.float64]
 
@@ -62,16 +62,16 @@ class Corrected:
         count: observations per degree of freedom.
     """
 
-    covariance: Array | Woven
-    plain: Array | Woven
-    parts: tuple[Array | Woven, ...]
+    covariance: Array | BlockPlusLowRank
+    plain: Array | BlockPlusLowRank
+    parts: tuple[Array | BlockPlusLowRank, ...]
     freedom: Array
     sigma: Array
     flat: Array
     count: float
 
 
-def corrected(M: Bordered, v: Array, known: NDArray[np.bool_], n: ArrayLike, prior: Bordered) -> Corrected:
+def corrected(M: ArrowMatrix, v: Array, known: NDArray[np.bool_], n: ArrayLike, prior: ArrowMatrix) -> Corrected:
     """Covariances of P unknowns from K states whose noise is known or estimated.
 
     With M_k the cross products of state k's sensitivities, the information is Σ M_k/v_k plus the prior's, and C its

@@ -16,9 +16,8 @@ def two_experiments(system: od.systems.System, **more) -> od.Problem:
     y = np.array(system.sample(0.1, 2, t).y)
     y[2, 0] = y[5, 1] = y[6, 1] = np.nan
     one = system.sample(0.1, 1, span * np.linspace(0.0, 1.0, 23))
-    return od.Problem(
-        system.model, od.Data.join({"one": one, "two": od.Data(t, y, states=system.model.states)}), **more
-    )
+    data = od.Data.join({"one": one, "two": od.Data(t, y, states=system.model.states)})
+    return od.Problem(system.model, data, **{"positive": False, **more})
 
 
 def both(problem: od.Problem, kernel="matern52", jitter=1e-4, grid=2, temper=3.0) -> tuple[Dense, Markov]:

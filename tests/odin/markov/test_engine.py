@@ -52,7 +52,7 @@ def test_starts_are_matched_as_by_dense_algebra(solved):
 
 @pytest.mark.parametrize("optimizer", ["gauss-newton", "lbfgsb"])
 def test_either_optimiser_goes_through_chains(lv, optimizer):
-    problem = od.Problem(lv.model, lv.sample(0.1, 3))
+    problem = od.Problem(lv.model, lv.sample(0.1, 3), positive=False)
     mine, other = (
         od.Odin(kernel="matern52", algebra=a, optimizer=optimizer, jitter=1e-3, refine=False, starts=2).solve(problem)
         for a in ("markov", "dense")
@@ -62,7 +62,7 @@ def test_either_optimiser_goes_through_chains(lv, optimizer):
 
 
 def test_twenty_thousand_times_are_no_trouble(lv):
-    problem = od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0.0, 2.0, 20_000)))
+    problem = od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0.0, 2.0, 20_000)), positive=False)
     minima = od.Odin().solve(problem)
     assert isinstance(minima.engine, Markov)
     assert len(minima.engine.t) < 3000
@@ -78,6 +78,6 @@ def test_repeated_times_are_joined(lv):
     rng = np.random.default_rng(0)
     x = lv.sample(1e-9, 0, np.linspace(0.0, 2.0, 12)).y
     data = od.Data(t, np.repeat(x, 2, 0) + 0.1 * rng.normal(size=(24, 2)), states=lv.model.states)
-    engine = od.Odin(algebra="markov", grid=1).risk(od.Problem(lv.model, data))
+    engine = od.Odin(algebra="markov", grid=1).risk(od.Problem(lv.model, data, positive=False))
     assert len(engine.t) == 12
     np.testing.assert_allclose(engine.weight * [h.noise for h in engine.hypers], 2.0)

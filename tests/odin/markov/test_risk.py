@@ -26,7 +26,7 @@ def test_value_and_gradient_are_those_of_dense_algebra(engines, seed, level):
     np.testing.assert_allclose(chains.state_terms(z, phi), dense.state_terms(z, phi), rtol=1e-7)
     np.testing.assert_allclose(chains.gamma_terms(r, gamma), dense.gamma_terms(e, gamma), rtol=1e-5, atol=1e-2)
     for mine, other in zip(chains.gradient(z, lin, r, gamma, phi), dense.gradient(z, lin, e, gamma, phi), strict=True):
-        np.testing.assert_allclose(mine, other, atol=1e-5 * np.abs(other).max())
+        np.testing.assert_allclose(mine, other, atol=3e-5 * np.abs(other).max())
 
 
 def test_means_and_products_are_those_of_dense_algebra(engines):

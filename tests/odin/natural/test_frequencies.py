@@ -57,5 +57,5 @@ def test_the_frequency_of_a_driven_circuit_is_found_from_any_seed(seed):
     truth = np.array([0.8, 2.0, 3.0])
     x = od.simulate(model, truth, [0.0], T)
     y = x + 0.03 * x.std() * np.random.default_rng(seed).normal(size=x.shape)
-    minima = od.Odin().search.run(od.Problem(model, od.Data(T, y, states=["q"])), seed)
+    minima = od.Odin().search.run(od.Problem(model, od.Data(T, y, states=["q"]), positive=False), seed)
     assert abs(minima.solutions[0].phi[2]) == pytest.approx(3.0, rel=0.02)

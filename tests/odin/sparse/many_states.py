@@ -11,7 +11,7 @@ from odinfer.odin.sparse.risk import SparseRisk
 
 def lorenz(K, seed=11, times=26) -> od.Problem:
     system = od.systems.lorenz96(K)
-    return od.Problem(system.model, system.sample(1.0, seed, np.linspace(0.0, 2.5, times)))
+    return od.Problem(system.model, system.sample(1.0, seed, np.linspace(0.0, 2.5, times)), positive=False)
 
 
 def diffusion(K=12, gaps=False, **known) -> od.Problem:

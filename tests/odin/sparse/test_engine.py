@@ -60,9 +60,9 @@ def test_small_or_densely_coupled_systems_keep_the_dense_algebra():
     model = od.Model(all_to_all, [f"x{k}" for k in range(20)], ["k"])
     rng = np.random.default_rng(0)
     data = od.Data(np.linspace(0, 1, 60), rng.normal(size=(60, 20)), states=model.states)
-    assert sparse_field(od.Problem(model, data), 1) is None
+    assert sparse_field(od.Problem(model, data, positive=False), 1) is None
     lv = od.systems.lotka_volterra
-    few = od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0, 2, 300)))
+    few = od.Problem(lv.model, lv.sample(0.1, 0, np.linspace(0, 2, 300)), positive=False)
     assert sparse_field(few, 2) is None
     assert sparse_field(lorenz(10), 2) is None
     assert sparse_field(lorenz(30), 2) is not None

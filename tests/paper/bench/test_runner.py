@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bench_runs import write_grid
 from odinfer.errors import InputError
 from odinfer.paper.bench import grid as grids
-from odinfer.paper.bench.runner import run_grid, selected, shard_of
+from odinfer.paper.bench.runner import run_grid, runs_of_shard, shard_of
 from odinfer.parallel.resume import LOST
 from odinfer.parallel.store import Store
 
@@ -18,7 +18,7 @@ from odinfer.parallel.store import Store
 class Here:
     """Workers that are this process: tasks are done when they are submitted, and are counted."""
 
-    deaths = (ConnectionError,)
+    death_errors = (ConnectionError,)
     size = 1
 
     def __init__(self, dying: bool = False) -> None:
@@ -54,8 +54,8 @@ def ran(grid, folder, workers=None, **options):
 
 def test_shards_share_the_runs_out(paper):
     chosen = paper.chosen(draws=5)
-    every = [run.key for _, run in selected(paper, chosen, (1, 1))]
-    parts = [[run.key for _, run in selected(paper, chosen, (i, 7))] for i in range(1, 8)]
+    every = [run.key for _, run in runs_of_shard(paper, chosen, (1, 1))]
+    parts = [[run.key for _, run in runs_of_shard(paper, chosen, (i, 7))] for i in range(1, 8)]
     assert sorted(key for part in parts for key in part) == sorted(every)
     assert min(map(len, parts)) > 0.5 * len(every) / 7
 
@@ -70,7 +70,7 @@ def test_a_malformed_shard_is_refused(text):
 @given(parts=st.integers(1, 9))
 def test_every_run_belongs_to_one_shard_whatever_their_number(paper, parts):
     chosen = paper.chosen(systems="lotka_volterra", draws=2)
-    found = [run.key for i in range(1, parts + 1) for _, run in selected(paper, chosen, (i, parts))]
+    found = [run.key for i in range(1, parts + 1) for _, run in runs_of_shard(paper, chosen, (i, parts))]
     assert sorted(found) == sorted(run.key for _, run in paper.runs(chosen))
 
 
@@ -85,7 +85,7 @@ def test_no_shard_is_all_of_it():
 def test_what_is_missing_is_computed_stored_and_told(grid, tmp_path):
     told = []
     state, stored = ran(grid, tmp_path / "s", tell=lambda s: told.append((s.before + s.done, s.total, s.left)))
-    assert (state.total, state.before, state.done, state.failed, state.elsewhere) == (3, 0, 3, 0, 0)
+    assert (state.total, state.before, state.done, state.failed, state.claimed_by_others) == (3, 0, 3, 0, 0)
     assert sorted(stored) == [5, 6, 7]
     assert all(outcome["status"] == "converged" for outcome in stored.values())
     assert [done for done, _, _ in told] == [1, 2, 3]
@@ -121,5 +121,5 @@ def test_what_another_process_is_computing_is_left_to_it(grid, tmp_path):
     with Store(tmp_path / "s", create=True) as other:
         assert other.claim([first]) == [first]
         state, stored = ran(grid, tmp_path / "s")
-    assert (state.done, state.elsewhere) == (2, 1)
+    assert (state.done, state.claimed_by_others) == (2, 1)
     assert sorted(stored) == [6, 7]

@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 
 from fits import ODD, hidden, make_fit, refuted
-from odinfer.result.figures.states import pictured, states_figure, states_picture
+from odinfer.result.figures.states import state_panels, states_figure, states_picture
 from odinfer.result.report import PICTURES
 from odinfer.style.drawing import BAD, STYLE, png
-from odinfer.style.picture import Lone, alone, sheet
+from odinfer.style.picture import SingleFigure, combined_figure, panel_figure
 
 ALWAYS = ("states", "residuals")
 
 
 def figure_of(name, fit):
     picture = PICTURES[name](fit)
-    return picture.figure if isinstance(picture, Lone) else None if picture is None else sheet(picture)
+    return (
+        picture.figure if isinstance(picture, SingleFigure) else None if picture is None else combined_figure(picture)
+    )
 
 
 def words(figure) -> list[str]:
@@ -44,7 +46,7 @@ def test_every_picture_of_every_fit_is_drawn_or_said_to_be_absent(what, name):
 @pytest.mark.parametrize("what", ["states", "slopes", "residuals", "predicted", "quantiles"])
 def test_a_panel_shows_finite_limits_and_all_of_its_text_is_on_the_picture(what):
     fit = make_fit(tuple("ABCDEF"), contradicting=("C",))
-    for figure in (figure_of(what, fit), alone(PICTURES[what](fit).plots[2])):
+    for figure in (figure_of(what, fit), panel_figure(PICTURES[what](fit).plots[2])):
         png(figure, dpi=100)  # the figure's own, to which it returns afterwards
         inside = figure.bbox
         for ax in figure.axes:
@@ -63,7 +65,7 @@ def test_a_panel_shows_finite_limits_and_all_of_its_text_is_on_the_picture(what)
 def test_every_panel_says_what_it_shows(name):
     for draw in PICTURES.values():
         picture = draw(ODD[name])
-        for part in () if picture is None else [picture] if isinstance(picture, Lone) else picture.plots:
+        for part in () if picture is None else [picture] if isinstance(picture, SingleFigure) else picture.plots:
             assert len(part.alt) > 10
             assert "nan" not in part.alt
 
@@ -122,7 +124,7 @@ def test_words_say_how_far_the_data_are_from_the_fit():
 
 def test_between_the_dotted_lines_lie_new_observations():
     fit = make_fit()
-    (trace,) = pictured(fit)[0].traces
+    (trace,) = state_panels(fit)[0].traces
     expected = fit.predict(trace.t, observed=True)
     np.testing.assert_allclose(trace.low, expected["prey_low"], rtol=1e-9)
     np.testing.assert_allclose(trace.high, expected["prey_high"], rtol=1e-9)
@@ -131,12 +133,12 @@ def test_between_the_dotted_lines_lie_new_observations():
 
 
 def test_of_many_experiments_each_has_panels_of_its_own_on_the_same_axis():
-    panels = pictured(ODD["nine experiments"])
+    panels = state_panels(ODD["nine experiments"])
     assert [panel.name for panel in panels[:2]] == ["prey, a", "prey, b"]
     assert len(panels) == 18
     axes = states_figure(ODD["nine experiments"]).axes
     assert len({ax.get_ylim() for ax in axes[:9]}) == 1
-    assert len(pictured(ODD["three experiments"])) == 2
+    assert len(state_panels(ODD["three experiments"])) == 2
 
 
 def test_experiments_are_told_apart_by_colour_with_a_legend():
@@ -200,7 +202,7 @@ def test_pyplot_is_never_loaded_nor_matplotlib_on_import():
 
 def test_hidden_states_have_panels_without_data_and_other_columns_panels_of_their_own():
     fit = hidden()
-    panels = {panel.name: panel for panel in pictured(fit)}
+    panels = {panel.name: panel for panel in state_panels(fit)}
     assert list(panels) == ["I", "cases", "load", "S (hidden)"]
     assert {name: panel.logarithmic for name, panel in panels.items() if panel.logarithmic} == {"load": True}
     assert not any(np.isfinite(r.y).any() for r in panels["S (hidden)"].traces)
@@ -222,4 +224,4 @@ def test_values_beyond_a_limit_are_triangles_and_no_dots():
 def test_a_column_of_a_state_s_name_that_is_something_else_is_drawn_apart():
     fit = hidden()
     doubled = {name: replace(e, fitted=2 * e.fitted, expected=2 * e.expected) for name, e in fit.experiments.items()}
-    assert [p.name for p in pictured(replace(fit, experiments=doubled))][:2] == ["I (observed)", "cases"]
+    assert [p.name for p in state_panels(replace(fit, experiments=doubled))][:2] == ["I (observed)", "cases"]

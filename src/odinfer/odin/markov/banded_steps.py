@@ -23,7 +23,7 @@ from odinfer.gp.markov.block_tridiagonal import Factor, banded
 from odinfer.odin.gauss_newton import Step
 from odinfer.odin.markov.risk import MarkovRisk
 from odinfer.odin.risk import Linear
-from odinfer.optimize.levenberg_marquardt import corner, pushed_out
+from odinfer.optimize.levenberg_marquardt import blocked_by_bounds, corner
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -45,7 +45,7 @@ def _bounded(risk: MarkovRisk, equations: Equations, z: Array, phi: Array, dampi
     Unknowns that a step would carry through a bound go just to it, and the others are solved for again.
     """
     z_bounds, p_bounds = risk.z_bounds, risk.problem.phi_bounds
-    held, held_phi = pushed_out(z, equations.g, *z_bounds), pushed_out(phi, equations.g_phi, *p_bounds)
+    held, held_phi = blocked_by_bounds(z, equations.g, *z_bounds), blocked_by_bounds(phi, equations.g_phi, *p_bounds)
     moves, phi_moves = np.zeros_like(z), np.zeros_like(phi)
     for _ in range(_TIMES):
         dz, dphi = equations.solved(damping, (held, moves, held_phi, phi_moves))

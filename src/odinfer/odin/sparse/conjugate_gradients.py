@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from odinfer.odin.sparse.preconditioner import BandedBlocks, Blocks, DenseBlocks, Pairs
 from odinfer.odin.sparse.risk import SparseLinear, SparseRisk
-from odinfer.optimize.levenberg_marquardt import pushed_out
+from odinfer.optimize.levenberg_marquardt import blocked_by_bounds
 
 Array = NDArray[np.float64]
 
@@ -148,8 +148,8 @@ class KrylovSteps:
         free, free_phi = np.ones_like(self.z), np.ones_like(self.phi)
         if problem.bounded:  # unknowns that sit at a bound and would be pushed through it stay
             (z_low, z_high), (p_low, p_high) = self.normal.risk.z_bounds, problem.phi_bounds
-            free -= pushed_out(self.z, self.gz, z_low, z_high)
-            free_phi -= pushed_out(self.phi, self.g_phi, p_low, p_high)
+            free -= blocked_by_bounds(self.z, self.gz, z_low, z_high)
+            free_phi -= blocked_by_bounds(self.phi, self.g_phi, p_low, p_high)
         dz, dphi, count = solve(
             self.normal, p, damping, -free * self.gz, -free_phi * self.g_phi,
             self.krylov.tolerance, self.krylov.most, (free, free_phi) if problem.bounded else None,

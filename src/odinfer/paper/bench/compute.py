@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.paper.bench.runs import LIMIT, Run
-from odinfer.parallel.resume import failure, failure_of
+from odinfer.paper.systems import system_of
+from odinfer.parallel.resume import error_outcome, failure_outcome
 from odinfer.parallel.store import canonical
 
 if TYPE_CHECKING:
@@ -26,46 +27,32 @@ Array = NDArray[np.float64]
 # Above so many states nothing is kept per state, and trajectories, here chaotic ones, are not compared.
 MOST_STATES = 20
 QUANTILES = np.linspace(0.0, 1.0, 201)
-_DRAWN = 41  # times of a kept trajectory besides those of the observations
-_seen: set[str] = set()
+_PLOT_TIMES = 41  # times of a kept trajectory besides those of the observations
+_compiled_kinds: set[str] = set()
 
 
 def compute(run: Run) -> dict[str, Any]:
     """The record of a run. Whatever goes wrong in a fit is a status: a table of many runs must not miss one."""
     kind = canonical([run.system, run.candidate, run.method, run.preset, run.options])
-    timing: dict[str, Any] = {"first": kind not in _seen}
-    _seen.add(kind)
+    timing: dict[str, Any] = {"first": kind not in _compiled_kinds}
+    _compiled_kinds.add(kind)
     clock, cpu = time.perf_counter(), time.process_time()
     try:
         truth = system_of(canonical(run.system))
         problem = problem_of(run, truth)
         clock, cpu = time.perf_counter(), time.process_time()
-        found = _most_likely(truth, problem) if run.method == LIMIT else _fit(run, truth, problem)
+        found = _maximum_likelihood(truth, problem) if run.method == LIMIT else _fit(run, truth, problem)
         timing |= {"seconds": time.perf_counter() - clock, "cpu": time.process_time() - cpu}
-        outcome = _limit(found, truth, problem) if run.method == LIMIT else _measured(found, truth, not run.candidate)
+        outcome = (
+            _limit_outcome(found, truth, problem)
+            if run.method == LIMIT
+            else _compare_with_truth(found, truth, not run.candidate)
+        )
     except Exception as error:
-        outcome = failure_of(error)
+        outcome = error_outcome(error)
     timing.setdefault("seconds", time.perf_counter() - clock)
     timing.setdefault("cpu", time.process_time() - cpu)
-    return {"outcome": plain(outcome), "timing": plain(timing)}
-
-
-@functools.lru_cache(maxsize=64)
-def system_of(spec: str) -> System:
-    """The system that a run's canonical JSON describes; kept, because compiling its model takes longer than a fit."""
-    import json
-
-    from odinfer.model.model import Model
-    from odinfer.paper import systems
-
-    given = json.loads(spec)
-    name = given["name"]
-    if "equations" not in given:
-        family, _, size = name.rpartition("_")
-        return systems.lorenz96(int(size)) if family == "lorenz96" else systems.SYSTEMS[name]
-    model = Model.from_text(given["equations"], name)
-    x0 = np.array([given["x0"][state] for state in model.states], float)
-    return systems.System(model, given["theta"], x0, np.array(given["times"], float), bool(given["snr"]))
+    return {"outcome": to_json(outcome), "timing": to_json(timing)}
 
 
 @functools.lru_cache(maxsize=64)
@@ -104,27 +91,27 @@ def _fit(run: Run, truth: System, problem: Problem) -> Fit:
     return fit(problem, method=method_of(run, truth), seed=run.seed)
 
 
-def drawn_times(truth: System) -> Array:
+def plot_times(truth: System) -> Array:
     """Times at which trajectories are kept for pictures: those of the observations and even ones between."""
-    return np.unique(np.concatenate([truth.t, np.linspace(truth.t[0], truth.t[-1], _DRAWN)]))
+    return np.unique(np.concatenate([truth.t, np.linspace(truth.t[0], truth.t[-1], _PLOT_TIMES)]))
 
 
-def _measured(fit: Fit, truth: System, comparable: bool) -> dict[str, Any]:
+def _compare_with_truth(fit: Fit, truth: System, comparable: bool) -> dict[str, Any]:
     """A fit against the truth. A candidate's parameters mean nothing there: then only its states are compared."""
     small = len(fit.state_names) <= MOST_STATES
     (e,) = fit.experiments.values()
     outcome: dict[str, Any] = {"status": fit.status, "converged": fit.converged, "theta": fit.theta}
-    outcome |= _states(e.x, truth)
+    outcome |= _state_errors(e.x, truth)
     if small:
         outcome |= {"gamma": fit.gamma, "sigma": fit.sigma, "verdicts": fit.verdicts}
     else:
         outcome["gamma_highest"] = max(fit.gamma.values(), default=math.nan)
     if comparable:
-        outcome |= _trajectory(fit.theta, truth, keep=True)
+        outcome |= _trajectory_errors(fit.theta, truth, keep=True)
     if len(fit.stages) > 1:
         outcome["stages"] = {
-            name: {"theta": s.theta, "objective": s.objective, **_states(s.x[0], truth)}
-            | (_trajectory(s.theta, truth) if comparable else {})
+            name: {"theta": s.theta, "objective": s.objective, **_state_errors(s.x[0], truth)}
+            | (_trajectory_errors(s.theta, truth) if comparable else {})
             for name, s in fit.stages.items()
         }
     if fit.samples:
@@ -133,7 +120,7 @@ def _measured(fit: Fit, truth: System, comparable: bool) -> dict[str, Any]:
     return outcome
 
 
-def _most_likely(truth: System, problem: Problem) -> Any:
+def _maximum_likelihood(truth: System, problem: Problem) -> Any:
     """Maximum likelihood by the optimiser that ends ODIN, started at the true parameters and states."""
     from threadpoolctl import threadpool_limits
 
@@ -144,9 +131,9 @@ def _most_likely(truth: System, problem: Problem) -> Any:
         return refine_from(problem, theta, [(truth.t, truth.x)])
 
 
-def _limit(best: Any, truth: System, problem: Problem) -> dict[str, Any]:
+def _limit_outcome(best: Any, truth: System, problem: Problem) -> dict[str, Any]:
     if best is None:
-        return failure("failed: the likelihood has no maximum near the truth")
+        return failure_outcome("failed: the likelihood has no maximum near the truth")
     found = dict(zip(truth.model.parameters, problem.theta(best.phi).tolist(), strict=True))
     outcome: dict[str, Any] = {
         "status": "converged" if best.converged else "did not converge: the iteration limit was reached",
@@ -154,10 +141,10 @@ def _limit(best: Any, truth: System, problem: Problem) -> dict[str, Any]:
         "theta": found,
         "objective": best.objective,
     }
-    return outcome | _states(best.paths[0].at(truth.t)[0], truth) | _trajectory(found, truth, True)
+    return outcome | _state_errors(best.paths[0].at(truth.t)[0], truth) | _trajectory_errors(found, truth, True)
 
 
-def _states(x: Array, truth: System) -> dict[str, Any]:
+def _state_errors(x: Array, truth: System) -> dict[str, Any]:
     """Root mean square errors of estimated states (N, K) at the observation times."""
     square = (x - truth.x) ** 2
     found: dict[str, Any] = {"state_rmse": float(np.sqrt(square.mean()))}
@@ -166,7 +153,7 @@ def _states(x: Array, truth: System) -> dict[str, Any]:
     return found
 
 
-def _trajectory(theta: Mapping[str, float], truth: System, keep: bool = False) -> dict[str, Any]:
+def _trajectory_errors(theta: Mapping[str, float], truth: System, keep: bool = False) -> dict[str, Any]:
     """Both trajectory errors: x̃ is integrated from the true initial values with the estimated parameters.
 
     trmse is a root mean square over times and states, trmse_paper the paper's (1/N)·‖x̃ − x‖₂. Both are infinite for a
@@ -176,7 +163,7 @@ def _trajectory(theta: Mapping[str, float], truth: System, keep: bool = False) -
 
     if len(truth.model.states) > MOST_STATES or not all(map(math.isfinite, theta.values())):
         return {}
-    at = drawn_times(truth)
+    at = plot_times(truth)
     x = simulate(truth.model, theta, truth.x0, at, rtol=1e-7, atol=1e-9)
     square = (x[np.isin(at, truth.t)] - truth.x) ** 2
     square = np.where(np.isfinite(square), square, np.inf)
@@ -207,22 +194,22 @@ def _rounded(values: Array) -> list[float]:
     return [float(f"{v:.6g}") for v in values.tolist()]
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """As JSON has it: null for NaN, "inf" for what is infinite."""
     match value:
         case Mapping():
-            return {str(name): plain(v) for name, v in value.items()}
+            return {str(name): to_json(v) for name, v in value.items()}
         case str() | bool() | None:
             return value
         case Sequence():
-            return [plain(v) for v in value]
+            return [to_json(v) for v in value]
         case np.generic():
-            return plain(value.item())
+            return to_json(value.item())
         case float() if not math.isfinite(value):
             return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value
 
 
-def numeric(value: Any) -> float:
-    """A number of a record: what `plain` made of it undone; NaN where there is none."""
+def from_json(value: Any) -> float:
+    """A number of a record: what `to_json` made of it undone; NaN where there is none."""
     return math.nan if value is None else float(value)

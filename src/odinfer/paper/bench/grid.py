@@ -10,12 +10,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from odinfer.checks import is_whole
+from odinfer.checks import is_integer
 from odinfer.errors import InputError, nearest
 from odinfer.paper.bench import values as check
-from odinfer.paper.bench.cells import Case, Cell, Entry, Rival
-from odinfer.paper.bench.compute import method_of, system_of
-from odinfer.paper.bench.runs import LIMIT, Run
+from odinfer.paper.bench.compute import method_of
+from odinfer.paper.bench.runs import LIMIT, Candidate, Case, Cell, MethodEntry, Run
+from odinfer.paper.systems import system_of
 from odinfer.parallel.store import canonical
 
 PAPER = "paper"
@@ -113,7 +113,7 @@ def read(name: str) -> Grid:
 
 def of_content(content: Mapping[str, Any], where: str = "the grid in the store") -> Grid:
     """A grid from the content of its file; everything in it is checked here, before anything is computed."""
-    top = check.taken(
+    top = check.checked_table(
         content,
         where,
         {
@@ -132,18 +132,18 @@ def of_content(content: Mapping[str, Any], where: str = "the grid in the store")
         json.loads(canonical(content)), json.dumps(content, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
         raise InputError(f"{where} has a date, NaN or something else that means nothing in a grid") from None
-    report = check.taken(top["report"], f"{where}, report", _REPORT)
+    report = check.checked_table(top["report"], f"{where}, report", _REPORT)
     report = {key: value for key, value in report.items() if value is not _MISSING}
     for kind in ("systems", "methods", "candidates"):
         for name in top[kind]:
-            check.taken({"name": name}, f"{where}, {kind}", {"name": (check.label, None)})
+            check.checked_table({"name": name}, f"{where}, {kind}", {"name": (check.label, None)})
     cases: dict[str, list[Case]] = {n: list(_cases(n, t, f"{where}, systems.{n}")) for n, t in top["systems"].items()}
     entries = {n: _entry(n, t, f"{where}, methods.{n}") for n, t in top["methods"].items()}
     candidates = {n: _candidate(n, t, f"{where}, candidates.{n}") for n, t in top["candidates"].items()}
     cells: dict[tuple[Any, ...], Cell] = {}
     for i, table in enumerate(top["experiments"]):
         here = f"{where}, experiment {i + 1}"
-        e = check.taken(
+        e = check.checked_table(
             table,
             here,
             {
@@ -157,14 +157,16 @@ def of_content(content: Mapping[str, Any], where: str = "the grid in the store")
             },
         )
         for system in e["systems"]:
-            for case in check.known(here, "system", system, cases):
+            for case in check.checked_name(here, "system", system, cases):
                 for noise in e["noise"] or case.noise:
                     for method in e["methods"]:
-                        entry = check.known(here, "method", method, entries)
+                        entry = check.checked_name(here, "method", method, entries)
                         if entry.systems is not None and system not in entry.systems:
                             continue
                         for name in e["candidates"] or [None]:
-                            candidate = None if name is None else check.known(here, "candidate", name, candidates)
+                            candidate = (
+                                None if name is None else check.checked_name(here, "candidate", name, candidates)
+                            )
                             full = e["full"] or max(e["draws"], top["draws"])
                             draws = min(e["draws"], entry.draws or e["draws"])
                             cell = Cell(case, noise, entry, candidate, draws, full)
@@ -178,7 +180,7 @@ def of_content(content: Mapping[str, Any], where: str = "the grid in the store")
 def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
     from odinfer.paper.systems import SYSTEMS
 
-    t = check.taken(
+    t = check.checked_table(
         table,
         where,
         {
@@ -196,7 +198,7 @@ def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
         if name != "lorenz96":
             raise InputError(f"{where}: only lorenz96 comes in sizes")
         for size in t["sizes"]:
-            if not is_whole(size, 4) or size > 100_000:
+            if not is_integer(size, 4) or size > 100_000:
                 raise InputError(f"{where}: sizes must be whole numbers from 4 to 100,000, not {size!r}")
             yield Case(f"lorenz96_{size}", f"{t['label']}, K = {size}", {"name": f"lorenz96_{size}"}, t["noise"], size)
         return
@@ -219,10 +221,10 @@ def _cases(name: str, table: Any, where: str) -> Iterator[Case]:
     yield Case(name, t["label"], spec, t["noise"])
 
 
-def _entry(name: str, table: Any, where: str) -> Entry:
+def _entry(name: str, table: Any, where: str) -> MethodEntry:
     from odinfer.methods import METHODS
 
-    t = check.taken(
+    t = check.checked_table(
         table,
         where,
         {
@@ -239,20 +241,20 @@ def _entry(name: str, table: Any, where: str) -> Entry:
     if t["preset"] not in PRESETS:
         raise InputError(f"{where}: unknown preset '{t['preset']}'{nearest(t['preset'], PRESETS)}")
     draws, systems = t["draws"] or None, tuple(t["systems"]) or None
-    return Entry(name, t["label"], t["method"], t["preset"], t["options"], draws, systems)
+    return MethodEntry(name, t["label"], t["method"], t["preset"], t["options"], draws, systems)
 
 
-def _candidate(name: str, table: Any, where: str) -> Rival:
+def _candidate(name: str, table: Any, where: str) -> Candidate:
     from odinfer.model.model import Model
 
-    t = check.taken(table, where, {"equations": (check.text, None), "wrong": (check.texts, [])})
+    t = check.checked_table(table, where, {"equations": (check.text, None), "wrong": (check.texts, [])})
     try:
         states = Model.from_text(t["equations"], name).states
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     for state in t["wrong"]:
-        check.known(where, "state", state, dict.fromkeys(states))
-    return Rival(name, t["equations"], tuple(t["wrong"]))
+        check.checked_name(where, "state", state, dict.fromkeys(states))
+    return Candidate(name, t["equations"], tuple(t["wrong"]))
 
 
 def _check(cell: Cell, where: str) -> None:

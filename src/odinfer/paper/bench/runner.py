@@ -6,12 +6,11 @@ import re
 from dataclasses import asdict
 
 from odinfer.errors import InputError
-from odinfer.paper.bench.cells import Cell
 from odinfer.paper.bench.compute import compute
 from odinfer.paper.bench.grid import Grid
 from odinfer.paper.bench.records import usable
-from odinfer.paper.bench.runs import Run
-from odinfer.parallel.resume import Headway, Job, Tell, resume
+from odinfer.paper.bench.runs import Cell, Run
+from odinfer.parallel.resume import Job, JobProgress, ProgressCallback, resume
 from odinfer.parallel.store import Store
 from odinfer.parallel.workers import Workers
 
@@ -24,7 +23,7 @@ def shard_of(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def selected(grid: Grid, chosen: list[tuple[Cell, int]], shard: tuple[int, int]) -> list[tuple[Cell, Run]]:
+def runs_of_shard(grid: Grid, chosen: list[tuple[Cell, int]], shard: tuple[int, int]) -> list[tuple[Cell, Run]]:
     """The runs of a shard: by their keys, so that it does not depend on the order of the grid."""
     part, parts = shard
     return [(cell, run) for cell, run in grid.runs(chosen) if int(run.key[:12], 16) % parts == part - 1]
@@ -37,8 +36,8 @@ def run_grid(
     workers: Workers,
     shard: tuple[int, int] = (1, 1),
     retry: bool = False,
-    tell: Tell | None = None,
-) -> Headway:
+    tell: ProgressCallback | None = None,
+) -> JobProgress:
     """Compute what the store does not have yet.
 
     Args:
@@ -49,7 +48,8 @@ def run_grid(
     """
     store.add_grid(grid.content)
     jobs = [
-        Job(run.key, asdict(run), (run,), _kind(cell), cell.method.name) for cell, run in selected(grid, chosen, shard)
+        Job(run.key, asdict(run), (run,), _kind(cell), cell.method.name)
+        for cell, run in runs_of_shard(grid, chosen, shard)
     ]
     return resume(compute, jobs, store, workers, usable=usable, retry=retry, timeout=grid.timeout, tell=tell)
 

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from odinfer.checks import is_whole
+from odinfer.checks import is_integer
 from odinfer.errors import InputError, nearest
 
 _MOST, _LONGEST = 100_000, 200  # draws, times or states; characters of a name
 
 
-def taken(table: Any, where: str, known: Mapping[str, tuple[Callable[[Any], Any], Any]]) -> dict[str, Any]:
+def checked_table(table: Any, where: str, known: Mapping[str, tuple[Callable[[Any], Any], Any]]) -> dict[str, Any]:
     """Checked entries of a table, with defaults; None as a default means that there is none."""
     if not isinstance(table, Mapping):
         raise InputError(f"{where} must be a table of names and values")
@@ -26,77 +26,79 @@ def taken(table: Any, where: str, known: Mapping[str, tuple[Callable[[Any], Any]
         try:
             found[key] = check(table[key]) if key in table else default
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{where}: '{key}' must be {error}, not '{_short(table[key])}'") from None
+            raise InputError(f"{where}: '{key}' must be {error}, not '{_quoted(table[key])}'") from None
     return found
 
 
-def known(where: str, what: str, name: Any, choices: Mapping[str, Any]) -> Any:
+def checked_name(where: str, what: str, name: Any, choices: Mapping[str, Any]) -> Any:
     if not isinstance(name, str) or name not in choices:
-        raise InputError(f"{where}: unknown {what} '{_short(name)}'{nearest(_short(name), choices)}")
+        raise InputError(f"{where}: unknown {what} '{_quoted(name)}'{nearest(_quoted(name), choices)}")
     return choices[name]
 
 
-def _short(value: Any) -> str:
+def _quoted(value: Any) -> str:
     try:
         return str(value)[:60]
     except (ValueError, RecursionError):  # a whole number of thousands of digits, tables within tables
         return "what cannot be shown"
 
 
-def _must(valid: bool, words: str) -> None:
+def _require(valid: bool, words: str) -> None:
     if not valid:
         raise ValueError(words)
 
 
 def text(value: Any) -> str:
-    _must(isinstance(value, str) and bool(value.strip()), "a text")
+    _require(isinstance(value, str) and bool(value.strip()), "a text")
     return str(value)
 
 
 def label(value: Any) -> str:
-    _must(isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= _LONGEST, f"a text up to {_LONGEST} long")
+    _require(
+        isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= _LONGEST, f"a text up to {_LONGEST} long"
+    )
     return str(value)
 
 
 def texts(value: Any) -> list[str]:
-    _must(isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of names")
+    _require(isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of names")
     return list(value)
 
 
 def flag(value: Any) -> bool:
-    _must(isinstance(value, bool), "true or false")
+    _require(isinstance(value, bool), "true or false")
     return bool(value)
 
 
 def whole(value: Any) -> int:
-    _must(is_whole(value), "a whole number from 0 on")
+    _require(is_integer(value), "a whole number from 0 on")
     return int(value)
 
 
 def count(value: Any) -> int:
-    _must(is_whole(value, 1) and value <= _MOST, f"a whole number from 1 to {_MOST:,}")
+    _require(is_integer(value, 1) and value <= _MOST, f"a whole number from 1 to {_MOST:,}")
     return int(value)
 
 
 def number(value: Any) -> float:
-    _must(isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100, "a number")
+    _require(isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100, "a number")
     return float(value)
 
 
 def numbers(value: Any) -> dict[str, float]:
-    _must(isinstance(value, dict), "numbers by name")
+    _require(isinstance(value, dict), "numbers by name")
     return {name: number(v) for name, v in value.items()}
 
 
 def positive(value: Any) -> float:
-    _must(
+    _require(
         isinstance(value, int | float) and not isinstance(value, bool) and 1e-100 < value < 1e100, "a positive number"
     )
     return float(value)
 
 
 def pair(value: Any) -> tuple[float, float]:
-    _must(isinstance(value, list) and len(value) == 2, "a pair of numbers")
+    _require(isinstance(value, list) and len(value) == 2, "a pair of numbers")
     return number(value[0]), number(value[1])
 
 
@@ -110,17 +112,17 @@ def by_name(check: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
 
 
 def table(value: Any) -> dict[str, Any]:
-    _must(isinstance(value, dict), "a table")
+    _require(isinstance(value, dict), "a table")
     return dict(value)
 
 
 def listed(value: Any) -> list[Any]:
-    _must(isinstance(value, list), "a list")
+    _require(isinstance(value, list), "a list")
     return list(value)
 
 
 def levels(value: Any) -> tuple[float, ...]:
-    _must(isinstance(value, list) and len(value) > 0, "a list of positive numbers")
+    _require(isinstance(value, list) and len(value) > 0, "a list of positive numbers")
     return tuple(map(positive, value))
 
 
@@ -129,9 +131,9 @@ def times(value: Any) -> tuple[float, ...]:
 
     words = "a list of increasing times, or {start, stop, count}"
     if isinstance(value, dict):
-        _must(set(value) == {"start", "stop", "count"}, words)
+        _require(set(value) == {"start", "stop", "count"}, words)
         value = np.linspace(number(value["start"]), number(value["stop"]), min(count(value["count"]), _MOST)).tolist()
-    _must(isinstance(value, list), words)
+    _require(isinstance(value, list), words)
     value = tuple(map(number, value))
-    _must(all(a < b for a, b in itertools.pairwise(value)), words)
+    _require(all(a < b for a, b in itertools.pairwise(value)), words)
     return tuple(value)

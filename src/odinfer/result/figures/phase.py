@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odinfer.result.figures.marks import colours, dots, groups, neutral, span
+from odinfer.result.figures.marks import colours, dots, groups, neutral_colour, span
 from odinfer.result.figures.states import best_colour, column_of
-from odinfer.style.drawing import short
-from odinfer.style.picture import Key, Picture, Plot
+from odinfer.style.drawing import shorten
+from odinfer.style.picture import LegendEntry, PanelFigure, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from odinfer.result.fit import Fit
+    from odinfer.result.fit import FitResult
 
 
-def phase_picture(fit: Fit) -> Picture | None:
+def phase_picture(fit: FitResult) -> PanelFigure | None:
     """Two states against each other, where there are just two; dots where both are observed, at the same time."""
     if len(fit.state_names) != 2 or not all(np.isfinite(e.curve.x).all() for e in fit.experiments.values()):
         return None
@@ -40,10 +40,10 @@ def phase_picture(fit: Fit) -> Picture | None:
             ax.set(**{f"{axis}lim": (low - 0.08 * size, high + 0.08 * size)})
 
     x, y = fit.state_names
-    colour = neutral(fit)
-    keys = [Key("data", "o", colour)] if both is not None else []
-    keys.append(Key("estimated states, from the square on", "-", colour))
+    colour = neutral_colour(fit)
+    keys = [LegendEntry("data", "o", colour)] if both is not None else []
+    keys.append(LegendEntry("estimated states, from the square on", "-", colour))
     if any(e.best is not None for e in fit.experiments.values()):
-        keys.append(Key("the model's best trajectory", "--", best_colour(fit, colour)))
+        keys.append(LegendEntry("the model's best trajectory", "--", best_colour(fit, colour)))
     alt = f"{y} against {x}: the path of the estimated states"
-    return Picture((Plot(f"{y} against {x}", alt, draw, x=short(x), y=short(y)),), tuple(keys), groups(fit))
+    return PanelFigure((Plot(f"{y} against {x}", alt, draw, x=shorten(x), y=shorten(y)),), tuple(keys), groups(fit))

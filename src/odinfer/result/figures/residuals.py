@@ -9,28 +9,39 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.result.figures.marks import MOST, colours, dots, groups, largest, left_out, neutral, over_time, shown, span
-from odinfer.style.drawing import BAD, STYLE, short
-from odinfer.style.picture import PANEL, Key, Picture, Plot
-from odinfer.style.text import number
+from odinfer.result.figures.marks import (
+    MAX_PANELS,
+    colours,
+    dots,
+    groups,
+    largest_magnitude,
+    neutral_colour,
+    omission_note,
+    set_time_axis,
+    span,
+    states_to_show,
+)
+from odinfer.style.drawing import BAD, STYLE, shorten
+from odinfer.style.picture import PANEL, LegendEntry, PanelFigure, Plot
+from odinfer.style.text import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from odinfer.result.fit import Fit
+    from odinfer.result.fit import FitResult
 
 Array = NDArray[np.float64]
 
-_ALARM = 0.01  # how rarely the largest of so many normal values is as large as a line of alarm
+_SIGNIFICANCE = 0.01  # how rarely the largest of so many normal values is as large as a line of alarm
 
 
-def _columns(fit: Fit) -> list[tuple[int, str]]:
+def _columns(fit: FitResult) -> list[tuple[int, str]]:
     """The columns shown, by their place in the data and their name."""
-    which = range(min(len(fit.columns), MOST)) if fit.noise else shown(fit)
+    which = range(min(len(fit.columns), MAX_PANELS)) if fit.noise else states_to_show(fit)
     return [(k, fit.columns[k]) for k in which]
 
 
-def residuals_picture(fit: Fit) -> Picture:
+def residuals_picture(fit: FitResult) -> PanelFigure:
     """Observed minus estimated states over time with ± 2 σ, and their distribution, a panel per state.
 
     Of columns with distributions of their own, standardised residuals.
@@ -42,17 +53,21 @@ def residuals_picture(fit: Fit) -> Picture:
         every = np.concatenate(own)
         every = every[np.isfinite(every)]
         beyond = f", {int((np.abs(every) > 2 * sigma).sum())} of {len(every)} beyond ± 2 {'' if fit.noise else 'σ'}"
-        alt = f"{name}: residuals over time within ±{number(largest(every), 2)}{beyond.rstrip()}"
-        plots.append(Plot(name, alt, partial(_draw_residuals, fit, own, sigma), y=short(name), aside=0.2))
+        alt = f"{name}: residuals over time within ±{format_number(largest_magnitude(every), 2)}{beyond.rstrip()}"
+        plots.append(Plot(name, alt, partial(_draw_residuals, fit, own, sigma), y=shorten(name), aside=0.2))
     marks = ("standardised residual", "± 2", "standard normal")
     if not fit.noise:
         marks = ("data minus estimate", "± 2 σ", "normal distribution with σ")
-    keys = (Key(marks[0], "o", neutral(fit)), Key(marks[1], "--", BAD), Key(marks[2], "-", STYLE["ink"]))
-    return Picture(tuple(plots), keys, groups(fit), left_out(fit), height=1.9)
+    keys = (
+        LegendEntry(marks[0], "o", neutral_colour(fit)),
+        LegendEntry(marks[1], "--", BAD),
+        LegendEntry(marks[2], "-", STYLE["ink"]),
+    )
+    return PanelFigure(tuple(plots), keys, groups(fit), omission_note(fit), height=1.9)
 
 
-def _draw_residuals(fit: Fit, own: list[Array], sigma: float, ax: Axes) -> None:
-    over_time(fit, ax)
+def _draw_residuals(fit: FitResult, own: list[Array], sigma: float, ax: Axes) -> None:
+    set_time_axis(fit, ax)
     for colour, e, r in zip(colours(fit), fit.experiments.values(), own, strict=True):
         dots(ax, e.t, r, colour)
     every = np.concatenate(own)
@@ -81,7 +96,7 @@ def _distribution(ax: Axes, values: Array, sigma: float, size: float) -> None:
     side.set_ylim(ax.get_ylim())
 
 
-def predicted_picture(fit: Fit) -> Picture | None:
+def predicted_picture(fit: FitResult) -> PanelFigure | None:
     """Observations against predictions, a panel per column: on the line where they agree."""
 
     def draw(k: int, ax: Axes) -> None:
@@ -104,12 +119,14 @@ def predicted_picture(fit: Fit) -> Picture | None:
             if seen.sum() > 2 and np.ptp(y[seen]) * np.ptp(p[seen])
             else np.nan
         )
-        return f"{name}: {seen.sum()} observations against predictions, correlation {number(r, 3)}"
+        return f"{name}: {seen.sum()} observations against predictions, correlation {format_number(r, 3)}"
 
-    return _by_column(fit, draw, words, "predicted", "observed", (Key("where they agree", "-", STYLE["faint"]),))
+    return _by_column(
+        fit, draw, words, "predicted", "observed", (LegendEntry("where they agree", "-", STYLE["faint"]),)
+    )
 
 
-def quantiles_picture(fit: Fit) -> Picture | None:
+def quantiles_picture(fit: FitResult) -> PanelFigure | None:
     """Ordered standardised residuals against those of a normal distribution, a panel per column."""
     from scipy.special import ndtri
 
@@ -122,31 +139,38 @@ def quantiles_picture(fit: Fit) -> Picture | None:
     def draw(k: int, ax: Axes) -> None:
         r = ordered(k, fit.columns[k])
         normal = ndtri((np.arange(len(r)) + 0.5) / max(len(r), 1))
-        dots(ax, normal, r, neutral(fit))
-        size = 1.1 * max(2.0, largest(r) if len(r) else 0.0, largest(normal) if len(r) else 0.0)
+        dots(ax, normal, r, neutral_colour(fit))
+        size = 1.1 * max(2.0, largest_magnitude(r) if len(r) else 0.0, largest_magnitude(normal) if len(r) else 0.0)
         if size < 1e300:
             ax.plot((-size, size), (-size, size), color=STYLE["faint"], lw=0.9, zorder=1)
             ax.set(xlim=(-size, size), ylim=(-size, size))
 
     def words(k: int, name: str) -> str:
         r = ordered(k, name)
-        far = float(-ndtri(0.5 * _ALARM / max(len(r), 1)))
+        far = float(-ndtri(0.5 * _SIGNIFICANCE / max(len(r), 1)))
         count = int((np.abs(r) > far).sum())
         said = (
-            f"{count} beyond ± {number(far, 2)}, where normal noise hardly ever is"
+            f"{count} beyond ± {format_number(far, 2)}, where normal noise hardly ever is"
             if count
             else "none suspiciously far out"
         )
         return f"{name}: {len(r)} standardised residuals against normal quantiles, {said}"
 
-    return _by_column(fit, draw, words, "normal quantile", "residual / σ", (Key("normal noise", "-", STYLE["faint"]),))
+    return _by_column(
+        fit, draw, words, "normal quantile", "residual / σ", (LegendEntry("normal noise", "-", STYLE["faint"]),)
+    )
 
 
 def _by_column(
-    fit: Fit, draw: Callable[[int, Axes], None], words: Callable[[int, str], str], x: str, y: str, keys: tuple[Key, ...]
-) -> Picture | None:
+    fit: FitResult,
+    draw: Callable[[int, Axes], None],
+    words: Callable[[int, str], str],
+    x: str,
+    y: str,
+    keys: tuple[LegendEntry, ...],
+) -> PanelFigure | None:
     """A panel per column; None where there is nothing to predict."""
     if not all(np.isfinite(e.predictions()[0]).any() for e in fit.experiments.values() if len(e.t)):
         return None
-    plots = [Plot(name, words(k, name), partial(draw, k), x=x, y=y, title=short(name)) for k, name in _columns(fit)]
-    return Picture(tuple(plots), keys, groups(fit), left_out(fit))
+    plots = [Plot(name, words(k, name), partial(draw, k), x=x, y=y, title=shorten(name)) for k, name in _columns(fit)]
+    return PanelFigure(tuple(plots), keys, groups(fit), omission_note(fit))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.style.drawing import PALETTE, STYLE, short
-from odinfer.style.picture import Key, Picture, Plot
+from odinfer.style.drawing import PALETTE, STYLE, shorten
+from odinfer.style.picture import LegendEntry, PanelFigure, Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from odinfer.result.fit import Fit
+    from odinfer.result.fit import FitResult
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ MOST_CHAINS_SHOWN = 12  # parameters
 _POINTS, _BINS = 250, 20  # draws of a chain in its trace; of its ranks
 
 
-def traces_picture(fit: Fit) -> Picture | None:
+def traces_picture(fit: FitResult) -> PanelFigure | None:
     """Draws in their order, a panel per parameter and a colour per chain: no drift, no chain by itself."""
 
     def draw(chains: Array, ax: Axes) -> None:
@@ -36,7 +36,7 @@ def traces_picture(fit: Fit) -> Picture | None:
     return _by_parameter(fit, draw, "draw", "draws in their order")
 
 
-def ranks_picture(fit: Fit) -> Picture | None:
+def ranks_picture(fit: FitResult) -> PanelFigure | None:
     """How the ranks of each chain's draws among all draws are spread: evenly, if the chains agree."""
 
     def draw(chains: Array, ax: Axes) -> None:
@@ -48,13 +48,13 @@ def ranks_picture(fit: Fit) -> Picture | None:
         ax.axhline(even, color=STYLE["faint"], lw=0.9, ls=(0, (4, 2)))
         ax.set(xlim=(0, ranks.size), ylim=(0, max(2.2 * even, ax.get_ylim()[1])))
 
-    even = (Key("evenly spread", "--", STYLE["faint"]),)
+    even = (LegendEntry("evenly spread", "--", STYLE["faint"]),)
     return _by_parameter(fit, draw, "rank among all draws", "ranks of the draws by chain", even)
 
 
 def _by_parameter(
-    fit: Fit, draw: Callable[[Array, Axes], None], x: str, what: str, keys: tuple[Key, ...] = ()
-) -> Picture | None:
+    fit: FitResult, draw: Callable[[Array, Axes], None], x: str, what: str, keys: tuple[LegendEntry, ...] = ()
+) -> PanelFigure | None:
     known = fit.posterior.r_hat if fit.posterior is not None else fit.details.get("r_hat", {})
     plots = []
     for name, draws in list(fit.draws.items())[:MOST_CHAINS_SHOWN]:
@@ -63,8 +63,8 @@ def _by_parameter(
         agree = f", R-hat {known[name]:.3f}" if name in known else ""
         alt = f"{name}: {what} of {draws.shape[0]} chains{agree}"
         plots.append(
-            Plot(name, alt, partial(draw, draws), x=x, y=short(name), title=agree.strip(", "), colour=STYLE["faint"])
+            Plot(name, alt, partial(draw, draws), x=x, y=shorten(name), title=agree.strip(", "), colour=STYLE["faint"])
         )
     chains = next(iter(fit.draws.values())).shape[0] if fit.draws else 0
     groups = tuple((f"chain {i + 1}", PALETTE[i % len(PALETTE)]) for i in range(min(chains, 6)))
-    return Picture(tuple(plots), keys, groups, height=1.8) if plots else None
+    return PanelFigure(tuple(plots), keys, groups, height=1.8) if plots else None

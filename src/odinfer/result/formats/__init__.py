@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odinfer.errors import InputError
-from odinfer.files import replacing
+from odinfer.files import replaced_file
 
 if TYPE_CHECKING:
-    from odinfer.result.fit import Fit
+    from odinfer.result.fit import FitResult
 
 # ending of the file → module
 FORMATS = {".json": "json_format", ".nc": "netcdf_format"}
 
 
-def write(fit: Fit, path: str | Path) -> None:
+def write(fit: FitResult, path: str | Path) -> None:
     """Write a fit to a file whose name says the format; it is written whole or not at all.
 
     Raises:
@@ -28,5 +28,5 @@ def write(fit: Fit, path: str | Path) -> None:
     path = Path(path)
     if path.suffix not in FORMATS:
         raise InputError(f"cannot tell the format of '{path.name}'; the name must end in {' or '.join(FORMATS)}")
-    with replacing(path) as temporary:
+    with replaced_file(path) as temporary:
         importlib.import_module(f"{__name__}.{FORMATS[path.suffix]}").write(fit, temporary)

@@ -5,6 +5,7 @@ Files are written by h5netcdf without xarray, whose import (pandas, and a look f
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.result.formats.json_format import AT_DATA, CURVE, FORMAT, GRADIENTS, ON_CURVE, STAGE
-from odinfer.result.formats.json_values import packed
+from odinfer.result.formats.json_values import encode
 from odinfer.version import __version__
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from odinfer.result.fit import Fit
+    from odinfer.result.fit import FitResult
 
 Array = NDArray[np.float64]
 
@@ -50,34 +51,36 @@ class Group:
             more = dict(*attrs)
             if values.dtype == bool:  # which netCDF lacks; xarray reads it back by this attribute
                 values, more = values.astype(np.int8), more | {"dtype": "bool"}
-            kind = _text() if values.dtype.kind in "UO" else values.dtype
+            kind = _string_type() if values.dtype.kind in "UO" else values.dtype
             variable = place.create_variable(name, dims, kind)
             if values.size:
                 variable[...] = values.astype(object) if values.dtype.kind == "U" else values
             variable.attrs.update(more)
 
 
-def _text() -> Any:
+def _string_type() -> Any:
     import h5py
 
     return h5py.string_dtype()
 
 
-def write(fit: Fit, path: Path) -> None:
+def write(fit: FitResult, path: Path) -> None:
     import h5netcdf
 
-    with h5netcdf.File(path, "w") as file:
-        whole(fit).write(file)
-        for name, group in groups(fit).items():
+    content = io.BytesIO()  # HDF5 ends the process where a disk is full
+    with h5netcdf.File(content, "w") as file:
+        main_group(fit).write(file)
+        for name, group in further_groups(fit).items():
             group.write(file.create_group(name))
+    path.write_bytes(content.getvalue())
 
 
-def to_xarray(fit: Fit) -> xr.Dataset:
+def to_xarray(fit: FitResult) -> xr.Dataset:
     """Everything of a fit as a Dataset; see `whole`."""
-    return whole(fit).dataset()
+    return main_group(fit).dataset()
 
 
-def whole(fit: Fit) -> Group:
+def main_group(fit: FitResult) -> Group:
     """Everything of a fit.
 
     Dimensions are parameter, state, column, stage, experiment, and time, curve_time and gradient_time with the
@@ -143,18 +146,18 @@ def whole(fit: Fit) -> Group:
         "seed": fit.seed if fit.seed < 2**63 else str(fit.seed),
         "converged": int(fit.converged),
         "warnings": "\n".join(fit.warnings),
-        **{key: json.dumps(packed(getattr(fit, key))) for key in ("options", "details")},
+        **{key: json.dumps(encode(getattr(fit, key))) for key in ("options", "details")},
     }
     return Group(variables, coords, attrs)
 
 
-def groups(fit: Fit) -> dict[str, Group]:
+def further_groups(fit: FitResult) -> dict[str, Group]:
     """Further groups of the netCDF file: posterior, sample_stats and observed_data as ArviZ reads them; profile and
     bootstrap."""
     found: dict[str, Group] = {}
 
     def of_draws(values: Mapping[str, Array]) -> dict[str, Any]:
-        return {_safe(name): (("chain", "draw"), np.asarray(draws)) for name, draws in values.items()}
+        return {_variable_name(name): (("chain", "draw"), np.asarray(draws)) for name, draws in values.items()}
 
     draws = fit.draws
     if draws:
@@ -175,14 +178,14 @@ def groups(fit: Fit) -> dict[str, Group]:
         found["observed_data"] = Group(observed, {seen: (seen, list(fit.columns))})
     if fit.profiles:
         found["profile"] = Group(
-            {f"{part}_{_safe(name)}": (f"point_{_safe(name)}", getattr(p, part))
+            {f"{part}_{_variable_name(name)}": (f"point_{_variable_name(name)}", getattr(p, part))
              for name, p in fit.profiles.items() for part in ("values", "likelihoods")}
         )  # fmt: skip
     if fit.bootstrapped is not None:
-        found["bootstrap"] = Group({_safe(n): ("refit", v) for n, v in fit.bootstrapped.theta.items()})
+        found["bootstrap"] = Group({_variable_name(n): ("refit", v) for n, v in fit.bootstrapped.theta.items()})
     return found
 
 
-def _safe(name: str) -> str:
+def _variable_name(name: str) -> str:
     """A name for a variable of netCDF, which takes a slash for a folder."""
     return name.replace("/", "_") or "_"

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from odinfer.paper.bench import grid as grids
-from odinfer.paper.bench.compute import QUANTILES, drawn_times, plain, system_of
+from odinfer.paper.bench.compute import QUANTILES, plot_times, to_json
 from odinfer.paper.bench.report.results import Record, Results
+from odinfer.paper.systems import system_of
 from odinfer.parallel.store import Store, canonical
 
 DRAWS = 4
@@ -22,7 +23,7 @@ DRAWS = 4
 @functools.cache
 def truth(spec: str) -> np.ndarray:
     system = system_of(spec)
-    return system.states(drawn_times(system))
+    return system.states(plot_times(system))
 
 
 def invented(folder: Path, **errors: float) -> Results:
@@ -59,7 +60,7 @@ def invented(folder: Path, **errors: float) -> Results:
             run = cell.run(grid.first_seed + i)
             slow = {"agm": 100.0, "fgpgm": 50.0, "rkg3": 5.0}.get(cell.method.name, 1.0)
             timing = {"seconds": 0.1 * cell.case.size if cell.case.size else slow, "cpu": 1.0, "first": i == 0}
-            records.append({"key": run.key, "run": asdict(run), "outcome": plain(outcome), "timing": timing})
+            records.append({"key": run.key, "run": asdict(run), "outcome": to_json(outcome), "timing": timing})
     with Store(folder, create=True) as store:
         store.add_grid(grid.content)
         store.add(records)

@@ -5,8 +5,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from odinfer.paper.bench.report import figures
-from odinfer.paper.bench.report.results import metric, quartiles, values
-from odinfer.paper.bench.report.scaling import scalings
+from odinfer.paper.bench.report.results import outcome_entry, outcome_values, quartiles
+from odinfer.paper.bench.report.tables import scalings
 from odinfer.style.drawing import BAD, GOOD, png
 from paper.bench.report.invented import emptied
 
@@ -22,16 +22,16 @@ def panel(figure, title):
 
 
 def test_every_figure_belongs_to_an_item_and_is_absent_before_the_first_result(results):
-    drawn = figures.every(results)
+    drawn = figures.all_figures(results)
     assert {name[:2] for name in drawn} == {f"{i}_" for i in range(1, 9)}
     assert len([name for name in drawn if name.startswith("3_")]) == len(results.settings())
-    assert all(draw() is None for draw in figures.every(emptied(results)).values())
+    assert all(draw() is None for draw in figures.all_figures(emptied(results)).values())
 
 
 def test_a_box_has_the_quartiles_and_whiskers_of_its_sample():
-    _, axes = figures.grid_of(1, 1)
+    _, axes = figures.panel_grid(1, 1)
     ax, sample = axes[0, 0], np.random.default_rng(0).lognormal(size=50)
-    figures.boxes(ax, [sample], ["one"])
+    figures.draw_boxes(ax, [sample], ["one"])
     low, median, high, _ = quartiles(sample)
     (bar,) = ax.patches
     assert (bar.get_y(), bar.get_y() + bar.get_height()) == pytest.approx((low, high))
@@ -41,18 +41,18 @@ def test_a_box_has_the_quartiles_and_whiskers_of_its_sample():
 
 
 def test_a_median_that_is_infinite_is_written_and_a_sample_without_numbers_is_left_out():
-    figure, axes = figures.grid_of(1, 1)
+    figure, axes = figures.panel_grid(1, 1)
     ax = axes[0, 0]
     samples = [np.array([1.0, np.inf, np.inf]), np.array([]), np.array([-1.0]), np.array([1.0, 2.0, 3.0, np.inf])]
-    figures.boxes(ax, samples, list("abcd"))
+    figures.draw_boxes(ax, samples, list("abcd"))
     assert [(text.get_text(), text.xy[0]) for text in ax.texts] == [("∞", 0)]
     assert not ax.patches
     png(figure, dpi=40)
 
 
 def test_few_points_are_drawn_as_points_and_make_no_box():
-    _, axes = figures.grid_of(1, 1)
-    figures.boxes(axes[0, 0], [np.array([1.0, 2.0]), np.arange(1.0, 9.0)], ["two", "eight"])
+    _, axes = figures.panel_grid(1, 1)
+    figures.draw_boxes(axes[0, 0], [np.array([1.0, 2.0]), np.arange(1.0, 9.0)], ["two", "eight"])
     np.testing.assert_array_equal(axes[0, 0].collections[0].get_offsets(), [[0.0, 1.0], [0.0, 2.0]])
     assert len(axes[0, 0].patches) == 1
 
@@ -61,7 +61,7 @@ def test_errors_have_a_panel_per_setting_with_the_limit_as_a_line(results):
     figure = figures.error_figure(results, "compared", "trmse_paper", "error")
     assert sorted(titles(figure)) == sorted(results.settings())
     ax = panel(figure, SETTING)
-    limit = quartiles(values(results.at(SETTING, "limit"), metric("trmse_paper")))[1]
+    limit = quartiles(outcome_values(results.at(SETTING, "limit"), outcome_entry("trmse_paper")))[1]
     dashed = [line for line in ax.lines if line.get_linestyle() != "-"]
     assert [line.get_ydata()[0] for line in dashed] == pytest.approx([limit])
     labels = [label.get_text() for label in ax.get_xticklabels()]

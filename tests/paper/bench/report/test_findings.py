@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from odinfer.paper.bench.report.findings import AGREES, DIFFERS, PARTLY, SO_FAR, beyond, findings, too_few
+from odinfer.paper.bench.report.findings import AGREES, DIFFERS, PARTLY, SO_FAR, beyond_paper, findings, too_few
 from odinfer.paper.bench.report.results import Results
 from paper.bench.report.invented import changed, emptied, invented
 
@@ -83,13 +83,13 @@ def test_run_times_are_compared_with_odins(results, seconds, verdict):
 
 
 def test_what_the_paper_does_not_have_is_said_of_the_default_fit(results):
-    (sentence,) = beyond(results)
+    (sentence,) = beyond_paper(results)
     assert "1.000 to 1.000 times that of maximum likelihood" in sentence
     assert "a lower likelihood in 0 of 24 draws" in sentence
 
 
 def test_without_records_or_without_the_paper_nothing_is_claimed(results):
-    assert findings(emptied(results)) == beyond(emptied(results)) == []
+    assert findings(emptied(results)) == beyond_paper(emptied(results)) == []
     mine = replace(results, grid=replace(results.grid, report={}))
     assert findings(mine) == []
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bench_runs import write_grid
 from odinfer.paper.bench import grid as grids
 from odinfer.paper.bench.report.page import PAGE
-from odinfer.paper.bench.report.results import Results, failed, metric, quartiles, summary, values
+from odinfer.paper.bench.report.results import Results, is_failed, outcome_entry, outcome_values, quartiles, summarise
 from odinfer.parallel.store import Store
 from paper.bench.report.invented import DRAWS
 
@@ -24,7 +24,7 @@ def record(status="converged", converged=True, **outcome):
 
 def test_failures_are_counted_and_are_infinite_errors(written):
     results, folder = written
-    s = summary(results.at("LV, σ = 0.1", "two-step"), lambda o: o.get("trmse"))
+    s = summarise(results.at("LV, σ = 0.1", "two-step"), lambda o: o.get("trmse"))
     assert (s.draws, s.failed, s.unconverged) == (4, 3, 1)
     assert s.median == np.inf
     page = (folder / PAGE).read_text("utf-8")
@@ -50,15 +50,15 @@ def test_quartiles_rise_and_are_those_of_the_numbers_where_nothing_failed(v, los
 
 @pytest.mark.parametrize("status", ["failed: why", "lost: its worker died", "timed out: took longer than 6 s"])
 def test_a_run_without_an_estimate_has_failed_and_one_that_did_not_converge_has_not(status):
-    assert failed(record(status, False))
-    assert not failed(record("did not converge: the iteration limit was reached", False))
+    assert is_failed(record(status, False))
+    assert not is_failed(record("did not converge: the iteration limit was reached", False))
 
 
 def test_a_number_that_does_not_exist_is_left_out_and_that_of_a_failure_infinite():
     records = [record(x=2.0), record(), record("failed: why", False), record(x="inf"), record(x=None)]
-    assert values(records, metric("x")).tolist() == [2.0, math.inf, math.inf]
-    assert values([record(by={"prey": 3.0})], metric("by", "prey")).tolist() == [3.0]
-    s = summary([*records, record("did not converge", False, x=1.0)], metric("x"))
+    assert outcome_values(records, outcome_entry("x")).tolist() == [2.0, math.inf, math.inf]
+    assert outcome_values([record(by={"prey": 3.0})], outcome_entry("by", "prey")).tolist() == [3.0]
+    s = summarise([*records, record("did not converge", False, x=1.0)], outcome_entry("x"))
     assert (s.draws, s.failed, s.unconverged) == (6, 1, 1)
 
 

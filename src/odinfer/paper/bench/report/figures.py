@@ -10,15 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.files import safe_name
-from odinfer.paper.bench.compute import numeric, system_of
-from odinfer.paper.bench.report import marginals as mg
-from odinfer.paper.bench.report import medians, scaling
-from odinfer.paper.bench.report import verdicts as selection
-from odinfer.paper.bench.report.results import Results, metric, quartiles, values
-from odinfer.paper.bench.report.tables import chosen_parameters, states_of
+from odinfer.paper.bench.compute import from_json
+from odinfer.paper.bench.report.results import Results, outcome_entry, outcome_values, quartiles
+from odinfer.paper.bench.report.tables import (
+    chosen_parameters,
+    equation_verdicts,
+    marginals,
+    quantile_bands,
+    scalings,
+    states_of,
+)
 from odinfer.paper.bench.runs import LIMIT
+from odinfer.paper.systems import system_of
 from odinfer.parallel.store import canonical
-from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, literal
+from odinfer.style.drawing import BAD, GOOD, PALETTE, STYLE, escape_math
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +34,7 @@ FEWEST = 5  # points that make a box
 _TRUTH, _OURS = "#D55E00", "#0072B2"
 
 
-def grid_of(
+def panel_grid(
     rows: int, columns: int, width: float = 3.1, height: float = 2.5, layout: Any = "constrained", **more: Any
 ) -> tuple[Figure, Any]:
     """A figure and its axes (rows, columns)."""
@@ -48,7 +53,7 @@ def grid_of(
     return figure, axes
 
 
-def boxes(ax: Axes, samples: Sequence[Array], labels: Sequence[str], log: bool = True) -> None:
+def draw_boxes(ax: Axes, samples: Sequence[Array], labels: Sequence[str], log: bool = True) -> None:
     """A box from the 25 % to the 75 % quantile and a line at the median per sample; whiskers from 5 % to 95 %.
 
     Samples of few points are drawn as these points.
@@ -72,14 +77,14 @@ def boxes(ax: Axes, samples: Sequence[Array], labels: Sequence[str], log: bool =
         ax.vlines(i, *np.quantile(finite, (0.05, 0.95)), color=colour, lw=1)
         ax.bar(i, high - low, bottom=low, width=0.55, color=colour, alpha=0.3, edgecolor=colour, lw=1)
         ax.hlines(median, i - 0.275, i + 0.275, color=colour, lw=2)
-    ax.set_xticks(range(len(labels)), [*map(literal, labels)], rotation=35, ha="right", rotation_mode="anchor")
+    ax.set_xticks(range(len(labels)), [*map(escape_math, labels)], rotation=35, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, len(labels) - 0.4)
     if log:
         ax.set_yscale("log")
         ax.yaxis.set_minor_formatter(LogFormatterSciNotation(labelOnlyBase=False, minor_thresholds=(1.5, 0.6)))
 
 
-def _titled(ax: Axes, words: str) -> None:
+def _set_title(ax: Axes, words: str) -> None:
     ax.set_title(words, fontsize=STYLE["text"], color=STYLE["ink"], loc="left", parse_math=False)
 
 
@@ -92,24 +97,31 @@ def _by_noise(results: Results) -> list[list[str]]:
     return [[c[i] if i < len(c) else "" for c in columns.values()] for i in range(rows)]
 
 
+def _draw_errors(ax: Axes, results: Results, setting: str, role: str, entry: tuple[str, ...]) -> None:
+    """Boxes of an error over methods; the dashed line is the median of the limit."""
+    methods = results.methods(role)
+    methods.pop(LIMIT, None)
+    draw_boxes(
+        ax, [outcome_values(results.at(setting, m), outcome_entry(*entry)) for m in methods], _short_labels(methods)
+    )
+    best = quartiles(outcome_values(results.at(setting, LIMIT), outcome_entry(*entry)))[1]
+    if math.isfinite(best):
+        ax.axhline(best, color=STYLE["ink"], lw=1, ls=(0, (4, 2)), zorder=1)
+
+
 def error_figure(results: Results, role: str, key: str, label: str) -> Figure | None:
-    """Boxes of an error over methods, a panel per setting; the dashed line is the median of the limit."""
+    """Boxes of an error over methods, a panel per setting."""
     arranged = _by_noise(results)
     if not arranged:
         return None
-    figure, axes = grid_of(len(arranged), len(arranged[0]), height=2.7)
-    methods = results.methods(role)
-    methods.pop(LIMIT, None)
+    figure, axes = panel_grid(len(arranged), len(arranged[0]), height=2.7)
     for row, line in zip(axes, arranged, strict=True):
         for ax, setting in zip(row, line, strict=True):
             if not setting:
                 ax.set_axis_off()
                 continue
-            boxes(ax, [values(results.at(setting, m), metric(key)) for m in methods], _short(methods))
-            best = quartiles(values(results.at(setting, LIMIT), metric(key)))[1]
-            if math.isfinite(best):
-                ax.axhline(best, color=STYLE["ink"], lw=1, ls=(0, (4, 2)), zorder=1)
-            _titled(ax, setting)
+            _draw_errors(ax, results, setting, role, (key,))
+            _set_title(ax, setting)
         row[0].set_ylabel(label, fontsize=STYLE["text"])
     return figure
 
@@ -120,29 +132,23 @@ def statewise_figure(results: Results, case: str) -> Figure | None:
     states = states_of(results, settings[0]) if settings else ()
     if not states:
         return None
-    figure, axes = grid_of(len(settings), len(states), width=2.5, height=2.5)
-    methods = results.methods("compared")
-    methods.pop(LIMIT, None)
+    figure, axes = panel_grid(len(settings), len(states), width=2.5, height=2.5)
     for row, setting in zip(axes, settings, strict=True):
         for ax, state in zip(row, states, strict=True):
-            samples = [values(results.at(setting, m), metric("trmses_paper", state)) for m in methods]
-            boxes(ax, samples, _short(methods))
-            best = quartiles(values(results.at(setting, LIMIT), metric("trmses_paper", state)))[1]
-            if math.isfinite(best):
-                ax.axhline(best, color=STYLE["ink"], lw=1, ls=(0, (4, 2)), zorder=1)
-            _titled(ax, f"{setting}: {state}")
+            _draw_errors(ax, results, setting, "compared", ("trmses_paper", state))
+            _set_title(ax, f"{setting}: {state}")
         row[0].set_ylabel("trmse_paper", fontsize=STYLE["text"])
     return figure
 
 
 def trajectory_figure(results: Results, setting: str) -> Figure | None:
     """States down, methods across: median trajectory, its band, and the truth."""
-    found = medians.bands(results, setting)
+    found = quantile_bands(results, setting)
     if not found:
         return None
     names = system_of(canonical(results.case(setting).case.spec)).model.states
     # Laid out by hand, in inches: many panels with labels at the edges only, where constrained layout takes seconds.
-    figure, axes = grid_of(len(names), len(found), 2.1, 1.55, layout=None, sharex=True, sharey="row")
+    figure, axes = panel_grid(len(names), len(found), 2.1, 1.55, layout=None, sharex=True, sharey="row")
     wide, tall = figure.get_size_inches()
     figure.subplots_adjust(0.75 / wide, 0.5 / tall, 1 - 0.15 / wide, 1 - 0.6 / tall, wspace=0.12, hspace=0.15)
     for column, (label, b) in enumerate(found.items()):
@@ -156,7 +162,7 @@ def trajectory_figure(results: Results, setting: str) -> Figure | None:
             ax.plot(b.t, median, color=_OURS, lw=1.2)
             if column == 0:
                 ax.set_ylabel(name, fontsize=STYLE["text"], parse_math=False)
-        _titled(axes[0, column], f"{label} ({b.draws})")
+        _set_title(axes[0, column], f"{label} ({b.draws})")
     where = {"x": 0.01, "y": 1 - 0.1 / tall, "ha": "left", "va": "top"}
     figure.suptitle(setting, **where, fontsize=STYLE["text"] + 2, color=STYLE["ink"], parse_math=False)
     for ax in axes[-1]:
@@ -170,20 +176,20 @@ def seconds_figure(results: Results) -> Figure | None:
     if not settings:
         return None
     printed = results.grid.report.get("seconds", {})
-    figure, axes = grid_of(1, 1, width=8.5, height=3.4)
+    figure, axes = panel_grid(1, 1, width=8.5, height=3.4)
     ax = axes[0, 0]
     for i, (name, label) in enumerate(methods.items()):
         offset = (i - (len(methods) - 1) / 2) * 0.7 / len(methods)
         ours = [
-            quartiles(np.array([numeric(r["timing"]["seconds"]) for r in results.at(s, name)]))[1] for s in settings
+            quartiles(np.array([from_json(r["timing"]["seconds"]) for r in results.at(s, name)]))[1] for s in settings
         ]
         theirs = [printed.get(name, {}).get(s, (math.nan,))[0] for s in settings]
         x, colour = np.arange(len(settings)) + offset, PALETTE[i % len(PALETTE)]
-        ax.plot(x, ours, "o", color=colour, ms=6, label=literal(label))
+        ax.plot(x, ours, "o", color=colour, ms=6, label=escape_math(label))
         if not np.isnan(theirs).all():
-            ax.plot(x, theirs, "D", mfc="white", mec=colour, ms=6, label=literal(f"{label}, in the paper"))
+            ax.plot(x, theirs, "D", mfc="white", mec=colour, ms=6, label=escape_math(f"{label}, in the paper"))
     ax.set_yscale("log")
-    ax.set_xticks(range(len(settings)), [*map(literal, settings)])
+    ax.set_xticks(range(len(settings)), [*map(escape_math, settings)])
     ax.set_ylabel("seconds per fit", fontsize=STYLE["text"])
     figure.legend(loc="outside right upper", fontsize=STYLE["small"], frameon=False)
     return figure
@@ -195,24 +201,29 @@ def parameter_figure(results: Results) -> Figure | None:
     if not chosen:
         return None
     columns = min(len(chosen), 4)
-    figure, axes = grid_of(-(-len(chosen) // columns), columns, width=2.6, height=2.8)
+    figure, axes = panel_grid(-(-len(chosen) // columns), columns, width=2.6, height=2.8)
     methods = results.methods("compared")
     for ax in axes.flat[len(chosen) :]:
         ax.set_axis_off()
     for ax, (setting, name, truth) in zip(axes.flat, chosen, strict=False):
-        boxes(ax, [values(results.at(setting, m), metric("theta", name)) for m in methods], _short(methods), truth > 0)
+        draw_boxes(
+            ax,
+            [outcome_values(results.at(setting, m), outcome_entry("theta", name)) for m in methods],
+            _short_labels(methods),
+            truth > 0,
+        )
         ax.axhline(truth, color=_TRUTH, lw=1.2, ls=(0, (4, 2)), zorder=1)
-        _titled(ax, f"{name}: {setting}")
+        _set_title(ax, f"{name}: {setting}")
     return figure
 
 
 def marginal_figure(results: Results) -> Figure | None:
     """Histograms of draws with the Gaussian of the same mean and standard deviation."""
-    found = mg.marginals(results)[:12]
+    found = marginals(results)[:12]
     if not found:
         return None
     columns = min(len(found), 4)
-    figure, axes = grid_of(-(-len(found) // columns), columns, width=2.7, height=2.3)
+    figure, axes = panel_grid(-(-len(found) // columns), columns, width=2.7, height=2.3)
     for ax in axes.flat[len(found) :]:
         ax.set_axis_off()
     for ax, m in zip(axes.flat, found, strict=False):
@@ -222,17 +233,17 @@ def marginal_figure(results: Results) -> Figure | None:
         at = np.linspace(inner.min(), inner.max(), 200)
         ax.plot(at, np.exp(-0.5 * ((at - mean) / sd) ** 2) / (math.sqrt(2 * math.pi) * sd), color=STYLE["ink"], lw=1.2)
         ax.set_yticks([])
-        _titled(ax, f"{m.parameter}: {m.setting}\n{m.method}" + ("" if m.converged else ", not mixed"))
+        _set_title(ax, f"{m.parameter}: {m.setting}\n{m.method}" + ("" if m.converged else ", not mixed"))
     return figure
 
 
 def gamma_figure(results: Results) -> Figure | None:
     """γ of every equation over the draws; diamonds are the paper's medians, the line is where verdicts change."""
-    judged = selection.judged(results)
+    judged = equation_verdicts(results)
     if not judged:
         return None
     groups = list(dict.fromkeys((j.setting, j.method, j.label) for j in judged))
-    figure, axes = grid_of(1, len(groups), width=4.6, height=3.2, sharey=True)
+    figure, axes = panel_grid(1, len(groups), width=4.6, height=3.2, sharey=True)
     for ax, group in zip(axes[0], groups, strict=True):
         mine = [j for j in judged if (j.setting, j.method, j.label) == group]
         for i, j in enumerate(mine):
@@ -243,22 +254,24 @@ def gamma_figure(results: Results) -> Figure | None:
             ax.plot(i, j.printed[0], "D", mfc="white", mec=STYLE["ink"], ms=6)
         ax.axhline(0.1, color=STYLE["faint"], lw=1, ls=(0, (4, 2)))
         ax.set_yscale("log")
-        ax.set_xticks(range(len(mine)), [literal(f"{j.candidate} {j.state}") for j in mine], rotation=35, ha="right")
-        _titled(ax, f"{group[2]}; {group[0]}")
+        ax.set_xticks(
+            range(len(mine)), [escape_math(f"{j.candidate} {j.state}") for j in mine], rotation=35, ha="right"
+        )
+        _set_title(ax, f"{group[2]}; {group[0]}")
     axes[0, 0].set_ylabel("γ (blue: equation right, red: wrong)", fontsize=STYLE["text"])
     return figure
 
 
 def scaling_figure(results: Results) -> Figure | None:
     """Mean seconds ± standard deviation over the number of states, with the fitted line."""
-    fits = scaling.scalings(results)
+    fits = scalings(results)
     if not fits:
         return None
-    figure, axes = grid_of(1, 2, width=4.2, height=3.1)
+    figure, axes = panel_grid(1, 2, width=4.2, height=3.1)
     for i, fit in enumerate(fits.values()):
         colour = PALETTE[i % len(PALETTE)]
         for ax in axes[0]:
-            ax.plot(fit.K, fit.mean, "o", color=colour, ms=4.5, label=literal(fit.method))
+            ax.plot(fit.K, fit.mean, "o", color=colour, ms=4.5, label=escape_math(fit.method))
             ax.fill_between(fit.K, fit.mean - fit.sd, fit.mean + fit.sd, color=colour, alpha=0.2, lw=0)
         if not math.isnan(fit.exponent):
             axes[0, 0].plot(fit.K, np.polyval(fit.line, fit.K), "--", color=colour, lw=1.2)
@@ -268,16 +281,16 @@ def scaling_figure(results: Results) -> Figure | None:
     for ax, words in zip(axes[0], ("with a line, as in the paper", "with a power law"), strict=True):
         ax.set_xlabel("states K", fontsize=STYLE["text"])
         ax.set_ylabel("seconds per fit", fontsize=STYLE["text"])
-        _titled(ax, words)
+        _set_title(ax, words)
     axes[0, 0].legend(fontsize=STYLE["small"], frameon=False)
     return figure
 
 
-def _short(methods: Mapping[str, str]) -> list[str]:
+def _short_labels(methods: Mapping[str, str]) -> list[str]:
     return [label.replace(", paper's settings", " (paper)") for label in methods.values()]
 
 
-def every(results: Results) -> dict[str, Callable[[], Figure | None]]:
+def all_figures(results: Results) -> dict[str, Callable[[], Figure | None]]:
     """All figures by file name, not drawn yet."""
     cases = dict.fromkeys(results.case(s).case.name for s in results.settings())
     found: dict[str, Callable[[], Figure | None]] = {

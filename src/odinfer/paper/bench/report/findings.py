@@ -11,21 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from odinfer.paper.bench.compute import numeric
-from odinfer.paper.bench.report import marginals as mg
-from odinfer.paper.bench.report import scaling
-from odinfer.paper.bench.report import verdicts as selection
-from odinfer.paper.bench.report.results import Results, failed, metric, quartiles, summary, values
-from odinfer.paper.bench.report.tables import chosen_parameters, limit_table
-from odinfer.style.text import number
+from odinfer.paper.bench.compute import from_json
+from odinfer.paper.bench.report.results import Results, is_failed, outcome_entry, outcome_values, quartiles, summarise
+from odinfer.paper.bench.report.tables import (
+    EquationVerdicts,
+    chosen_parameters,
+    equation_verdicts,
+    limit_table,
+    marginals,
+    scalings,
+)
+from odinfer.style.text import format_number
 
 AGREES, PARTLY, DIFFERS = "agrees", "agrees in part", "differs"
 SO_FAR = "agrees as far as it was run"
 _RIVALS = ("agm", "fgpgm", "rkg3")
-_NEAR = 0.25  # relative distance from a printed or true value that we call close
+_CLOSE = 0.25  # relative distance from a printed or true value that we call close
 _GAUSSIAN = 0.5  # |skewness| and |excess kurtosis| up to here look Gaussian
-_TICK = 1e-9  # seconds that a run takes at least
-_FEW = 4  # draws, below which nothing is concluded from them
+_LEAST_SECONDS = 1e-9  # seconds that a run takes at least
+_FEWEST_DRAWS = 4  # draws, below which nothing is concluded from them
 _RIGHT = 0.95  # share of right verdicts that is asked for
 
 
@@ -55,14 +59,14 @@ def too_few(draws: int) -> str:
     return f"not judged: {draws} draw{'s' * (draws != 1)} only"
 
 
-def beyond(results: Results) -> list[str]:
+def beyond_paper(results: Results) -> list[str]:
     """Sentences on what the paper does not have: the default fit against the statistical limit."""
     table = limit_table(results)
     if not table.rows:
         return []
     ratio, worse, draws = (table.columns[n] for n in ("ratio", "worse_likelihood", "draws"))
     sentence = (
-        "The default fit goes on from ODIN to maximum likelihood. Its median trajectory error is "
+        "The default fit continues from ODIN to maximum likelihood. Its median trajectory error is "
         f"{min(ratio):.3f} to {max(ratio):.3f} times that of maximum likelihood started at the truth, "
         f"and it ended at a lower likelihood in {sum(worse)} of {sum(draws)} draws."
     )
@@ -70,7 +74,7 @@ def beyond(results: Results) -> list[str]:
 
 
 def _median(results: Results, setting: str, method: str, key: str) -> float:
-    return summary(results.at(setting, method), metric(key)).median
+    return summarise(results.at(setting, method), outcome_entry(key)).median
 
 
 def _verdict(good: int, of: int, draws: float, missing: Sequence[str] = ()) -> str:
@@ -78,7 +82,7 @@ def _verdict(good: int, of: int, draws: float, missing: Sequence[str] = ()) -> s
 
     Nothing is said about methods of the claim that were not run, nor from too few draws.
     """
-    if draws < _FEW:
+    if draws < _FEWEST_DRAWS:
         return too_few(int(draws))
     return (SO_FAR if missing else AGREES) if good == of else DIFFERS if good == 0 else PARTLY
 
@@ -105,7 +109,7 @@ def _states(results: Results) -> Finding | None:
         least = min(least, draws)
         expected = not setting.startswith("LV, σ = 0.5")
         good += (odin < gpr) == expected
-        parts.append(f"{setting}: {number(odin, 2)} against {number(gpr, 2)}")
+        parts.append(f"{setting}: {format_number(odin, 2)} against {format_number(gpr, 2)}")
     if not parts:
         return None
     return Finding(
@@ -122,7 +126,7 @@ def _paired(results: Results, setting: str, method: str, key: str) -> tuple[floa
     theirs = {r["run"]["seed"]: r for r in results.at(setting, method)}
     ours = [r for r in results.at(setting, _odin(results)) if r["run"]["seed"] in theirs]
     both = (ours, [theirs[r["run"]["seed"]] for r in ours])
-    odin, other = (quartiles(values(records, metric(key)))[1] for records in both)
+    odin, other = (quartiles(outcome_values(records, outcome_entry(key)))[1] for records in both)
     return odin, other, len(ours)
 
 
@@ -137,7 +141,10 @@ def _accuracy(results: Results) -> Finding | None:
                 least = min(least, draws)
                 good += odin < other
                 better = "" if odin < other else ", lower"
-                listed.append(f"{number(odin, 2)} against {method.upper()} {number(other, 2)} ({draws} draws{better})")
+                listed.append(
+                    f"{format_number(odin, 2)} against {method.upper()} {format_number(other, 2)} "
+                    f"({draws} draws{better})"
+                )
         if listed:
             parts.append(f"{setting}: {', '.join(listed)}")
     if not parts:
@@ -161,8 +168,8 @@ def _authors(results: Results) -> Finding | None:
         if math.isnan(ours + theirs):
             continue
         least = min(least, len(results.at(setting, _odin(results))))
-        good += abs(ours / theirs - 1) < _NEAR
-        parts.append(f"{setting}: {number(ours, 2)} against {number(theirs, 2)}")
+        good += abs(ours / theirs - 1) < _CLOSE
+        parts.append(f"{setting}: {format_number(ours, 2)} against {format_number(theirs, 2)}")
     if not parts:
         return None
     return Finding(
@@ -181,36 +188,37 @@ def _identifiability(results: Results) -> Finding | None:
     for setting, name, truth in chosen_parameters(results):
         medians = {}
         for method, label in results.methods("compared").items():
-            m = summary(results.at(setting, method), metric("theta", name)).median
+            m = summarise(results.at(setting, method), outcome_entry("theta", name)).median
             if not math.isnan(m) and method != "limit":
                 medians[label] = m / truth
             if method == _odin(results) and not math.isnan(m):
                 total += 1
                 least = min(least, len(results.at(setting, method)))
-                good += abs(m / truth - 1) < _NEAR
+                good += abs(m / truth - 1) < _CLOSE
         if medians:
-            parts.append(f"{setting}, {name}: " + ", ".join(f"{k} {number(v, 2)}" for k, v in medians.items()))
+            parts.append(f"{setting}, {name}: " + ", ".join(f"{k} {format_number(v, 2)}" for k, v in medians.items()))
     if not parts:
         return None
     return Finding(
         "θ5 and θ6 of protein transduction are identifiable: ODIN and RKG3 find them, while FGPGM and AGM do not.",
         _verdict(good, total, least, _missing(results)),
-        f"Median estimate divided by the truth (the verdict asks ODIN for {_NEAR:.0%}): {'; '.join(parts)}."
+        f"Median estimate divided by the truth (the verdict asks ODIN for {_CLOSE:.0%}): {'; '.join(parts)}."
         f"{_not_run(_missing(results))}",
         "With the sigmoid kernel ODIN is biased on every draw: the same bias appears when it starts at the truth, so "
-        "it is the risk's own minimum. The default, which goes on to maximum likelihood, does not have it.",
+        "it is the risk's own minimum. The default, which continues to maximum likelihood, does not have it.",
     )
 
 
 def _marginals(results: Results) -> Finding | None:
-    chosen = [m for m in mg.marginals(results) if m.method == "FGPGM"]
+    chosen = [m for m in marginals(results) if m.method == "FGPGM"]
     if not chosen:
         return None
     good, parts = 0, []
     for m in chosen:
         gaussian = max(abs(m.moments["skewness"]), abs(m.moments["kurtosis"])) < _GAUSSIAN
         good += gaussian == m.setting.startswith("LV")
-        shape = f"skewness {number(m.moments['skewness'], 2)}, excess kurtosis {number(m.moments['kurtosis'], 2)}"
+        skewness, kurtosis = (format_number(m.moments[n], 2) for n in ("skewness", "kurtosis"))
+        shape = f"skewness {skewness}, excess kurtosis {kurtosis}"
         parts.append(f"{m.parameter} at {m.setting}: {shape}")
     return Finding(
         "At fixed γ the marginal of θ4 of Lotka–Volterra is Gaussian, and that of θ6 of protein transduction is wild.",
@@ -221,24 +229,24 @@ def _marginals(results: Results) -> Finding | None:
 
 
 def _gamma(results: Results) -> Finding | None:
-    mine = [j for j in selection.judged(results) if "paper" in j.method]
+    mine = [j for j in equation_verdicts(results) if "paper" in j.method]
     if not mine:
         return None
     good = sum(j.median > 1 if j.wrong else j.median < 1e-5 for j in mine)
-    near = [abs(j.median / j.printed[0] - 1) < _NEAR for j in mine if j.wrong and j.printed[0] > 0]
-    parts = [f"{j.candidate} {j.state} {number(j.median, 3)} ({number(j.printed[0], 3)})" for j in mine]
+    near = [abs(j.median / j.printed[0] - 1) < _CLOSE for j in mine if j.wrong and j.printed[0] > 0]
+    parts = [f"{j.candidate} {j.state} {format_number(j.median, 3)} ({format_number(j.printed[0], 3)})" for j in mine]
     return Finding(
         "γ stays at its floor for right equations and exceeds 1 for wrong ones (Table 2).",
         _verdict(good, len(mine), min(j.draws for j in mine)),
         f"Median γ, in brackets the paper's: {'; '.join(parts)}. {sum(near)} of {len(near)} medians of wrong equations "
-        f"are within {_NEAR:.0%} of the printed ones.",
+        f"are within {_CLOSE:.0%} of the printed ones.",
         "The noise level of the paper's model selection is not printed; 0.1 is taken here.",
     )
 
 
 def _verdicts(results: Results) -> Finding | None:
-    groups: dict[str, list[selection.Judged]] = {}
-    for j in selection.judged(results):
+    groups: dict[str, list[EquationVerdicts]] = {}
+    for j in equation_verdicts(results):
         groups.setdefault(j.label, []).append(j)
     if not groups:
         return None
@@ -267,7 +275,7 @@ def _faster(results: Results) -> Finding | None:
         total += len(ratios)
         least = min([least, *(len(results.at(setting, m.lower())) for m in ratios)])
         if ratios:
-            parts.append(f"{setting}: " + ", ".join(f"{m} {number(r, 3)}" for m, r in ratios.items()))
+            parts.append(f"{setting}: " + ", ".join(f"{m} {format_number(r, 3)}" for m, r in ratios.items()))
     if not parts:
         return None
     return Finding(
@@ -282,7 +290,9 @@ def _faster(results: Results) -> Finding | None:
 
 
 def _seconds_of(results: Results, setting: str, method: str) -> float:
-    found = [max(numeric(r["timing"]["seconds"]), _TICK) for r in results.at(setting, method) if not failed(r)]
+    found = [
+        max(from_json(r["timing"]["seconds"]), _LEAST_SECONDS) for r in results.at(setting, method) if not is_failed(r)
+    ]
     return quartiles(np.array(found))[1]
 
 
@@ -305,14 +315,14 @@ def _seconds(results: Results) -> Finding | None:
 
 
 def _scaling(results: Results) -> Finding | None:
-    fit = scaling.scalings(results).get(_odin(results))
+    fit = scalings(results).get(_odin(results))
     if fit is None or math.isnan(fit.exponent):
         return None
     return Finding(
         "Run time grows linearly with the number of states.",
         AGREES if fit.exponent <= 1.1 else DIFFERS,
-        f"From K = {fit.K[0]:g} ({number(fit.mean[0], 2)} s) to K = {fit.K[-1]:g} ({number(fit.mean[-1], 2)} s) the "
-        f"mean time grows as K to the power {fit.exponent:.2f}.",
+        f"From K = {fit.K[0]:g} ({format_number(fit.mean[0], 2)} s) to K = {fit.K[-1]:g} "
+        f"({format_number(fit.mean[-1], 2)} s) the mean time grows as K to the power {fit.exponent:.2f}.",
         "A power above 1 means that algebra across states dominates.",
     )
 
@@ -322,13 +332,13 @@ def _agm(results: Results) -> Finding | None:
     if not cells:
         return None
     records = [r for found in cells for r in found]
-    lost = sum(map(failed, records))
+    lost = sum(map(is_failed, records))
     loose = sum(not r["outcome"]["converged"] for r in records) - lost
-    errors = values(records, metric("trmse"))
+    errors = outcome_values(records, outcome_entry("trmse"))
     return Finding(
         "AGM was unstable on FitzHugh–Nagumo, and the paper has no results for it.",
         _verdict(lost + loose > len(records) / 2, 1, min(map(len, cells))),
         f"Of {len(records)} runs {lost} failed and {loose} did not converge; the median trmse is "
-        f"{number(quartiles(errors)[1], 2)}.",
+        f"{format_number(quartiles(errors)[1], 2)}.",
         "With the determinant corrected and hyperparameters held at their evidence maximum, AGM is more stable.",
     )

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from odinfer.data.csv_file import write_csv
 from odinfer.errors import InputError
-from odinfer.files import staged
-from odinfer.paper.bench.report import figures, findings, marginals, medians, scaling, tables
-from odinfer.paper.bench.report import verdicts as selection
+from odinfer.files import staged_folder
+from odinfer.paper.bench.report import figures, findings, tables
 from odinfer.paper.bench.report.results import Results
 from odinfer.paper.bench.report.tables import ReportTable
 from odinfer.style.drawing import png, svg
-from odinfer.style.html import inlined, page
+from odinfer.style.html import base64_images, render_page
 from odinfer.version import __version__
 
 PAGE = "index.html"
@@ -60,7 +59,7 @@ ITEMS = (
         "3. Median trajectories",
         "Blue: median over draws (their number in brackets) and the band from the 25 % to the 75 % quantile, cut off "
         "far from the truth. Orange: the truth.",
-        (medians.trajectory_table,),
+        (tables.trajectory_table,),
         ("3_",),
     ),
     Item(
@@ -79,20 +78,20 @@ ITEMS = (
     Item(
         "6. Marginal distributions at fixed γ",
         "The line is the Gaussian with the same mean and standard deviation.",
-        (marginals.marginal_table,),
+        (tables.marginal_table,),
         ("6_",),
     ),
     Item(
         "7. Model selection",
         "Candidate M_ij has the true equation of the first state if i = 1 and of the second if j = 1. Every dot is a "
         "draw, diamonds are the paper's medians, and the dashed line is where the verdict changes.",
-        (selection.gamma_table,),
+        (tables.gamma_table,),
         ("7_",),
     ),
     Item(
         "8. Scaling with the number of states",
         "Mean over draws ± one standard deviation.",
-        (scaling.scaling_table,),
+        (tables.scaling_table,),
         ("8_",),
     ),
 )
@@ -109,13 +108,13 @@ def write(results: Results, folder: Path) -> list[str]:
     """
     if not any(records for _, records in results.found):
         raise InputError("the store has no results of this grid and version; run it first: odinfer bench run")
-    with staged(folder, [PAGE]) as stage:
-        return _written(results, stage)
+    with staged_folder(folder, [PAGE]) as stage:
+        return _write_files(results, stage)
 
 
-def _written(results: Results, folder: Path) -> list[str]:
+def _write_files(results: Results, folder: Path) -> list[str]:
     pictures, drawings = {}, {}
-    for name, draw in figures.every(results).items():
+    for name, draw in figures.all_figures(results).items():
         figure = draw()
         if figure is not None:
             pictures[name] = png(figure, 130)
@@ -128,8 +127,10 @@ def _written(results: Results, folder: Path) -> list[str]:
             write_csv(folder / f"{table.name}.csv", table.columns)
             names.append(f"{table.name}.csv")
         own = {n: d for n, d in drawings.items() if n.startswith(item.figures)}
-        texts = inlined({n: image for n, (image, _) in own.items()})
-        sections.append((item, made, [(_alt(item, n, made), texts[n], round(96 * own[n][1])) for n in own]))
+        texts = base64_images({n: image for n, (image, _) in own.items()})
+        sections.append(
+            (item, made, [(_alternative_text(item, n, made), texts[n], round(96 * own[n][1])) for n in own])
+        )
     for name, picture in pictures.items():
         (folder / f"{name}.png").write_bytes(picture)
         names.append(f"{name}.png")
@@ -137,7 +138,7 @@ def _written(results: Results, folder: Path) -> list[str]:
     return [PAGE, *names]
 
 
-def _alt(item: Item, name: str, made: Sequence[ReportTable]) -> str:
+def _alternative_text(item: Item, name: str, made: Sequence[ReportTable]) -> str:
     """What a picture shows, in numbers of the table beside it."""
     table = next((t for t in made if t.name == name), next(iter(made), None))
     if table is None:
@@ -151,7 +152,7 @@ def _page(results: Results, sections: list[tuple[Item, list[ReportTable], list[t
     stored = sum(len(records) for _, records in results.found)
     planned = sum(cell.full for cell, _ in results.found)
     few = sorted({(c.method.label, len(r)) for c, r in results.cells() if len(r) < c.full})
-    return page(
+    return render_page(
         "bench.html",
         live=False,
         title=results.grid.title,
@@ -160,7 +161,7 @@ def _page(results: Results, sections: list[tuple[Item, list[ReportTable], list[t
         few=few,
         troubles=troubles(results),
         findings=findings.findings(results),
-        beyond=findings.beyond(results),
+        beyond=findings.beyond_paper(results),
         sections=sections,
         version=__version__,
     )

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.paper.bench import grid as grids
-from odinfer.paper.bench.cells import Cell
-from odinfer.paper.bench.compute import numeric
+from odinfer.paper.bench.compute import from_json
 from odinfer.paper.bench.grid import Grid
 from odinfer.paper.bench.records import usable
+from odinfer.paper.bench.runs import Cell
 from odinfer.parallel.resume import FAILED
 from odinfer.parallel.store import Store
 
@@ -81,7 +81,7 @@ class Results:
         """What is stored of what is planned, a line per cell."""
         rows: list[tuple[str, ...]] = [("setting", "method", "stored", "of", "failed", "not converged")]
         for cell, records in self.found:
-            counts = summary(records, lambda o: 0.0)
+            counts = summarise(records, lambda o: 0.0)
             name = f"{cell.method.name} on {cell.candidate.name}" if cell.candidate else cell.method.name
             planned = cell.full if full else max(cell.draws, len(records))
             numbers = (len(records), planned, counts.failed, counts.unconverged)
@@ -110,21 +110,21 @@ class Summary(NamedTuple):
     sd: float
 
 
-def failed(record: Record) -> bool:
+def is_failed(record: Record) -> bool:
     return bool(record["outcome"]["status"].startswith(FAILED))
 
 
-def values(records: Iterable[Record], value: Callable[[Mapping[str, Any]], Any]) -> Array:
+def outcome_values(records: Iterable[Record], value: Callable[[Mapping[str, Any]], Any]) -> Array:
     """A number of every record's outcome; infinite for those that failed, left out where it does not exist."""
-    found = [math.inf if failed(r) else numeric(value(r["outcome"])) for r in records]
+    found = [math.inf if is_failed(r) else from_json(value(r["outcome"])) for r in records]
     return np.array([v for v in found if not math.isnan(v)])
 
 
-def summary(records: Sequence[Record], value: Callable[[Mapping[str, Any]], Any]) -> Summary:
+def summarise(records: Sequence[Record], value: Callable[[Mapping[str, Any]], Any]) -> Summary:
     """Quartiles, as in the paper, and counts."""
-    lost = sum(map(failed, records))
+    lost = sum(map(is_failed, records))
     loose = sum(not r["outcome"]["converged"] for r in records) - lost
-    return Summary(len(records), lost, loose, *quartiles(values(records, value)))
+    return Summary(len(records), lost, loose, *quartiles(outcome_values(records, value)))
 
 
 def quartiles(v: Array) -> tuple[float, float, float, float]:
@@ -137,6 +137,6 @@ def quartiles(v: Array) -> tuple[float, float, float, float]:
     return low, median, high, float(finite.std(ddof=1)) if len(finite) > 1 else math.nan
 
 
-def metric(name: str, state: str | None = None) -> Callable[[Mapping[str, Any]], Any]:
+def outcome_entry(name: str, state: str | None = None) -> Callable[[Mapping[str, Any]], Any]:
     """An entry of an outcome, or of a dictionary by state in it."""
     return (lambda o: o.get(name)) if state is None else (lambda o: o.get(name, {}).get(state))

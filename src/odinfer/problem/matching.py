@@ -1,0 +1,86 @@
+"""A model and a table of data: what each column is to the model, and which states have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from odinfer.data.covariates import split_covariates
+from odinfer.data.data import Data
+from odinfer.data.table import UNUSED, Table
+from odinfer.errors import InputError, listed, nearest
+from odinfer.model.model import Model
+from odinfer.problem.covariates import covariate_columns, occasion_column
+from odinfer.style.text import abbreviate
+
+# Names with a meaning in the data, if not in the model.
+DOSING = ("dose", "amt", "cmt", "rate", "ii", "addl", "ss", "evid", "mdv")
+ROLES = ("time", "experiment", "observable", "value", *DOSING, UNUSED)
+
+
+def matched(
+    system: Model,
+    again: Callable[[Sequence[str]], Model],
+    data: Table,
+    notes: list[str],
+    inputs: Sequence[str] = (),
+    known: Collection[str] = (),
+    replicates: str = "keep",
+) -> tuple[Model, Data]:
+    """A model and its data: which columns are observed, which are known inputs, which are not used.
+
+    Args:
+        system: the model.
+        again: reads it with further names as inputs.
+        data: what was observed.
+        notes: gets a sentence for each thing that was understood though it was not said.
+        inputs: names that are known inputs, though the model does not say so.
+        known: names of parameters about which something is declared, so that no column is taken for them.
+        replicates: see `Data`.
+    """
+    for name in inputs:
+        if name not in (*system.parameters, *system.inputs):
+            raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
+    said = {*inputs, *known}
+    said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
+    names, found = observable(system), list(inputs)
+    data, covariates = split_covariates(data, covariate_columns(system), system.inputs)
+    used = (*names, *system.inputs, *(name for name in system.parameters if name in DOSING))
+    for name in sorted({*system.parameters} & data.series(used) - said):
+        found.append(name)
+        notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
+    system = again(found) if found else system
+    notes += _hidden(system, names, data)
+    if data.series((*names, *system.inputs)).isdisjoint(names):  # the error names what the model says is observed
+        names = tuple(dict.fromkeys((*(c.name for c in system.said.columns), *names)))
+    occasions = [column for column in [occasion_column(system)] if column]
+    varying = (*system.inputs, *occasions)
+    observed = data.data(names, varying, replicates, optional=names).with_covariates(covariates)
+    notes += data.remarks((*names, *varying))
+    return system, observed
+
+
+def observable(system: Model) -> tuple[str, ...]:
+    """What columns of the data may be: states, columns with a distribution, definitions."""
+    said = system.said
+    return tuple(dict.fromkeys((*system.states, *(c.name for c in said.columns), *said.definitions)))
+
+
+def _hidden(system: Model, names: Sequence[str], data: Table) -> list[str]:
+    """Which states have no column, in a sentence.
+
+    Raises:
+        InputError: a column that is nothing to the model has the name of such a state, but for a slip.
+    """
+    columns = data.series((*names, *system.inputs))
+    unused = sorted(columns - {*names, *system.inputs})
+    missing = [name for name in system.states if name not in columns]
+    for name in missing:
+        if "did you mean" in (near := nearest(name, unused)):
+            remedy = f"rename it, by --map COLUMN={name[:40]} if you like; leave that column out if '{name}' is hidden"
+            raise InputError(f"{data.name}: there is no column '{name}'{near} {remedy}")
+    if (
+        not missing or system.said.columns or columns.isdisjoint(names)
+    ):  # said so, or all are missing: refused elsewhere
+        return []
+    which = listed([f"'{name}'" for name in abbreviate(missing)])
+    return [f"{which} {'has' if len(missing) == 1 else 'have'} no column in the data: hidden"]

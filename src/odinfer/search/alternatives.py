@@ -1,0 +1,74 @@
+"""Separate optima of the likelihood that fit the data equally well.
+
+Exchangeable labels (sums of exponentials) and exchanged rates ("flip-flop" of absorption and elimination) give several
+parameter vectors the same likelihood. Start points that agree in their likelihood need not agree in their parameters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.search.trust_region import minimise_batch
+
+Array = NDArray[np.float64]
+
+EQUALLY_GOOD = 2.0  # nats below the best within which an optimum fits as well
+_APART = 0.1  # e-folds, or natural sizes, by which some unknown differs between two optima at least
+_POINTS = 7  # on the straight line between two optima, on which the likelihood falls if they are separate
+_MOST = 4  # other optima that are told apart
+_HALVINGS = 2  # of a path between two optima that may lie on one curved ridge
+_ROUNDS = 30  # steps from a point between two optima back to the ridge
+
+
+def separate_optima(solver: BatchLikelihood, v: Array, value: Array) -> Array:
+    """Find optima that fit as well as the best one and are not connected with it by a ridge.
+
+    Args:
+        v: unknowns (n, P) where searches ended, the best first.
+        value: their objectives (n,).
+
+    Returns:
+        Unknowns (m, P) at the other optima, the best first; none where there is only one.
+    """
+    found: list[int] = [0] if len(v) else []
+    for i in range(1, len(v)):
+        if value[i] > value[0] + EQUALLY_GOOD or len(found) > _MOST:
+            break
+        if not any(_connected(solver, v[j], v[i], value[0] + EQUALLY_GOOD) for j in found):
+            found.append(i)
+    return v[found[1:]]
+
+
+def nearest_optimum(solver: BatchLikelihood, v: Array, best: Array, others: Array) -> NDArray[np.int64]:
+    """Which optimum unknowns (n, P) are nearest to: 0 for the best (1, P), 1, 2, … for the others (m, P)."""
+    every = np.concatenate([best, others])
+    if not len(every):
+        return np.empty(0, np.int64)
+    distance = np.abs(v[:, None] - every) / solver.unit(every)
+    return np.asarray(np.linalg.norm(distance, axis=-1).argmin(1))
+
+
+def _connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, halvings: int = _HALVINGS) -> bool:
+    """Whether a path on which the objective stays below a limit joins two sets of unknowns (P,).
+
+    The straight line is tried first. If it leaves a curved ridge, a search from its middle leads back to the ridge, and
+    both halves are tried; it leads to one of the two ends if they are separate.
+    """
+    unit = np.maximum(*solver.unit(np.stack([a, b])))
+    apart = np.abs(a - b) / unit
+    if (apart <= _APART).all():
+        return True
+    share = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1, None]
+    between = solver.solve(a + share * (b - a), projected=True).worth.value
+    if between.max() <= limit:
+        return True
+    if not halvings:
+        return False
+    ends = minimise_batch(solver, 0.5 * (a + b)[None], rounds=_ROUNDS)
+    middle = ends.v[0]
+    nearer = max((np.abs(middle - end) / unit).max() for end in (a, b)) < 0.9 * apart.max()
+    if not ends.value[0] <= limit or not nearer:
+        return False
+    return all(_connected(solver, end, middle, limit, halvings - 1) for end in (a, b))

@@ -1,0 +1,65 @@
+"""Verification of an optimum by re-integration at a tight tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.likelihood.refinement import maximise_from_initial
+from odinfer.search.startpoints import draw_parameters
+from odinfer.search.trust_region import minimise_batch
+from odinfer.uncertainty.maximum import CONFIRMED, Maximum
+
+Array = NDArray[np.float64]
+
+_STEP_TOLERANCE = 1e-4  # of trajectories during the search for another optimum
+_AROUND, _WIDTH = 32, 0.5  # random start points around the optimum, and their standard deviation in e-folds
+_TRIED = 10  # end points of the search that are verified, best first
+
+
+def verified_optimum(maximum: Maximum) -> Maximum:
+    """Replace an optimum if re-integration changes its log-likelihood by more than `CONFIRMED`.
+
+    A collocation mesh can step over a pole of the model, so that its trajectory does not exist. The likelihood is then
+    maximised by steps forward in time, from the optimum, from its reflections and from random points around it. The
+    best end point that re-integration confirms is returned.
+
+    Returns:
+        The same optimum if it is confirmed, if the model is no text, or if no better one is confirmed.
+    """
+    try:
+        return _verified(maximum)
+    except (np.linalg.LinAlgError, ArithmeticError):  # of trajectories far from the optimum
+        return maximum
+
+
+def _verified(maximum: Maximum) -> Maximum:
+    """Return the optimum, or the best confirmed one nearby."""
+    if maximum.confirmed or not BatchLikelihood.can(maximum.problem):
+        return maximum
+    rng, v, solver = np.random.default_rng(0), maximum.v, BatchLikelihood.of(maximum.problem, _STEP_TOLERANCE)
+    reflected = np.where(np.eye(len(v), dtype=bool), -v, v)
+    starts = [v[None], reflected, v * np.exp(_WIDTH * rng.normal(size=(_AROUND, len(v))))]
+    starts += [draw_parameters(maximum.problem, v, _AROUND, rng)] if maximum.problem.fully_observed_gaussian else []
+    with np.errstate(all="ignore"):  # start points may be anywhere
+        ends = minimise_batch(solver, np.concatenate(starts))
+        for i in np.argsort(ends.value)[:_TRIED].tolist():
+            found = _optimum_at(maximum, solver.finer(), ends.v[i]) if np.isfinite(ends.value[i]) else None
+            if found is not None and found.confirmed and found.loglik > maximum.reintegrated_loglik + CONFIRMED:
+                return found
+    return maximum
+
+
+def _optimum_at(maximum: Maximum, solver: BatchLikelihood, v: Array) -> Maximum | None:
+    """Return the optimum at unknowns (P,) on the mesh of its own steps; None if there is no trajectory.
+
+    It is not re-optimised on the mesh, which might lead away from it.
+    """
+    paths, phi = solver.paths(v), maximum.like.unknowns.phi(v)
+    made = paths and maximise_from_initial(maximum.problem, maximum.like.scale, solver.initial(v), phi, 0, along=paths)
+    if not made:
+        return None
+    return replace(Maximum.of(maximum.problem, maximum.like.scale, replace(made, converged=True)), known=maximum.known)
