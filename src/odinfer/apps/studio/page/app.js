@@ -202,6 +202,7 @@ function firstGuess(columns) {
 }
 
 async function open(push = true) {
+  clearModel();
   view("workspace", push);
   $("file-name").textContent = dataName ?? "no data yet";
   for (const id of ["log", "phase"]) $(id).checked = Boolean(page[id]);
@@ -216,12 +217,17 @@ async function readTable() {
   try { table = await api.table({ ...page.choice, names: {} }); } catch (error) { complain(error); }
 }
 
-/** Everything about the current model. */
-async function show() {
+/** Take away what was understood of another model, and its sliders: they would change the current one. */
+function clearModel() {
   u = null;
   curves = [];
   $("sliders").style.minHeight = `${$("sliders").offsetHeight}px`;  // nothing below jumps
-  $("sliders").replaceChildren();  // they were another model's
+  sliders.clear();
+}
+
+/** Everything about the current model. */
+async function show() {
+  clearModel();
   drawTabs();
   editor.mark(null, []);
   editor.text = model().text;
@@ -425,7 +431,7 @@ function drawExperiments() {
 function drawSliders() {
   $("no-parameters").hidden = Boolean(u);
   $("guess").hidden = !u || !dataName || !model().moved;
-  if (!u) return $("sliders").replaceChildren();
+  if (!u) return sliders.clear();
   const every = experiments();
   const rows = rowsOf(u).map((row) => {
     const keys = keysOf(row, every);

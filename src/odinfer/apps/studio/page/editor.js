@@ -119,5 +119,9 @@ export function patient(parent) {
   parent.addEventListener("change", () => { typing = null; }, true);
   parent.addEventListener("focusout", ended);
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { if (typing?.type === "range") ended(); });
+  draw.clear = () => {
+    typing = waiting = null;
+    parent.replaceChildren();
+  };
   return draw;
 }

@@ -18,6 +18,8 @@ export class Sliders {
     this.anew(() => rows.map((row) => this.row(row, values, estimates)));
   }
 
+  clear() { this.anew.clear(); }
+
   row(row, values, estimates) {
     const key = row.keys[0], value = values[key];
     const span = (this.ranges[row.name] = ends(row, value, this.ranges[row.name], this.on.size(key)));
