@@ -50,6 +50,7 @@ class TrajectoryOptimum:
         objective: −loglik − log p(θ).
         information: Gauss–Newton information of the unknowns.
         iterations, converged: of the second phase.
+        compiled: the compiled batched search found it, so that its loops are loaded.
     """
 
     phi: Array
@@ -61,6 +62,7 @@ class TrajectoryOptimum:
     information: ArrowMatrix
     iterations: int
     converged: bool
+    compiled: bool = False
 
     def states(self, t: Sequence[Array]) -> list[Array]:
         """States (1, N, K) of every experiment at times (N,) inside its mesh."""
@@ -348,9 +350,6 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
         if not np.isfinite(violation):
             break
         if violation <= 1e-4:
-            point = _restored(like, paths, phi)
-            if point is not None:
-                return point
             break
         equations = _normal(like, paths, lins, phi, _judged(like, paths, phi).noise)
         move, _ = _step(like, _packed(like, paths, phi), *equations, 1e-4)
@@ -361,10 +360,10 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
             lins_new, violation_new = _condense(like, trial, phi_new)
             if violation_new <= (1.0 - 0.3 * share) * violation:
                 break
-        if not np.isfinite(violation_new):
+        else:  # no part of the step leads nearer to a trajectory; Newton at fixed unknowns does
             break
         paths, phi, lins, violation = trial, phi_new, lins_new, violation_new
-    return _restored(like, *start)
+    return _restored(like, paths, phi) or _restored(like, *start)
 
 
 def _bent(like: Likelihood, point: _Point, at: Array, H: ArrowMatrix, move: Array, damping: float) -> Array:

@@ -18,6 +18,7 @@ EQUALLY_GOOD = 2.0  # nats below the best within which an optimum fits as well
 _APART = 0.1  # e-folds, or natural sizes, by which some unknown differs between two optima at least
 _POINTS = 7  # on the straight line between two optima, on which the likelihood falls if they are separate
 _MOST = 4  # other optima that are told apart
+_TESTED = 12  # ends of searches, the best first, that are compared
 _HALVINGS = 2  # of a path between two optima that may lie on one curved ridge
 _ROUNDS = 30  # steps from a point between two optima back to the ridge
 
@@ -32,13 +33,28 @@ def separate_optima(solver: BatchLikelihood, v: Array, value: Array) -> Array:
     Returns:
         Unknowns (m, P) at the other optima, the best first; none where there is only one.
     """
-    found: list[int] = [0] if len(v) else []
+    if not len(v):
+        return v
+    v = _distinct(solver, v[value <= value[0] + EQUALLY_GOOD])
+    found = [0]
     for i in range(1, len(v)):
-        if value[i] > value[0] + EQUALLY_GOOD or len(found) > _MOST:
-            break
         if not any(_connected(solver, v[j], v[i], value[0] + EQUALLY_GOOD) for j in found):
             found.append(i)
+        if len(found) > _MOST:
+            break
     return v[found[1:]]
+
+
+def _distinct(solver: BatchLikelihood, v: Array) -> Array:
+    """The first of every group of unknowns (n, P) that are no more than `_APART` from it, `_TESTED` groups at most."""
+    found: list[int] = []
+    left = np.ones(len(v), bool)
+    unit = solver.unit(v)
+    while left.any() and len(found) < _TESTED:
+        i = int(left.argmax())
+        found.append(i)
+        left &= (np.abs(v - v[i]) > _APART * np.maximum(unit, unit[i])).any(1)
+    return v[found]
 
 
 def nearest_optimum(solver: BatchLikelihood, v: Array, best: Array, others: Array) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ they do. A model that is wrong is not searched for longer than that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ _CHI_SQUARED = 6.0  # standard deviations of a sum of squares: what known noise 
 _UNEXPLAINED = 0.5  # share of a state's variance: a trajectory that leaves more misses the data
 _ENOUGH = 1e-3  # nats that a step must gain on the way
 _KNOWN, _NEAR = 200, 15.0  # optima that are remembered, and nats by which they are below the best at most
+_FROM_MINIMA = 30  # steps from a minimum of the risk: what takes more is left to the compiled search
 _TRIED, _LAST_STEPS = 10, 300  # optima, best first, that are tried on a mesh; its last steps
 _STEPS, _ALL_STEPS = 4000, 60_000  # of integration: for one start point that is followed by itself, and for all
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
@@ -136,13 +137,14 @@ def search(
         guesses = [_phi(problem, minima, s) for s in minima.solutions]
         for i, own in enumerate((guesses, [])):  # and once more from other start points
             reached = multiple_shooting(problem, scale_of(problem), own, [seed, i])
-            agrees = best is not None and reached is not None and abs(best.objective - reached.objective) < SAME
-            best = _better(best, reached)
-            # Two strategies that end at one optimum have found the best: a wrong model may miss the data.
-            if agrees or (best is not None and not misses(problem, best.sigma, difference_noise(problem))):
+            before, best = best, _better(best, reached)
+            # Where multiple shooting leads no further, start points have found the best: a wrong model may miss the data.
+            if best is not None and (best is before or not misses(problem, best.sigma, difference_noise(problem))):
                 break
     if best is not None and problem.fully_observed_gaussian:
         best = rescale_runaways(problem, scale_of(problem), best, natural_sizes_of_free(problem))
+    if best is not None and BatchLikelihood.can(problem) and not brief:
+        best = replace(best, compiled=True)
     if best is None or found.best is None or best.objective < found.best.objective - SAME:
         return SearchResult(best, found.objectives, int(best is not None), found.known)
     return SearchResult(best, found.objectives, found.agreeing, found.known, found.alternatives)
@@ -208,7 +210,7 @@ def _from_minima(problem: Problem, minima: Minima) -> TrajectoryOptimum | None:
         x, slope, phi = engine.units.user(s.z), engine.slopes(s), _phi(problem, minima, s)
         guess = paths_through(problem, [(engine.t[b.rows], x[b.rows], slope[b.rows]) for b in engine.blocks])
         for start in (phi, *startpoints.scaled_back(problem, phi)):
-            found = refine(problem, scale, guess, start, budget=budget)
+            found = refine(problem, scale, guess, start, _FROM_MINIMA, budget=budget)
             if found is None:
                 found = _integrated(problem, scale, start, [x[b.rows][0] for b in engine.blocks], budget)
             best = _better(best, found)
