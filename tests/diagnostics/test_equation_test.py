@@ -32,7 +32,7 @@ def test_only_the_wrong_equation_of_a_mixed_model_is_accused():
     assert prey.gamma > 0.5
     assert prey.expected < 0.1
     assert prey.p <= 0.025
-    assert prey.draws == 20  # its signal is far beyond those of all simulations
+    assert prey.draws == 8  # its signal is far beyond those of all simulations
 
 
 def test_a_large_gamma_is_no_accusation_where_the_equations_own_solution_leaves_only_noise():

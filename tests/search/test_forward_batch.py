@@ -1,5 +1,7 @@
 """Trajectories that go forward are worth what those on meshes are, and lead to the same maxima."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,8 +81,10 @@ def test_some_of_many_keep_their_own_data(chain, both):
 
 
 def test_easy_trajectories_stay_on_meshes_and_others_go_forward(chain):
-    assert easy(chain.refined)
-    assert isinstance(trajectories_near(chain.like, chain.refined), CollocationTrajectories)
+    of_odin = replace(chain.refined, compiled=False)
+    assert easy(of_odin)
+    assert not easy(replace(of_odin, compiled=True))  # the compiled loops are loaded
+    assert isinstance(trajectories_near(chain.like, of_odin), CollocationTrajectories)
     system = od.systems.fitzhugh_nagumo
     jumps = od.fit(system.model, system.sample(100.0, 1)).maximum()
     assert not easy(jumps.refined)

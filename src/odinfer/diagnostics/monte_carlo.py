@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _LOOKS = (8, 20, 50, 100, 150)  # simulations after which the verdict may be settled
+_FEWEST = 20  # simulations that settle anything but a rejection
 _TAIL = 0.5  # by which log p falls for every nat beyond the largest simulation
 _SURE = 2.5  # a p-value so many times below the level hardly ever rises above it
 _ACCEPTED = 1e-3  # probability of so many simulations that reach the statistic, were the p-value equal to the level
@@ -64,6 +65,10 @@ def settled(observed: Array, null: Array, draws: int, level: float) -> bool:
     """Decide whether the verdict at a level is known before all draws are made."""
     from scipy.special import bdtrc
 
+    if p_value(observed, null) * _SURE <= level:
+        return True
+    if len(null) < _FEWEST:
+        return False
     reached = int((null >= observed).sum(0).min())
     accepted = reached > 0 and bdtrc(reached - 1, len(null), level) < _ACCEPTED
-    return bool(accepted or reached + 1 > level * (draws + 1) or p_value(observed, null) * _SURE <= level)
+    return bool(accepted or reached + 1 > level * (draws + 1))
