@@ -28,7 +28,7 @@ _TOLERANCES, _EXACT = (1e-6, 1e-8), 0.01  # of steps: those with which a maximum
 
 
 def easy(refined: TrajectoryOptimum) -> bool:
-    """Whether trajectories on the meshes of one are easily computed, and loading the compiled loops would take longer."""
+    """Whether trajectories on the meshes of one are cheap, and loading the compiled loops would take longer."""
     if refined.compiled:
         return False
     numbers: int = sum(n * (s * K) ** 2 for n, s, K in (path.Z.shape for path in refined.paths))

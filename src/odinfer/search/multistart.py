@@ -138,7 +138,7 @@ def search(
         for i, own in enumerate((guesses, [])):  # and once more from other start points
             reached = multiple_shooting(problem, scale_of(problem), own, [seed, i])
             before, best = best, _better(best, reached)
-            # Where multiple shooting leads no further, start points have found the best: a wrong model may miss the data.
+            # Where multiple shooting leads no further, start points have found the best: a wrong model misses the data.
             if best is not None and (best is before or not misses(problem, best.sigma, difference_noise(problem))):
                 break
     if best is not None and problem.fully_observed_gaussian:
