@@ -221,6 +221,7 @@ async function readTable() {
 function clearModel() {
   u = null;
   curves = [];
+  $("fit").disabled = true;
   $("sliders").style.minHeight = `${$("sliders").offsetHeight}px`;  // nothing below jumps
   sliders.clear();
 }

@@ -55,7 +55,7 @@ export class Sliders {
       this.on.moved(row.keys, v, true);
     });
     if (row.fixed === null) box.append(this.bounds(row, span));
-    const now = () => Number((this.on.value(key) ?? value).toPrecision(5));  // while the text changes, values may lack it
+    const now = () => Number(this.on.value(key).toPrecision(5));
     const buttons = box.appendChild(element("div", "buttons"));
     if (row.kind === "parameter") buttons.append(this.pin(row, now));
     if (row.fixed === null) buttons.append(this.more(row, box, span, now));
