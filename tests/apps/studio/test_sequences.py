@@ -232,6 +232,7 @@ def test_two_hundred_random_actions_break_nothing(page, seed):
     while page.is_visible("#cancel"):
         page.evaluate("document.getElementById('cancel').click()")
         page.wait_for_timeout(100)
+    page.wait_for_selector("body:not([aria-busy=true])")  # a file that arrives may bring another model
     page.fill("#editor textarea", "x' = -k*x + c*t\n")
     page.wait_for_function(f'() => JSON.stringify(({NAMES})().slice(0, 2)) === \'["k","c"]\'', timeout=LONG)
     page.wait_for_timeout(600)
