@@ -78,8 +78,8 @@ def test_coefficients_of_unknown_functions_have_no_sliders_and_no_notes():
 def test_an_unknown_function_is_shown_with_its_band(tmp_path):
     t = np.linspace(0, 4, 25)
     path = tmp_path / "d.csv"
-    noise = 0.02 * np.random.default_rng(0).normal(size=25)
-    path.write_text("time,x\n" + "".join(f"{a:.3f},{2 * np.exp(-0.6 * a) + e:.4f}\n" for a, e in zip(t, noise)))
+    x = 2 * np.exp(-0.6 * t) + 0.02 * np.random.default_rng(0).normal(size=25)
+    path.write_text("time,x\n" + "".join(f"{a:.3f},{b:.4f}\n" for a, b in zip(t, x, strict=True)))
     answer, _ = asked("fit", "x' = ?(x)\n", Source(path, choice_of({})), tmp_path)
     (own,) = answer["unknown"]
     assert (own["label"], own["arguments"]) == ("?(x)", ["x"])
