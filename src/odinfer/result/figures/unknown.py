@@ -67,9 +67,9 @@ def _surface(own: EstimatedFunction, ax: Axes) -> None:
     lines = contour_generator(x, y, z)
     for level, share in zip(levels, np.linspace(0.0, 0.85, len(levels)), strict=True):
         colour = to_hex(colormaps["viridis"](share))
-        for line in lines.lines(level):
+        for line in map(np.asarray, lines.lines(level)):
             ax.plot(line[:, 0], line[:, 1], color=colour, lw=1.2)
-            middle = line[len(line) // 2]
+            middle = float(line[len(line) // 2, 0]), float(line[len(line) // 2, 1])
             words = format_number(float(level), 3)
             ax.annotate(words, middle, (2, 4), textcoords="offset points", fontsize=STYLE["small"], color=colour)
     ax.plot(*own.seen.T, "o", color=STYLE["ink"], ms=1.5, alpha=0.5)

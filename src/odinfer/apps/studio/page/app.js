@@ -143,7 +143,7 @@ function projectButton({ id, data, models, when }) {
 async function thumbnails(examples) {
   for (const [i, { name }] of examples.entries()) {
     const { experiments } = await api.thumbnail(name);
-    $("examples").children[i]?.firstElementChild.prepend(thumbnail(experiments, colour));
+    $("examples").children[i]?.querySelector(".thumbnail").append(thumbnail(experiments, colour));
   }
 }
 
@@ -151,6 +151,8 @@ function exampleButton({ name, title }) {
   const item = element("li"), button = item.appendChild(element("button"));
   button.type = "button";
   const [what, more] = title.split(/[:,;]\s(.*)/s);
+  const image = button.appendChild(element("i", "thumbnail"));  // drawn as soon as its data are there
+  image.setAttribute("aria-hidden", "true");
   button.append(element("b", "", what), element("span", "", more ?? ""));
   button.addEventListener("click", guarded(async () => {
     const found = await api.example(name);
@@ -350,13 +352,18 @@ worker.onmessage = ({ data }) => {
   busy = false;
   if (data.seq === sequence || data.curves.length) {
     curves = data.curves;
-    const ended = curves.find((c) => c.ended !== null);
-    $("sim-note").textContent = ended ? `The curve of these sliders ends at ${shown(ended.ended)}.` : "";
-    drawCharts();
-    document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
-  }
-  if (again) follow();
+    requestAnimationFrame(drawCurves);
+  } else if (again) follow();
 };
+
+/** The curves that came last, once per frame. */
+function drawCurves() {
+  const ended = curves.find((c) => c.ended !== null);
+  $("sim-note").textContent = ended ? `The curve of these sliders ends at ${shown(ended.ended)}.` : "";
+  drawCharts();
+  document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
+  if (again) follow();
+}
 
 function follow() {
   if (!u || !u.experiments.length) { curves = []; return drawCharts(); }

@@ -45,7 +45,7 @@ export class Pictures {
         const e = u?.experiments[curve.course], m = u?.columns.indexOf(name) ?? -1;
         if (!e || m < 0 || !curve.y[m] || !chosen.some((own) => own.name === e.name)) continue;
         const own = chosen.length > 1 && !many ? tint(curve.course) : ink;
-        followed.push({ t: curve.t, y: curve.y[m], colour: own, dash: [6, 4], width: many ? 0.8 : chosen.length > 4 ? 1.1 : 1.8, alpha: many ? 0.35 : 1 });
+        followed.push({ t: curve.t, y: curve.y[m], colour: own, dash: many ? [] : [6, 4], width: many ? 0.8 : chosen.length > 4 ? 1.1 : 1.8, alpha: many ? 0.35 : 1 });
       }
       // Curves of sliders may go far, and those that settle begin long before: they widen the picture, but do not flatten the data.
       const empty = !points.length && !lines.length;

@@ -14,8 +14,9 @@ const FILES = {
 };
 let charts = [];
 
-function section(parent, title) {
-  const box = parent.appendChild(element("div"));
+/** A titled part; wide: over all of the width, where others may stand side by side. */
+function section(parent, title, wide = false) {
+  const box = parent.appendChild(element("div", wide ? "wide" : ""));
   box.append(element("h3", "", title));
   return box;
 }
@@ -76,14 +77,15 @@ export function showFit(parent, answer) {
   }
   if (answer.solutions) tableOf(section(parent, "Solutions that fit as well"), answer.solutions.header, answer.solutions.rows);
   tableOf(section(parent, "Equations and noise"), answer.states.header, answer.states.rows, judged);
-  residuals(section(parent, "Residuals: data minus fit"), answer);
+  residuals(section(parent, "Residuals: data minus fit", true), answer);
   if (answer.correlations) {
     const more = folded(parent, "Correlations of the estimates");
+    more.classList.add("wide");
     tableOf(more, answer.correlations.header, answer.correlations.rows);
   }
-  if (answer.profiles.length) profiles(section(parent, "Profiles: how fast the likelihood falls"), answer);
+  if (answer.profiles.length) profiles(section(parent, "Profiles: how fast the likelihood falls", true), answer);
   for (const [kind, draws] of Object.entries(answer.draws)) {
-    histograms(section(parent, kind === "sample" ? "Posterior draws" : "Refits of the bootstrap"), draws, answer);
+    histograms(section(parent, kind === "sample" ? "Posterior draws" : "Refits of the bootstrap", true), draws, answer);
   }
   if (answer.unknown?.length) unknownFunctions(section(parent, "Unknown functions"), answer.unknown);
   remarks(parent, answer);
@@ -93,7 +95,7 @@ export function showFit(parent, answer) {
 export function showPopulation(parent, answer, job) {
   clear(parent);
   parent.hidden = false;
-  tableOf(section(parent, "Population"), answer.parameters.header, answer.parameters.rows);
+  tableOf(section(parent, "Population", true), answer.parameters.header, answer.parameters.rows);
   for (const table of answer.tables) tableOf(section(parent, table.title), table.header, table.rows);
   images(parent, answer, job);
   remarks(parent, answer);
@@ -104,9 +106,10 @@ export function showPopulation(parent, answer, job) {
 export function showStudy(parent, answer, job, stale, on) {
   const box = parent.appendChild(element("section", "study"));
   box.dataset.study = answer.kind;
-  box.append(element("h2", "", answer.title), element("p", `study-headline ${stale ? "" : answer.tone}`, answer.headline));
-  if (stale) box.append(element("p", "stale", "The model has changed since."));
-  const offers = box.appendChild(element("div", "next"));
+  const head = box.appendChild(element("div", "wide"));
+  head.append(element("h2", "", answer.title), element("p", `study-headline ${stale ? "" : answer.tone}`, answer.headline));
+  if (stale) head.append(element("p", "stale", "The model has changed since."));
+  const offers = head.appendChild(element("div", "next"));
   if (!stale) for (const step of answer.next) offers.append(on.button(step));
   if (answer.options) offers.append(plan(answer.options, on.planned));
   for (const table of answer.tables) tableOf(section(box, table.title), table.header, table.rows);
@@ -137,7 +140,7 @@ function plan({ add, last }, planned) {
 function remarks(parent, answer) {
   const words = [...answer.notes ?? [], ...answer.facts], warnings = answer.warnings ?? [];
   if (!words.length && !warnings.length) return;
-  const list = section(parent, "Notes").appendChild(element("ul"));
+  const list = section(parent, "Notes", true).appendChild(element("ul"));
   for (const text of warnings) list.append(element("li", "warning", text));
   for (const text of words) list.append(element("li", "", text));
 }
@@ -145,7 +148,7 @@ function remarks(parent, answer) {
 /** The pictures of the report, as soon as they are drawn. */
 function images(parent, answer, job) {
   for (const { file, title, caption } of answer.pictures.filter((p) => !job.files || job.files.includes(p.file))) {
-    const box = section(parent, title);
+    const box = section(parent, title, true);
     if (caption) box.append(element("p", "muted", caption));
     if (!job.files) { box.append(element("p", "muted", "This picture is being drawn …")); continue; }
     const image = box.appendChild(element("img", "picture"));
@@ -167,7 +170,7 @@ function unknownFunctions(parent, found) {
 }
 
 function command(parent, text) {
-  const box = section(parent, "The same on the command line");
+  const box = section(parent, "The same on the command line", true);
   const line = box.appendChild(element("code", "command", text));
   line.tabIndex = 0;
 }
@@ -232,8 +235,8 @@ export function showComparison(parent, answer) {
     return [label, verdict, shown(row.bic, 4), row.weight < 0.001 ? "<0.001" : shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
   });
   const header = ["model", "equations", "BIC", "weight", "AICc", "log L", "unknowns", "risk", "p"];
-  tableOf(section(parent, "Models, the best first"), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
-  const list = section(parent, "In words").appendChild(element("ul"));
+  tableOf(section(parent, "Models, the best first", true), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
+  const list = section(parent, "In words", true).appendChild(element("ul"));
   for (const text of [...answer.sentences, ...answer.notes]) list.append(element("li", "", text));
   const parameters = [...new Set(Object.values(answer.fits).flatMap((f) => Object.keys(f.theta)))];
   tableOf(section(parent, "Estimates"), ["parameter", ...names.map((_, i) => LETTERS[i] ?? String(i + 1))],
