@@ -118,7 +118,7 @@ export class Chart {
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
         { ...axis, size: 34, space: 60, label: this.labels[0] || undefined, labelSize: 18, values: (u, values) => values.map((v) => shown(v, 6)) },
-        { ...axis, label: this.labels[1] || undefined, labelSize: 18, size: (u, values) => 14 + 7 * Math.max(5, ...(values ?? []).map((v) => v.length)), space: 36, values: (u, values) => values.map((v) => (this.log && !/^[125]/.test(v?.toExponential() ?? "") ? "" : shown(Number(v?.toPrecision(9)), 6))) },
+        { ...axis, label: this.labels[1] || undefined, labelSize: 18, size: (u, values) => 14 + 7 * Math.max(5, ...(values ?? []).map((v) => v.length)), space: this.height < 160 ? 22 : 36, values: (u, values) => values.map((v) => (this.log && !/^[125]/.test(v?.toExponential() ?? "") ? "" : shown(Number(v?.toPrecision(9)), 6))) },
       ],
       hooks: { draw: [(u) => this.draw(u)], setCursor: [(u) => this.cursor(u)], setSelect: [(u) => this.select(u)], ready: [(u) => this.ready(u)] },
     };

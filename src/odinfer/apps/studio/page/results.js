@@ -151,7 +151,7 @@ function images(parent, answer, job) {
     const box = section(parent, title, true);
     if (caption) box.append(element("p", "muted", caption));
     if (!job.files) { box.append(element("p", "muted", "This picture is being drawn …")); continue; }
-    const image = box.appendChild(element("img", "picture"));
+    const image = box.appendChild(element("div", "picture-wrap")).appendChild(element("img", "picture"));
     image.alt = title;
     pictureAddress(job.id, file).then((address) => { image.src = address; }, () => { image.alt = `${title}: the picture is not there any longer`; });
   }
