@@ -13,6 +13,7 @@ from fits import EVIL, strict_json
 from odinfer.diagnostics.equation_test import Judgement
 from odinfer.selection.report import (
     dumps,
+    estimates_table,
     evidence,
     failures,
     headline,
@@ -74,6 +75,22 @@ def test_the_headline_does_not_call_the_best_of_bad_ones_right():
     assert text.endswith("but no candidate describes the data: even its equation for prey is rejected.")
     text = headline(compared(one=made(10.0, p=0.01), two=made(2.0)))
     assert "the data reject it too" in text
+
+
+def test_models_with_equal_curves_are_said_to_be_one_and_estimates_stand_side_by_side(lv_data):
+    text = "prey' = a*prey - b*prey*predator\npredator' = {} - c*predator\n"
+    same, other = text.format("d*prey*predator"), text.format("d*predator*prey")
+    found = od.compare({"one": same, "two": other, "less": text.format("0")}, lv_data, seed=0)
+    assert headline(found).startswith(
+        "one and two are one model for these data: their curves and likelihoods are equal."
+    )
+    assert re.search(r"(one|two) is preferred over less by", headline(found))
+    table = estimates_table(found)
+    assert table.header[1:] == ("A one", "B two", "C less")
+    (row,) = [row for row in table.rows if row[0] == "d"]
+    assert row[1] == row[2] != row[3] == "-"
+    assert re.fullmatch(r"[\d.]+ \([\d.]+ to [\d.]+\)", row[1])
+    assert row[1] in html(found)
 
 
 def test_the_headline_ranks_only_what_has_a_trajectory():

@@ -104,9 +104,9 @@ def panel_figure(plot: Plot, height: float = 2.3) -> Figure:
     return figure
 
 
-def panel_svg(plot: Plot, height: float = 2.3) -> bytes:
-    """The same without matplotlib, for a page."""
-    figure = SvgFigure(height + _TITLE * bool(plot.title), PANEL)
+def panel_svg(plot: Plot, height: float = 2.3, titled: bool = False) -> bytes:
+    """The same without matplotlib, for a page; `titled` leaves room for a title, as others beside it have one."""
+    figure = SvgFigure(height + _TITLE * (titled or bool(plot.title)), PANEL)
     _draw_alone(plot, figure, height)
     return figure.svg()
 
