@@ -241,3 +241,16 @@ def test_two_hundred_random_actions_break_nothing(page, seed):
     page.reload()
     page.wait_for_selector("body[data-view=workspace]")
     page.wait_for_function("(text) => document.querySelector('#editor textarea').value === text", arg=text)
+
+
+def test_data_with_other_columns_keep_what_somebody_wrote_and_examples_go(page):
+    example(page, "Prey and predators")
+    drop(page, "d.csv", DECAY)
+    page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('x\\' = rate*x')")
+    assert page.locator("#model-tabs [role=tab]").all_inner_texts() == ["Model"]
+    page.fill("#editor textarea", "x' = -k*x + written\n")
+    drop(page, "lotka.csv", LOTKA)
+    page.wait_for_function("() => document.querySelectorAll('#model-tabs [role=tab]').length === 2")
+    page.click("#model-tabs [role=tab] >> nth=1")
+    assert "written" in page.input_value("#editor textarea")
+    page.wait_for_selector("#file-name:has-text('lotka.csv')")

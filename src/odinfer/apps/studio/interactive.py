@@ -20,6 +20,7 @@ import numpy as np
 
 from odinfer.apps.studio.javascript import module
 from odinfer.apps.studio.scripts import Choice
+from odinfer.apps.studio.typeset import typeset
 from odinfer.data.column_roles import find_sd_columns
 from odinfer.data.data import Data, Experiment
 from odinfer.data.reader import read_table
@@ -162,7 +163,8 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
         answer["notes"] += _misspelled(model)
         if model.said.triggers:
             answer["notes"].append("events that states make happen are not drawn here; odinfer simulate follows them")
-        return answer | {"candidates": len(models), **_described(model, posing)}
+        shown = {"candidates": len(models), "typeset": typeset(model.said.text)}
+        return answer | shown | _described(model, posing)
 
 
 def _described(model: Model, problem: Problem | None) -> Plain:

@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { colour, shown } from "./charts.js";
 import { MEASURES, columnBox, preview, reassigned, roleOf } from "./columns.js";
-import { Editor, element, patient } from "./editor.js";
+import { Editor, element, formula, patient } from "./editor.js";
 import { History } from "./history.js";
 import { Jobs } from "./jobs.js";
 import { LETTERS, bestIntervals, clear, files, showComparison, showFit, showPopulation, showStudy } from "./results.js";
@@ -238,7 +238,7 @@ async function readTable() {
 function clearModel() {
   u = null;
   curves = [];
-  $("fit").disabled = true;
+  $("fit").disabled = $("typeset").hidden = true;
   $("sliders").style.minHeight = `${$("sliders").offsetHeight}px`;  // nothing below jumps
   sliders.clear();
 }
@@ -279,6 +279,8 @@ async function understand() {
   drawColumns();
   if (found.module) {
     u = found;
+    $("typeset").hidden = !found.typeset.length;
+    $("typeset").replaceChildren(...found.typeset.map((tree) => formula(["math", ["mstyle", tree]])));
     for (const e of u.experiments) e.shown = u.columns.length;
     if (!experiments().includes(page.experiment)) page.experiment = "";
     const unknown = fill();
