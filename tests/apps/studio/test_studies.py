@@ -62,6 +62,20 @@ def test_a_population_fit_has_individual_curves_parameters_and_pictures(populati
     assert (tmp_path / "fit" / "report.html").read_text().count("data:image/svg+xml") == len(drawn)
 
 
+def test_population_models_are_compared(population, tmp_path):
+    free = VARIES.replace("(wt/70)", "(wt/70)^e_wt")
+    told: list[dict] = []
+    order = JobRequest("compare", (("weight", VARIES), ("free", free)), population, "d.csv", tmp_path)
+    assert {"comparison.csv", "weight.ode", "compare.py"} <= {*run(order, told.append)["files"]}
+    (answer,) = [m["answer"] for m in told if "answer" in m]
+    assert "is preferred over" in answer["headline"]
+    assert [row[0] for row in answer["table"]["rows"]] == answer["headline"].split(" is preferred over ")[0:1] + [
+        name for name in ("weight", "free") if not answer["headline"].startswith(name)
+    ]
+    assert {*answer["fits"]} == {"weight", "free"}
+    json.dumps(answer, allow_nan=False)
+
+
 def test_sliders_of_what_varies_have_a_value_for_every_subject_and_covariates_are_named(population):
     found = understand(VARIES, "m", population)
     assert {p["name"]: (p["local"], p["by"]) for p in found["parameters"]} == {"k": (True, "subject")}

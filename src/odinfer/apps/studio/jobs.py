@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from odinfer.apps.studio.answers import answer_of, number
 from odinfer.apps.studio.interactive import Plain, Source, problems
@@ -31,6 +31,9 @@ from odinfer.population.result import PopulationFit
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress
 from odinfer.result.fit import Fit
+
+if TYPE_CHECKING:
+    from odinfer.population.compare import PopulationComparison
 
 Tell = Callable[[Plain], None]
 
@@ -199,6 +202,14 @@ def _compare(order: JobRequest, tell: Tell) -> list[str]:
         every += problems(text, name, order.source, notes)
     found = compare(every, seed=SEED, progress=_progress(tell))
     command = compare_command([name for name, _ in order.models], order.name, order.source.choice)
+    script = compare_script(every, order.name, order.source.choice)
+    if every[0].model.said.effects:
+        from odinfer.apps.studio.population import compared
+
+        answer = compared(cast("PopulationComparison", found)) | {"notes": [*dict.fromkeys(notes)], "command": command}
+        tell({"answer": answer})
+        (order.folder / "comparison.csv").write_text(found.table.to_csv())
+        return ["comparison.csv", *_extras(order, command, "compare.py", script)]
     table = found.table
     rows = [
         {"name": name, **{c: number(table.loc[name, c]) for c in table.columns if c != "status"}}
@@ -221,4 +232,4 @@ def _compare(order: JobRequest, tell: Tell) -> list[str]:
     )
     tell({"progress": "writing the report", "share": 1.0})
     names = [path.name for path in report.write_outputs(found, order.folder)]
-    return names + _extras(order, command, "compare.py", compare_script(every, order.name, order.source.choice))
+    return names + _extras(order, command, "compare.py", script)

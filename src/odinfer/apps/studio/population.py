@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from odinfer.apps.studio.answers import number, numbers, table_of
 from odinfer.apps.studio.interactive import MAX_EXPERIMENTS, Plain
+from odinfer.population.compare import PopulationComparison
 from odinfer.population.figures import PICTURES
 from odinfer.population.result import PopulationFit
 from odinfer.population.simulation import conditional_draws, predict
 from odinfer.population.structure import latent
 from odinfer.population.summary import headline, likelihood_table, population_table
-from odinfer.style.text import format_number
+from odinfer.style.text import TextTable, format_number
 
 _CURVE = 80  # times of a curve
 _DRAWS = 60  # individual parameters given the data of a subject, for its band
@@ -49,6 +50,25 @@ def answer_of_population(fit: PopulationFit) -> Plain:
             {"file": picture_file(name), "title": PICTURES[name].title, "caption": PICTURES[name].caption}
             for name in PICTURES
         ],
+    }
+
+
+def compared(found: PopulationComparison) -> Plain:
+    """All that the page shows of a comparison of population models."""
+    table = found.table
+    rows = tuple(
+        (str(name), *(format_number(float(table.loc[name, c]), 5) for c in ("bic", "weight", "aic", "loglik")),
+         str(int(table.loc[name, "parameters"])))
+        for name in table.index
+    )  # fmt: skip
+    difference = float(table["bic"].iloc[1] - table["bic"].iloc[0])
+    return {
+        "kind": "compare",
+        "headline": f"{found.best} is preferred over {table.index[1]} by {format_number(difference, 3)} units of BIC.",
+        "tone": "good",
+        "sentences": [f"{name}: {headline(fit)}." for name, fit in found.fits.items()],
+        "table": table_of(TextTable(("model", "BIC", "weight", "AIC", "log L", "parameters"), rows)),
+        "fits": {name: answer_of_population(fit) for name, fit in found.fits.items()},
     }
 
 

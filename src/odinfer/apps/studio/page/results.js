@@ -224,18 +224,22 @@ export function showComparison(parent, answer) {
   clear(parent);
   parent.hidden = false;
   const names = Object.keys(answer.fits);
-  const rows = answer.rows.map((row) => {
-    const i = names.indexOf(row.name), label = element("span");
-    const swatch = label.appendChild(element("span", "swatch"));
+  const labelled = (name) => {
+    const i = names.indexOf(name), label = element("span"), swatch = label.appendChild(element("span", "swatch"));
     swatch.style.background = colour(i);
-    label.append(`${LETTERS[i] ?? i + 1}  ${row.name}`);
+    label.append(`${LETTERS[i] ?? i + 1}  ${name}`);
+    return label;
+  };
+  const models = section(parent, "Models, the best first", true);
+  if (answer.table) tableOf(models, answer.table.header, answer.table.rows.map(([name, ...cells]) => [labelled(name), ...cells]));
+  const rows = (answer.rows ?? []).map((row) => {
     const verdicts = answer.verdicts[row.name] ?? {};
     const wrong = Object.keys(verdicts).filter((s) => verdicts[s] === "contradicts");
     const verdict = wrong.length ? `contradicts: ${wrong.join(", ")}` : Object.values(verdicts).includes("not judged") ? "as a whole" : "consistent";
-    return [label, verdict, shown(row.bic, 4), row.weight < 0.001 ? "<0.001" : shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
+    return [labelled(row.name), verdict, shown(row.bic, 4), row.weight < 0.001 ? "<0.001" : shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
   });
   const header = ["model", "equations", "BIC", "weight", "AICc", "log L", "unknowns", "risk", "p"];
-  tableOf(section(parent, "Models, the best first", true), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
+  if (rows.length) tableOf(models, header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
   const list = section(parent, "In words", true).appendChild(element("ul"));
   for (const text of [...answer.sentences, ...answer.notes]) list.append(element("li", "", text));
   const parameters = [...new Set(Object.values(answer.fits).flatMap((f) => Object.keys(f.theta)))];
