@@ -25,7 +25,7 @@ def test_second_data_with_any_column_name_can_be_brought(page, header):
     page.wait_for_function("() => document.querySelectorAll('#charts h3').length === 1")
     assert page.is_hidden("#message")
     assert page.inner_text("#model-error") == ""
-    assert page.is_enabled("#fit")
+    page.wait_for_selector("#fit:enabled")
 
 
 def test_a_second_job_has_a_bar_that_ticks_and_can_be_cancelled_while_the_first_writes_its_report(page):

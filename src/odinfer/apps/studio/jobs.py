@@ -146,6 +146,7 @@ def _population(order: JobRequest, found: PopulationFit, more: Plain, tell: Tell
     from odinfer.apps.studio.population import answer_of_population, picture_file
     from odinfer.population import report
 
+    tell({"progress": "computing individual curves", "share": 0.98})
     tell({"answer": answer_of_population(found) | more})
     tell({"progress": "drawing the pictures", "share": 1.0})
     drawn = report.pictures(found)
