@@ -56,17 +56,16 @@ def answer_of_population(fit: PopulationFit) -> Plain:
 def compared(found: PopulationComparison) -> Plain:
     """All that the page shows of a comparison of population models."""
     table = found.table
+    digits = {"bic": 5, "weight": 2, "aic": 5, "loglik": 5, "parameters": 5}
     rows = tuple(
-        (str(name), *(format_number(float(table.loc[name, c]), 5) for c in ("bic", "weight", "aic", "loglik")),
-         str(int(table.loc[name, "parameters"])))
-        for name in table.index
-    )  # fmt: skip
+        (str(name), *(format_number(float(table.loc[name, c]), n) for c, n in digits.items())) for name in table.index
+    )
     difference = float(table["bic"].iloc[1] - table["bic"].iloc[0])
     return {
         "kind": "compare",
         "headline": f"{found.best} is preferred over {table.index[1]} by {format_number(difference, 3)} units of BIC.",
         "tone": "good",
-        "sentences": [f"{name}: {headline(fit)}." for name, fit in found.fits.items()],
+        "sentences": [f"{headline(fit)}." for fit in found.fits.values()],
         "table": table_of(TextTable(("model", "BIC", "weight", "AIC", "log L", "parameters"), rows)),
         "fits": {name: answer_of_population(fit) for name, fit in found.fits.items()},
     }

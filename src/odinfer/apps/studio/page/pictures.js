@@ -30,7 +30,7 @@ export class Pictures {
       const points = [], lines = [], bands = [];
       for (const e of chosen) {
         const d = e.columns[name];
-        if (d) points.push({ ...d, colour: comparing && !several ? ink : tint(e.i), alpha: many ? 0.6 : 0.9 });
+        if (d) points.push({ ...d, colour: comparing ? ink : tint(e.i), alpha: many ? 0.6 : 0.9 });
         for (const { fit, colour: own } of fits) {
           const found = fit.experiments[e.name], curve = found?.columns[name];
           if (!curve) continue;
@@ -54,6 +54,7 @@ export class Pictures {
       const all = range([...points, ...lines, ...followed].map((l) => l.t), 0);
       const x = range([measured ? widened(measured, all, 1) : all], 0.025);
       const chart = this.charts.get(name);
+      chart.card.hidden = comparing && empty;  // a hidden state of models that do not say it
       chart.read = (time) => [
         `t ${shown(time, 3)}`,
         ...fits.slice(0, 4).map(({ fit, name: own }, i) => {

@@ -106,13 +106,13 @@ export function showPopulation(parent, answer, job) {
 export function showStudy(parent, answer, job, stale, on) {
   const box = parent.appendChild(element("section", "study"));
   box.dataset.study = answer.kind;
-  const head = box.appendChild(element("div", "wide"));
+  const head = box.appendChild(element("div", "wide study-head"));
   head.append(element("h2", "", answer.title), element("p", `study-headline ${stale ? "" : answer.tone}`, answer.headline));
   if (stale) head.append(element("p", "stale", "The model has changed since."));
   const offers = head.appendChild(element("div", "next"));
   if (!stale) for (const step of answer.next) offers.append(on.button(step));
   if (answer.options) offers.append(plan(answer.options, on.planned));
-  for (const table of answer.tables) tableOf(section(box, table.title), table.header, table.rows);
+  for (const table of answer.tables) tableOf(section(box, table.title, answer.tables.length === 1), table.header, table.rows);
   images(box, answer, job);
   remarks(box, answer);
   command(box, answer.command);
