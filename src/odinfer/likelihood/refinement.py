@@ -202,7 +202,7 @@ def maximise_from_initial(
         return _ended(like, point, iterations, converged)
 
 
-def scale_of(paths: Sequence[CollocationPath], known: Array) -> Array:
+def scales_along(paths: Sequence[CollocationPath], known: Array) -> Array:
     """Scales (K,) of the states: those that are known, or what they come to on paths."""
     if not np.isnan(known).any():
         return known
@@ -291,7 +291,7 @@ def _along(
     problem: Problem, paths: Sequence[CollocationPath], phi: Array, scale: Array
 ) -> tuple[Likelihood, _Point] | None:
     """The trajectory near paths that were integrated elsewhere, with its likelihood."""
-    like = Likelihood(problem, scale_of(paths, scale))
+    like = Likelihood(problem, scales_along(paths, scale))
     point = _settled(like, tuple(paths), phi)
     return None if point is None else (like, point)
 
@@ -313,7 +313,7 @@ def _from_initial(
         paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
         if paths is None:
             return None
-        own = like or Likelihood(problem, scale_of(paths, scale))
+        own = like or Likelihood(problem, scales_along(paths, scale))
         point = _settled(own, paths, phi)
         if point is not None:
             return own, point

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from odinfer.diagnostics.model_test import judge_model, unasked
 from odinfer.errors import Status
 from odinfer.gp.curves import Curve
+from odinfer.gp.standardisation import state_scales
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.ode.steady_state import steady_state_warnings
 from odinfer.problem.parameter_vector import ParameterVector
@@ -23,7 +24,7 @@ from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, sub_progress
 from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Cache, Fit
-from odinfer.search.multistart import OdinStart, SearchResult, scale_of, search
+from odinfer.search.multistart import OdinStart, SearchResult, search
 from odinfer.search.release import released
 from odinfer.search.start_executor import StartExecutor
 from odinfer.uncertainty.maximum import Maximum
@@ -49,11 +50,8 @@ def optimum(problem: Problem, found: SearchResult) -> Maximum | None:
     """The best optimum of a search, with either sign of parameters that tended to zero; None if there is none."""
     if found.best is None:
         return None
-    problem, best = released(problem, scale_of(problem), found.best)
-    maximum = (
-        Maximum.of(problem, scale_of(problem), best) if problem.fully_observed_gaussian else Maximum.at(problem, best)
-    )
-    return replace(maximum, known=found.known)
+    problem, best = released(problem, state_scales(problem), found.best)
+    return replace(Maximum.of(problem, best), known=found.known)
 
 
 def search_details(problem: Problem, found: SearchResult | None) -> dict[str, Any]:
