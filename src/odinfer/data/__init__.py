@@ -1,4 +1,4 @@
-"""Tables people bring: CSV files, Excel sheets and DataFrames become `Data`.
+"""Read tables from CSV files, Excel sheets and DataFrames as `Data`.
 
 Each source becomes a `Table` of text cells, as if all were CSV (`csv_file`, `excel_file`, `frame`; `read` picks one).
 `roles` says which column is the time or marks experiments, `cells` and `dates` make numbers of text, `doses` makes

@@ -1,4 +1,4 @@
-"""A table of text cells, wide or long, from which data are taken."""
+"""A table of text cells, wide or long, and its conversion to `Data`."""
 
 from __future__ import annotations
 

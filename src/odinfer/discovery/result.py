@@ -1,4 +1,4 @@
-"""What a search for missing terms has found: proposals, their ranking, and the verdict."""
+"""`Discovery`, the result of a search for missing terms: proposals, their ranking and the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 1: curves through noisy data, one state at a time, and the units that everything later is computed in.
+"""Step 1 of ODIN: Gaussian processes through noisy data, state by state, and standardised units.
 
 Gaussian processes (`kernels`, `evidence`, `operators`; `shape_grid` for thousands of states, `markov`
 for thousands of times), and the smoothers of

@@ -1,4 +1,4 @@
-"""The user's units and standardised ones: every conversion between them is here.
+"""Standardised units of states and times, and all conversions to and from the user's units.
 
 Standardised states have mean 0 and spread 1, standardised times are in units of `time`. Outside, arrays are (N, K) in
 the user's units; whatever is called z, or belongs to a risk, is standardised.

@@ -1,4 +1,4 @@
-"""Models and problems in the formats of others, SBML and PEtab: read as text of our language, and written from it.
+"""Read and write SBML and PEtab by way of the model language.
 
 What a file says becomes statements of a model and columns of data, so that everything that follows needs to know of
 neither; what cannot be said is refused by name. `formula`: mathematics; `sbml`: a model; `tables`: what stands in the

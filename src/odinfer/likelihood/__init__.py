@@ -1,4 +1,5 @@
-"""Exact solutions of the equations: from ODIN's estimate, or from nothing, to the maximum of the likelihood.
+"""The likelihood of trajectories: residuals, gradients and Gauss–Newton matrices, by collocation or forward
+integration.
 
 `collocation` are paths that need not solve the equations yet, `refine` carries one to the maximum, `batch` many side by
 side, `continuation` does it for many states; `bordered` are the matrices of many experiments that share parameters.

@@ -1,4 +1,4 @@
-"""The likelihood of many sets of unknowns at once, by trajectories that go forward side by side (forward/)."""
+"""The likelihood of many sets of unknowns at once, by batched forward integration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many trajectories of one problem side by side: what profiles and bootstraps are made of.
+"""Batches of collocated trajectories of one problem, for profiles and bootstraps.
 
 All start from one refined trajectory. Each is carried to its own maximum of the likelihood, under its own observations
 (a bootstrap) or with one quantity held at a value of its own (a profile). Here they share the meshes of the one they

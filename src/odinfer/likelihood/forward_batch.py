@@ -1,4 +1,4 @@
-"""Trajectories side by side, as those of batch.py, but forward in time and without a mesh.
+"""Batches of trajectories by forward integration, with the interface of collocated ones.
 
 Where a mesh takes many numbers, this takes a tenth of the time.
 """

@@ -1,4 +1,4 @@
-"""The log-likelihood at given parameters, by integration as accurate as floats allow: what others can be checked by."""
+"""`od.loglik` without random effects: the log-likelihood at given values by integration at tight tolerances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an ODIN solution to the maximum likelihood: trajectory matching by constrained Gauss–Newton.
+"""Maximise the likelihood of trajectories from a nearby guess: constrained Gauss–Newton on collocation equations.
 
 Unknowns are θ and the initial values of every experiment; the trajectory between them is a collocation path
 (collocation.py). A first phase moves path and unknowns together, so that the estimate of the states is used and

@@ -1,4 +1,4 @@
-"""What ODIN does where not every state can be smoothed: hidden states, other observations, other noise, known starts.
+"""Maximum likelihood by multi-start search, for problems with hidden states, other observables or other noise.
 
 There is no γ then. The best trajectory is looked for from many starts, and the model is judged as a whole.
 """

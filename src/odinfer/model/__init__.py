@@ -1,4 +1,4 @@
-"""The language of models: text in, programs of instructions with their derivatives out. Nothing in it is ever run.
+"""The model language: parse text to instructions with derivatives. No text is ever executed.
 
 `equations.py` puts together what `statements.py` reads line by line, `expression.py` expression by expression, and
 `program.py` makes instructions of: `columns.py` what is observed and how, `initial.py` from where it starts,

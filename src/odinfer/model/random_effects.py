@@ -1,4 +1,4 @@
-"""Parameters that vary: `CL ~ lognormal(CL_pop*(wt/70)^b, omega_CL) by subject`, and which of them are correlated.
+"""Random effects: `CL ~ lognormal(CL_pop*(wt/70)^b, omega_CL) by subject`, and their correlations.
 
 A parameter of the equations with `by subject` has one value per experiment, drawn from a distribution. The first
 argument is its centre (the median of a log-normal), the second the standard deviation on the scale on which the

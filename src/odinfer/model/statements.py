@@ -1,4 +1,4 @@
-"""The statements of a text, one by one: what each says about which name. `equations.py` puts them together."""
+"""Split a text into statements and parse each; `parser.py` combines them."""
 
 import ast
 import re

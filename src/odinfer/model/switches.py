@@ -1,4 +1,4 @@
-"""Switches whose times are parameters or inputs: conditions such as t < tau, made smooth so that fits can follow them.
+"""Smooth switches at estimated times, such as t < tau, for the search.
 
 A field that jumps at a time tau has no derivative by tau: its sensitivity jumps at tau by (f before − f after). A
 symmetric smooth step of width w gives that jump to order w², so a fit replaces each such condition by one that is much

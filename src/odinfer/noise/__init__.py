@@ -1,4 +1,4 @@
-"""How one column of the data scatters about what is predicted: one file per family, and one line in `FAMILIES`.
+"""Noise families of observed columns: one file per family, and one line in `FAMILIES`.
 
 A family has arguments, the predicted value first: `normal(x, sd)`, `poisson(m)`. It is a few functions of observed
 values and arguments, arrays of any shapes that fit together, and knows nothing of models, problems or

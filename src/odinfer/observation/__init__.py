@@ -1,4 +1,4 @@
-"""What is observed of a trajectory, and how it scatters: the one object that owns it, and everybody asks.
+"""The observation model of a problem: predictions, their derivatives, and the likelihood of columns.
 
 An observation turns states into predicted values, has the log-likelihood, the residuals with derivatives that
 Gauss–Newton needs (Fisher's scoring where the noise is not Gaussian), standardised residuals, and draws. Standard

@@ -1,4 +1,4 @@
-"""Many trajectories forward in time side by side, every one with steps of its own, and their sensitivities.
+"""Integrate trajectories, alone or in batches, with sensitivities, events, doses and steady states.
 
 `tape.py` has the equations as numbers, which the compiled loops of `machine.py` run (`compiled.py`), and `drive.py`
 what changes in time beside them; `field.py` is both. `rodas.py` is one step of a stiff method, `timetable.py` where

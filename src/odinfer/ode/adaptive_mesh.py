@@ -1,4 +1,4 @@
-"""Trajectories by integration forward in time, with steps that follow what happens: for stiff and bursting systems.
+"""Integrate a trajectory forward in time to obtain a mesh for collocation, for stiff systems.
 
 A stiff method finds the steps: a compiled one for models from text (forward/), or SciPy's Radau, which is slow but
 solves the very equations of a collocation path (collocation.py). The steps become the mesh of such a path, whose

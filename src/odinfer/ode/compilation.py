@@ -1,4 +1,4 @@
-"""Loops over single numbers, compiled: what is done step by step cannot be done for all steps at once in numpy.
+"""Compile loops with Numba, cached on disk.
 
 Numba compiles a function when it is first called, and keeps the result beside the source or in the user's cache, so
 that this happens once for every installation. Models are not compiled: their instructions are numbers (bytecode.py),

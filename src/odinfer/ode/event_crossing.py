@@ -1,4 +1,4 @@
-"""Events that states trigger, along trajectories of a batch: where a condition becomes true, and what happens then.
+"""State-triggered events in batched integration: locate crossings and apply jumps with their sensitivities.
 
 A step within which a condition becomes true is shortened to end there: the length is bisected, and every trial is a
 step of the method itself. The change of the states then depends on parameters and earlier states in two ways: by the

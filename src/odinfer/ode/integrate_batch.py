@@ -1,4 +1,4 @@
-"""From start to end: many trajectories, each with steps of its own length, as far as it gets.
+"""Integrate a batch of trajectories with the RODAS method, each with its own step sizes.
 
 The steps that were taken are kept for sensitivities. States at observations are read off within steps where nothing but
 the states changes the field.

@@ -1,4 +1,4 @@
-"""The compiled loops that everything else here is made of: run instructions, ask a field, solve linear equations."""
+"""Compiled loops: the instruction interpreter, Jacobians and linear solvers."""
 
 from __future__ import annotations
 

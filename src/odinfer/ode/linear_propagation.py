@@ -1,4 +1,4 @@
-"""Trajectories of linear equations with constant coefficients, by the matrix exponential from stop to stop.
+"""Solve linear equations with constant coefficients by matrix exponentials.
 
 Compartment models are of this kind: x' = A x + b, with A and b from the parameters and from inputs that are constant
 between stops, infusions as pieces of b, and doses as jumps. The exponential is that of the matrix [[A, b], [0, 0]], by

@@ -1,4 +1,4 @@
-"""Derivatives of trajectories by initial values and parameters, along steps that are already known.
+"""Forward sensitivities of trajectories along known steps.
 
 They solve the linear equations S' = ∂f/∂x S + ∂f/∂θ, here by Radau IIA of order 3 on the steps of the trajectory.
 Within a step they are read off the polynomial through its start and both stages.

@@ -1,4 +1,4 @@
-"""Integrate a model's equations forward in time, with its events, steps of inputs and given initial values."""
+"""`od.simulate`: integrate a model with its events, inputs and initial values."""
 
 from __future__ import annotations
 

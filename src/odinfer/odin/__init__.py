@@ -1,4 +1,4 @@
-"""Step 2, ODIN's own: match the slopes of the smoothed curves with the equations by minimising the risk.
+"""Step 2 of ODIN: minimise the risk that matches slopes of the smoothed curves with the equations.
 
 `risk` and `gamma` are the paper's, `minimise` and `lbfgsb` the optimisers, `starts` where they start (at the sizes that
 `natural` finds), and `search` the stage as a whole. An engine is a risk that minimises itself: `dense`, `sparse` for

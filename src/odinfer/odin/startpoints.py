@@ -1,4 +1,4 @@
-"""Where θ starts: random draws, each carried to the θ that best matches the smoothed derivatives."""
+"""Start points of θ: random draws, each moved to the best match of the smoothed derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test a population model as a whole: do studies simulated from it look like the data?
+"""Test a population model as a whole, by simulated studies.
 
 Two statistics are compared with those of studies that are simulated from the fit and fitted again, so that p-values are
 right although parameters are estimated (parametric bootstrap).

@@ -1,4 +1,4 @@
-"""PopulationFit: what a fit with random effects gives, with everything that follows from it."""
+"""`PopulationFit`: the result of a fit with random effects."""
 
 from __future__ import annotations
 

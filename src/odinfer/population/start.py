@@ -1,4 +1,4 @@
-"""Where the estimation of a population starts: a fit to all subjects together, then one to each about it."""
+"""Start values of a population fit: a pooled fit, then individual fits near it."""
 
 from __future__ import annotations
 

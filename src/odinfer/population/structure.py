@@ -1,4 +1,4 @@
-"""The parameters of a population, and the normal distribution of each subject's latent values that they imply.
+"""Parameters of a population, and the normal distribution of the latent values of each subject.
 
 A latent value is the individual parameter on the scale on which its distribution is normal: its logarithm (lognormal),
 its logit (logitnormal) or itself (normal). Subject i has latent values x_i ~ N(m_i(β), Ω) with one component for each

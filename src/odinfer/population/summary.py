@@ -1,4 +1,4 @@
-"""What a population fit says in words: the table of the population, the likelihood, and what to note."""
+"""Text summary of a population fit: table, likelihood and warnings."""
 
 from __future__ import annotations
 

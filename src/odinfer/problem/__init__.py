@@ -1,4 +1,4 @@
-"""What is asked: equations and data, what is known beforehand, and what is to be estimated.
+"""The problem statement: model, data, prior knowledge, and the vector of unknowns.
 
 Text becomes a `Model` by `equations` and `expression`, a file or frame `Data` by `tables`; a `Problem` joins both with
 bounds, fixed values and priors, and has every check on them. `unknowns` packs what is estimated along trajectories

@@ -1,4 +1,4 @@
-"""One experiment as a trajectory meets it: when it starts and from where, what drives it, and where it jumps.
+"""One experiment as the solver needs it: start, initial values, inputs, doses and jumps.
 
 Times at which something jumps or bends are `corners`: meshes have points there, and steps end there. Where a state
 jumps at a time, an observation at that time is taken before the jump; what jumps `before` a time does so a little

@@ -1,4 +1,4 @@
-"""A model and a table of data: what each column is to the model, and which states have none."""
+"""Match columns of a table with states, observables and inputs of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markov chains: the densities that are sampled, the samplers, and whether their draws can be believed.
+"""Markov chain Monte Carlo: densities, samplers and convergence diagnostics.
 
 Imports from `trajectory` and before.
 """

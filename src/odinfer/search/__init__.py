@@ -1,4 +1,4 @@
-"""How the best trajectory is found: from ODIN's minima, or from many starts where no smoother can be fitted.
+"""Search for the best trajectory: start points, strategies, and one acceptance test.
 
 `search.py` goes on from ODIN's minima, `multistart.py` from anywhere (`starts.py`): both by growing horizons
 (`shooting.py`), or, where all that is estimated has two bounds, by generations of starts (`generations.py`), which are

@@ -1,4 +1,4 @@
-"""A maximum of the likelihood with all that goes on from there: bands, intervals, profiles, bootstraps, forecasts."""
+"""`Maximum`: an optimum of the likelihood with its information, from which all uncertainty is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes.
+"""The command `odinfer`: parse options, call the package, write files, and map exceptions to exit codes.
 
 `cli`, `each` and `bench` are the commands, `flags` turns files and flags into a Problem, `terminal` is all that is
 printed and all that interrupts. Imports from everywhere.

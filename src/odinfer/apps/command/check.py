@@ -1,4 +1,4 @@
-"""What `odinfer check` says: how a problem was understood and what looks wrong, without fitting it."""
+"""`odinfer check`: describe how a problem is understood and list likely mistakes, without fitting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes."""
+"""The subcommands of `odinfer` with their options; each calls a module of this folder."""
 
 from __future__ import annotations
 

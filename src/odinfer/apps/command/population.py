@@ -1,4 +1,4 @@
-"""Population models on the command line: `odinfer fit` and what `odinfer check` says about them."""
+"""Population models in `odinfer fit` and `odinfer check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `odinfer check` says beside the equations: what is observed and how, from where it starts, what happens."""
+"""Sentences of `odinfer check` on observations, initial values, doses, events and random effects."""
 
 from __future__ import annotations
 

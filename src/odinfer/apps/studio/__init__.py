@@ -1,4 +1,4 @@
-"""Everything in the browser: `odinfer studio`, a local page on which data are dropped, models typed and fits looked at.
+"""`odinfer studio`: a local web page for data, models, fits and comparisons.
 
 `server` has the routes, `access` decides which requests are admitted, and `sessions` keeps the data and jobs of a tab.
 Everything that touches input of a user runs in processes of `worker_process`: `interactive` reads tables and equations,

@@ -1,4 +1,4 @@
-"""What to try after a fit, as changed models: each step is a sentence and the text of the next candidate."""
+"""Suggestions after a fit: changed models, each with a reason and its text."""
 
 from __future__ import annotations
 

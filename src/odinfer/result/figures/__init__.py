@@ -1,4 +1,4 @@
-"""Pictures of a fit, each with the words that say what it shows to those who do not see it.
+"""Figures of a fit, each with a text alternative.
 
 `states` has data, estimated states, phase portraits and inputs; `slopes` what the equations say about slopes, and γ;
 `residuals` what is left of the data; `uncertainty` and `samples` how sure the estimates are. `marks` is what

@@ -1,4 +1,4 @@
-"""Fits in files, one module per format: a new one is a module with `write(fit, path)` and a line in FORMATS.
+"""File formats of fits, one module each with `write(fit, path)` and a line in FORMATS.
 
 JSON loads back exactly (`load`), netCDF is for xarray and ArviZ. Imports from `result` only what a fit is made of.
 """

@@ -1,4 +1,4 @@
-"""Fits as netCDF files and as xarray datasets: one group with everything, and those that ArviZ reads.
+"""Fits as netCDF files and xarray datasets, with groups that ArviZ reads.
 
 Files are written by h5netcdf without xarray, whose import (pandas, and a look for Dask) takes longer than a fit.
 """

@@ -1,4 +1,4 @@
-"""Tables, figures and words on a grid of runs, and the page that holds them.
+"""Tables, figures and findings of a benchmark grid, and the page with them.
 
 Imports from `bench` and before.
 """
