@@ -1,7 +1,7 @@
 """Trajectory matching: maximum likelihood over θ and initial values from random or given start points.
 
 This is what is done without gradient matching, and therefore the yardstick. The optimiser is the one that ends
-ODIN (refine.py); only what it starts from differs: a simulation at a random θ from the first observations.
+ODIN (refinement.py); only what it starts from differs: a simulation at a random θ from the first observations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,1 @@
-"""Markov chain Monte Carlo: densities, samplers and convergence diagnostics.
-
-Imports from `trajectory` and before.
-"""
+"""Markov chain Monte Carlo: densities, samplers and convergence diagnostics."""

@@ -1,4 +1,1 @@
-"""Tables, figures and findings of a benchmark grid, and the page with them.
-
-Imports from `bench` and before.
-"""
+"""Tables, figures and findings of a benchmark grid, and the page with them."""
