@@ -94,7 +94,7 @@ class ForwardTrajectories(Trajectories):
         bend = self.unbent(len(v)) if bend is None else bend
         solved = self.solver.solve(v)
         states, maps = self.solver.linearised(solved, np.arange(len(v)))
-        x0 = solved.x0.reshape(len(v), self.like.unknowns.experiments, -1)
+        x0 = solved.x0.reshape(-1, self.like.unknowns.experiments, solved.x0.shape[-1])
         phi, worth = self.like.unknowns.phi(v), solved.worth
         first = tuple(x0[:, e] for e in range(x0.shape[1]))
         return Batch(phi, first, tuple(states), tuple(map(Maps, maps)), worth.noise, worth.value, bend)
