@@ -194,12 +194,17 @@ class BatchLikelihood:
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,
         or their own size."""
-        p, u = self.problem, self.like.unknowns
-        is_log = np.zeros(u.size, bool)
-        is_log[u.of_phi] = p.is_log
+        u = self.like.unknowns
         width = 0.1 * (u.high - u.low)
         size = np.maximum(np.abs(v), _SMALL * self.natural)
-        return np.where(is_log, 1.0, np.where(np.isfinite(width), width, size))
+        return np.where(self.is_log, 1.0, np.where(np.isfinite(width), width, size))
+
+    @functools.cached_property
+    def is_log(self) -> NDArray[np.bool_]:
+        """Which unknowns (P,) are on a log scale."""
+        own = np.zeros(self.like.unknowns.size, bool)
+        own[self.like.unknowns.of_phi] = self.problem.is_log
+        return own
 
     @functools.cached_property
     def natural(self) -> Array:
