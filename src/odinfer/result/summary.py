@@ -104,7 +104,7 @@ def next_step(fit: FitResult) -> str:
     if undetermined(fit):
         return "add data, fix parameters, or give priors (docs: parameters are not determined)"
     if tone(fit) == "bad":
-        return "compare variants of the model with `odinfer compare` (docs: the model is rejected)"
+        return "look for a missing term with `odinfer discover`, or compare models with `odinfer compare`"
     if any(mark in warning for warning in fit.warnings for mark in _NOT_IDENTIFIABLE):
         return "fix one of these parameters, give a prior, or measure more (docs: parameters are not determined)"
     return ""
@@ -199,7 +199,7 @@ def interval_facts(fit: FitResult) -> list[str]:
     if not found:
         return []
     target = fit.sampled.target if fit.sampled is not None else "method"
-    bands = " Those of initial values are bands of the states." if kind in ("likelihood", "profile") else ""
+    bands = " For initial values, bands of the states." if kind in ("likelihood", "profile") else ""
     lines = [f"{_KINDS[kind]}{bands}{_COVERAGE.get(target if kind == 'sample' else kind, '')}"]
     if fit.bootstrapped is not None and (failed := fit.bootstrapped.failed):
         n = failed + len(fit.bootstrapped.draws)
