@@ -158,6 +158,7 @@ RESULT = {
     "states",
     "states_of", "observables", "observables_of", "predict", "derivative", "residuals", "residuals_of", "interval",
     "unknown", "intervals_by_kind", "without_intervals", "covariance", "draws", "including", "summary", "plot",
+    "plot_residuals", "plot_predicted", "plot_quantiles", "plot_phase", "plot_traces", "posterior",
     "to_xarray", "save",
 }  # fmt: skip
 PUBLIC: dict[str, set[str]] = {

@@ -40,7 +40,7 @@ def cut(text: str, most: int = MOST) -> str:
 
 def nearest(name: str, choices: Iterable[str]) -> str:
     """'; did you mean X?' for the closest of `choices`, or their list."""
-    choices = list(choices)
+    choices = list(dict.fromkeys(choices))
     close = difflib.get_close_matches(str(name)[:MOST], choices, n=1, cutoff=0.6)
     if close:
         return f"; did you mean '{close[0]}'?"

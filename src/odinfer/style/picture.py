@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from odinfer.errors import InputError
 from odinfer.style.drawing import PALETTE, STYLE, WIDTH, add_axes, new_figure, set_label, set_title
 from odinfer.style.svg import SvgFigure
 
@@ -147,6 +150,20 @@ def combined_figure(picture: PanelFigure, width: float = WIDTH) -> Figure:
         figure.text(0.99, 0.995, picture.note, ha="right", va="top", fontsize=STYLE["small"], color=STYLE["faint"],
                     parse_math=False)  # fmt: skip
     return figure
+
+
+def draw_panels(picture: PanelFigure, ax: Any) -> list[Axes]:
+    """Draw the panels on matplotlib axes of the caller, one on each.
+
+    Raises:
+        InputError: there are fewer axes than panels.
+    """
+    axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(axes) < len(picture.plots):
+        raise InputError(f"this plot has {len(picture.plots)} panels, but ax has {len(axes)} axes")
+    for own, plot in zip(axes, picture.plots, strict=False):
+        _draw_panel(plot, own)
+    return axes[: len(picture.plots)]
 
 
 def _draw_panel(plot: Plot, ax: Axes, below: str | None = None) -> None:

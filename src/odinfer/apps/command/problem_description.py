@@ -65,6 +65,8 @@ def _initial(p: Problem, said: Statements) -> Iterator[str]:
     free = [model.states[k] for k in model.free_initial]
     given = [f"{name} = {source.piece(0, None).strip()}" for name, source in said.given["initial"].items()]
     names = [initial_name(s) for s in model.states if initial_name(s) in model.parameters]
+    given += [f"{name} = {p.fixed[name]:g}" for name in names if name in p.fixed]
+    names = [name for name in names if name not in p.fixed]
     if given:
         yield f"Given at {when}: {', '.join(given)}."
     if names:

@@ -101,7 +101,7 @@ def _fit(content: dict[str, Any]) -> FitResult:
         uncertainty=decode_record(Uncertainty, content.get("uncertainty")),
         profiles={p.name: p for p in profiles},
         bootstrapped=decode_record(Bootstrap, content.get("bootstrap")),
-        posterior=decode_record(Posterior, content.get("posterior")),
+        sampled=decode_record(Posterior, content.get("posterior")),
     )  # fmt: skip
 
 

@@ -163,11 +163,11 @@ def further_groups(fit: FitResult) -> dict[str, Group]:
     if draws:
         C, N = next(iter(draws.values())).shape
         more: dict[str, Array] = {}
-        if fit.posterior is not None:
-            more |= {f"x0_{name}": v for name, v in fit.posterior.x0.items()}
-            more |= {f"sigma_{name}": v for name, v in fit.posterior.sigma.items()}
-            if fit.posterior.stats:
-                found["sample_stats"] = Group(of_draws(fit.posterior.stats))
+        if fit.sampled is not None:
+            more |= {f"x0_{name}": v for name, v in fit.sampled.x0.items()}
+            more |= {f"sigma_{name}": v for name, v in fit.sampled.sigma.items()}
+            if fit.sampled.stats:
+                found["sample_stats"] = Group(of_draws(fit.sampled.stats))
         along = {"chain": ("chain", np.arange(C)), "draw": ("draw", np.arange(N))}
         found["posterior"] = Group(of_draws({**draws, **more}), along)
         observed: dict[str, Any] = {}
