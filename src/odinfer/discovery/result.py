@@ -61,6 +61,11 @@ class Proposal:
         return Maximum.of(self.problem, self.optimum)
 
     @property
+    def complexity(self) -> tuple[int, int]:
+        """That of the further term."""
+        return (0, 0) if self.addition is None else self.addition.term.complexity
+
+    @property
     def theta(self) -> dict[str, float]:
         """Parameter → estimate."""
         values = self.problem.theta(self.optimum.phi)
@@ -91,7 +96,7 @@ class Discovery:
     Attributes:
         problem: the model as it was given, and the data.
         base: its fit; None if it has no trajectory near the data.
-        proposals: models with one further term, the lowest BIC first.
+        proposals: models with one further term, the lowest BIC first; of those that cannot be told apart, the simplest.
         screened: how many terms were screened, in all equations together.
         verdict: one of the sentences of this module.
     """
@@ -108,7 +113,8 @@ class Discovery:
         """The proposals that cannot be told apart from the best, which comes first; empty if nothing is missing."""
         if self.verdict not in (FOUND, TIED):
             return ()
-        return tuple(p for p in self.proposals if p.bic <= self.proposals[0].bic + AS_GOOD)
+        least = min(p.bic for p in self.proposals)
+        return tuple(p for p in self.proposals if p.bic <= least + AS_GOOD)
 
     @property
     def _winner(self) -> Problem:
@@ -189,8 +195,9 @@ class Discovery:
         price = format_number(2.0 * math.log(max(self.screened, 1)), 2)
         return (
             f"ΔBIC is relative to the model as given; a term must gain more than {price}, the price of choosing among "
-            f"{self.screened} terms. Terms within {AS_GOOD:g} units of the best cannot be told apart from it. p is the "
-            "chance that a correct model leaves as much of a pattern in the residuals."
+            f"{self.screened} terms. Terms within {AS_GOOD:g} units of the best cannot be told apart from it; "
+            "the simplest of them comes first. p is the chance that a correct model leaves as much of a pattern in the "
+            "residuals."
         )
 
     def summary(self) -> str:
