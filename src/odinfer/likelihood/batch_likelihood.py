@@ -124,7 +124,11 @@ class BatchLikelihood:
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
             x0 = np.stack([p.condition(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
-        experiments, theta, x0 = np.tile(np.arange(E), B), theta.reshape(B * E, theta.shape[-1]), x0.reshape(B * E, x0.shape[-1])
+        experiments, theta, x0 = (
+            np.tile(np.arange(E), B),
+            theta.reshape(B * E, theta.shape[-1]),
+            x0.reshape(B * E, x0.shape[-1]),
+        )
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
         trajectories = integrate_batch(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
         with np.errstate(all="ignore"):

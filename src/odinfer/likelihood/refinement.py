@@ -32,7 +32,8 @@ ACCURATE = 1e-6  # defect between stages, same units
 _CRAWLING, _AHEAD, _BEND = 15, 0.1, 0.75
 _FINER = 3  # times at most that a mesh is made finer
 _STEPS = 3000  # of integration, where a mesh was too coarse
-_GAIN, _ROUNDING = 1e-11, 1e-13  # shares of the objective: of a step that gains little, and of one that promises nothing
+_GAIN = 1e-11  # share of the objective that a step gains, below which it gains little
+_ROUNDING = 1e-13  # share of the objective that a step promises, below which it promises nothing
 _ROUGH = 1e-3  # nats that a step must gain as long as the mesh may still become finer
 _WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 

@@ -103,7 +103,7 @@ def _telling_apart(names: Sequence[str], own: Array, other: Array, differing: Se
     """
 
     def same(a: Any, b: Array) -> NDArray[np.bool_]:
-        return np.isclose(a, b, rtol=_EXCHANGED, atol=0.0)
+        return np.asarray(np.isclose(a, b, rtol=_EXCHANGED, atol=0.0))
 
     with np.errstate(all="ignore"):
         ratios, other_ratios = own[:, None] / own, other[:, None] / other
@@ -117,8 +117,8 @@ def _telling_apart(names: Sequence[str], own: Array, other: Array, differing: Se
             for j, k in (pair for pair in pairs.tolist() if i not in pair):
                 three = names[i], names[j], names[k]
                 if len({name.partition("[")[2] for name in three}) == 1:  # parameters of one experiment
-                    a, b, c = (name.partition("[")[0] for name in three)
-                    return f"an order, {a} {'<' if own[i] < other[i] else '>'} {b}/{c}"
+                    rate, numerator, denominator = (name.partition("[")[0] for name in three)
+                    return f"an order, {rate} {'<' if own[i] < other[i] else '>'} {numerator}/{denominator}"
     a, b = float(own[differing[0]]), float(other[differing[0]])
     between = np.sign(a) * np.sqrt(a * b) if a * b > 0 else 0.5 * (a + b)
     bound = f"a bound, {names[differing[0]]} {'>' if a > b else '<'} {between:.2g}"

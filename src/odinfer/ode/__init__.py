@@ -4,8 +4,8 @@ Every solver takes a problem's `Condition` or a batch of parameter sets and retu
 
 - `integrate_batch.py` integrates batches by RODAS (`rodas.py`), the default; `sensitivities.py` adds derivatives.
   Equations are encoded by `right_hand_side.py`, `bytecode.py` and `forcing.py` for the compiled loops in `kernels/`,
-  which `interpreter.py` calls for single points; `breakpoints.py` says where steps must end, `event_crossing.py` handles
-  events of states.
+  which `interpreter.py` calls for single points; `breakpoints.py` says where steps must end, `event_crossing.py`
+  handles events of states.
 - `linear_propagation.py` replaces it for linear equations with constant coefficients.
 - `collocation.py` solves Radau collocation equations on a mesh, which `adaptive_mesh.py` finds.
 - `simulate.py` and `state_events.py` integrate single trajectories with SciPy, as a reference and for any model.

@@ -70,8 +70,8 @@ def judge(
 
 def _replicate(structure: Structure, v: Array, study: Data, seed: int) -> Array:
     """The statistics of a simulated study, after a fit to it."""
-    problem = replace(structure.problem, data=study)
-    return _statistics(estimate(Structure(problem, structure.effects, structure.zero), seed, v=v), seed)
+    same = replace(structure, problem=replace(structure.problem, data=study))
+    return _statistics(estimate(same, seed, v=v), seed)
 
 
 def _statistics(found: Estimate, seed: int) -> Array:
