@@ -127,7 +127,7 @@ def solution(course: Condition, theta: Array, x0: Array, t: Array) -> Array | No
         theta: the model's parameters (P,).
         x0: states (K,) at the start of the experiment.
     """
-    course = course.unsmoothed
+    course = course.with_sharp_switches
     interval = settling_interval(course)
     between = np.append(course.switch_times(theta), interval or ())
     between = between[(between > course.start) & (between < t[-1])]

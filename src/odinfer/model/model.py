@@ -195,7 +195,7 @@ class Model:
         return replace(self, evaluator=smoothed(self._exact, width))
 
     @functools.cached_property
-    def unsmoothed(self) -> Model:
+    def with_sharp_switches(self) -> Model:
         """The same with switches as they are written."""
         return replace(self, evaluator=self._exact) if self._switching else self
 

@@ -180,9 +180,9 @@ class Condition:
         return np.asarray(times[np.isfinite(times)])
 
     @functools.cached_property
-    def unsmoothed(self) -> Condition:
+    def with_sharp_switches(self) -> Condition:
         """The same with switches as they are written."""
-        return replace(self, model=self.model.unsmoothed) if self.model.switches else self
+        return replace(self, model=self.model.with_sharp_switches) if self.model.switches else self
 
     def switch_times(self, theta: Array) -> Array:
         """Times at which a condition changes whose time depends on parameters (P,) or inputs."""
