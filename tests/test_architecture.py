@@ -19,7 +19,7 @@ ROOT = "__init__"
 FOLDERS = (
     "", "parallel", "style", "noise", "model", "data", "problem", "observation", "io", "gp", "scaling", "optimize",
     "odin", "ode", "likelihood", "search", "sampling", "uncertainty", "diagnostics", "result", "population", "methods",
-    "paper", "discovery", "selection", "optimal_design", "apps", ROOT,
+    "paper", "discovery", "selection", "optimal_design", "apps", ROOT, "__main__",
 )  # fmt: skip
 
 

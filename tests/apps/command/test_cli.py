@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -288,3 +290,8 @@ def test_workers_and_candidates_need_no_jax(without, tmp_path: Path):
     (tmp_path / "other.ode").write_text(ode.read_text().replace("d*prey*predator", "d*prey"))
     run = odinfer("compare", ode, "other.ode", data, "-o", "compared", cwd=tmp_path, env=env)
     assert run.code == 0, run.stderr
+
+
+def test_the_command_is_a_module_too():
+    run = subprocess.run([sys.executable, "-m", "odinfer", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("odinfer ")

@@ -97,6 +97,14 @@ def displayed_points(e: ExperimentFit) -> Mask:
     return np.asarray(e.curve.t >= (e.t[0] if settles else -np.inf))
 
 
+def axis_label(fit: FitResult, name: str) -> str:
+    """The name of a panel, or of the time, with the header that the column has in the data instead of its own name."""
+    for own, header in (fit.details.get("labels") or {}).items():
+        if name == own or name.startswith((f"{own}, ", f"{own} (")):  # "x", "x, experiment" or "x (hidden)"
+            return shorten(f"{header}{name.removeprefix(own)}")
+    return shorten(name)
+
+
 def set_time_axis(fit: FitResult, ax: Axes) -> None:
     """All panels of a fit have the same axis of time."""
     first, last = span(*(t for e in fit.experiments.values() for t in (e.t, e.curve.t[displayed_points(e)])))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from odinfer.result.figures.marks import (
     MAX_PANELS,
+    axis_label,
     colours,
     dots,
     groups,
@@ -55,7 +56,7 @@ def residuals_picture(fit: FitResult, histogram: bool = True) -> PanelFigure:
         beyond = f", {int((np.abs(every) > 2 * sigma).sum())} of {len(every)} beyond ± 2 {'' if fit.noise else 'σ'}"
         alt = f"{name}: residuals over time within ±{format_number(largest_magnitude(every), 2)}{beyond.rstrip()}"
         draw = partial(_draw_residuals, fit, own, sigma, histogram)
-        plots.append(Plot(name, alt, draw, y=shorten(name), aside=0.2))
+        plots.append(Plot(name, alt, draw, y=axis_label(fit, name), time=axis_label(fit, "time"), aside=0.2))
     marks = ("standardised residual", "± 2", "standard normal")
     if not fit.noise:
         marks = ("data minus estimate", "± 2 σ", "normal distribution with σ")
