@@ -1,6 +1,6 @@
 /* Types and functions that the kernels share.
 
-   Every entry point takes one pointer to its arguments, laid out by compilation.py: a number takes eight bytes; an array
+   Every entry point takes one pointer to its arguments, laid out by library.py: a number takes eight bytes; an array
    is a pointer and its shape; a NamedTuple is its fields in their order. Arrays are contiguous, the last index fastest.
    Kernels allocate nothing: arrays to work on are arguments. */
 #ifndef ODINFER_KERNELS_H
