@@ -159,7 +159,7 @@ def test_equations_that_nobody_accuses_have_no_picture_of_gaps(tmp_path):
 
 def test_candidates_have_letters_and_the_table_ends_with_p():
     table = ranking_table(compared(one=made(1.0), two=made(9.0, p=0.04321)))
-    assert table.header == ("", "model", "log L", "unknowns", "AICc", "BIC", "weight", "by AICc", "risk", "p")
+    assert table.header == ("", "model", "log L", "unknowns", "AICc", "BIC", "BIC weight", "AICc weight", "p")
     assert [row[:2] for row in table.rows] == [("A", "two"), ("B", "one")]
     assert table.rows[0][-1] == "0.043"
     assert table.rows[1][6] == "<0.001"

@@ -1,4 +1,4 @@
-"""What a comparison says, for people: sentences, a table, one HTML page with pictures, and files of numbers."""
+"""Sentences, tables, page and files of a comparison."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from odinfer.diagnostics.equation_test import Judgement
     from odinfer.selection.compare import Candidate, Comparison
 
-_HEADERS = {"loglik": "log L", "parameters": "unknowns", "aicc": "AICc", "bic": "BIC", "weight_aicc": "by AICc"}
+_HEADERS = {"loglik": "log L", "parameters": "unknowns", "aicc": "AICc", "bic": "BIC",
+            "weight": "BIC weight", "weight_aicc": "AICc weight"}  # fmt: skip
 _NO_DIFFERENCE = 0.01  # of BIC: rounding
 _SAME_CURVE = 1e-4  # of the largest prediction: what two searches leave of a difference
 _MOST_ESTIMATES = 40  # rows of a table of estimates on a page
@@ -117,7 +118,9 @@ def sentence(name: str, candidate: Candidate, level: float) -> str:
 def _model_verdict(candidate: Candidate, level: float) -> str:
     """What is said of a model whose equations have no γ."""
     hidden = [s for s in candidate.fit.state_names if s not in candidate.fit.columns]
-    why = f"{listed(hidden)} {'is' if len(hidden) == 1 else 'are'} hidden" if hidden else "more than states is observed"
+    why = "the data are not states with Gaussian noise"
+    if hidden:
+        why = f"{listed(hidden)} {'is' if len(hidden) == 1 else 'are'} hidden"
     w = candidate.whole
     said = "contradicts the data" if w.contradicts(level) else "does not contradict the data"
     return (
@@ -161,7 +164,7 @@ def failures(name: str, candidate: Candidate) -> list[str]:
 
 def ranking_table(comparison: Comparison) -> TextTable:
     """A row per candidate, the best first, with its letter."""
-    called, table = letters(comparison), comparison.table.drop(columns="status")
+    called, table = letters(comparison), comparison.table.drop(columns=["status", "risk"])
     header = ("", "model", *(_HEADERS.get(column, column) for column in table.columns))
     rows = [(called[name], name, *(_cell(column, table.loc[name, column]) for column in table.columns))
             for name in called]  # fmt: skip
@@ -237,8 +240,8 @@ def summary_rich(comparison: Comparison) -> RenderableType:
 
 def _footnote(comparison: Comparison) -> str:
     return (
-        "Unknowns: parameters, initial values and noise. Weights say how the evidence divides "
-        "among these candidates. p is the chance that a correct model leaves as much of a pattern in the residuals. "
+        "Unknowns: parameters, initial values and noise. Weights are the shares of the evidence among these "
+        "candidates. p is the chance that a correct model leaves as much of a pattern in the residuals. "
         "The chance that any equation of a correct model is rejected is at "
         f"most about {100 * comparison.level:g} %, and so is the chance that a correct model is rejected."
     )

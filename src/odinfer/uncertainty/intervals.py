@@ -72,6 +72,8 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
     u, named = maximum.like.unknowns, named_parameters(problem)
     F, free, own_log = len(named), [problem.free[j] for j in named], problem.is_log[named]
+    if not F:  # every parameter is fixed
+        return Uncertainty((), (), np.empty((0, 0)), np.empty(0), level, np.empty(0), np.empty(0))
     limits = maximum.limits if level == CONFIDENCE else parameter_limits(maximum, level, maximum.limits.found)
     index = u.phi_index[named]
     sd, freedom = info.spread(u.unit(index))

@@ -106,8 +106,8 @@ def _draws(fit: Fit) -> dict[str, dict[str, list[float | None]]]:
     found = {}
     if fit.bootstrapped is not None:
         found["bootstrap"] = fit.bootstrapped.theta
-    if fit.posterior is not None:
-        found["sample"] = {name: np.ravel(draws) for name, draws in fit.posterior.theta.items()}
+    if fit.sampled is not None:
+        found["sample"] = {name: np.ravel(draws) for name, draws in fit.sampled.theta.items()}
     return {
         kind: {name: numbers(v[:: max(1, len(v) // 500)]) for name, v in theta.items()} for kind, theta in found.items()
     }

@@ -1,4 +1,4 @@
-"""Where the sliders start: values from the data, found quickly, so that the first curve is near what was observed.
+"""Initial slider values of the studio, estimated from the data within a second.
 
 Where every state is observed, slopes are matched (ODIN's first stage); where some are hidden, a few starts are
 followed. Long series are thinned, and of many experiments some are looked at: this is a guess, and no fit. Runs in a

@@ -1,4 +1,4 @@
-"""What the page asks while somebody types or drops a file: tables and equations to plain data, errors at their places.
+"""Tables and models as JSON for the page, with errors at their places in the text.
 
 Runs in a process of its own (`worker_process.py`), which remembers the tables that it has read.
 """

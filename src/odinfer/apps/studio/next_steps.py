@@ -1,4 +1,4 @@
-"""What to try after a fit, as changed models: each step is a sentence and the text of the next candidate."""
+"""Suggestions after a fit: changed models, each with a reason and its text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from odinfer.selection.missing_terms import hints
 from odinfer.style.text import format_number
 
 _MOST_STEPS = 4  # buttons on the card
-_LEAST_GAIN = 5.0  # nats that a term must gain in the weak form of an equation to be proposed
+_LEAST_GAIN = 5.0  # nats that a term must gain in the integral form of an equation to be proposed
 _GROWS = 0.4  # rank correlation of the size of residuals with predictions, from which noise is proportional
 _LEAST_POINTS = 15  # of a column, to say something about its noise
 _OUTLIER = 4.0  # standard deviations: none of a thousand normal values is so far out

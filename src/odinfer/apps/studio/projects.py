@@ -1,4 +1,4 @@
-"""Projects: all of a tab in one file, a zip of `project.json`, the data and the files of results.
+"""Save and load projects: a zip of `project.json`, the data and the files of results.
 
 Every tab is saved by itself to a folder of the user, so that nothing is lost when the studio ends; the start page
 offers what is there. Files from elsewhere are opened with care: names are checked, sizes are limited.

@@ -1,4 +1,4 @@
-"""What was done on the page, as a command and as Python: both give the same numbers."""
+"""Write the actions of the page as a shell command and as a Python script that give the same numbers."""
 
 from __future__ import annotations
 

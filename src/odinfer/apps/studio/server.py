@@ -1,4 +1,4 @@
-"""The addresses of the page, and how they are served."""
+"""The HTTP server of the studio: its routes, sessions and autosave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs to one tab of the browser: its data, what is on its page, its jobs; and the one queue of all jobs."""
+"""Sessions of the studio: data, page state and jobs of one browser tab, and the queue of all jobs."""
 
 from __future__ import annotations
 

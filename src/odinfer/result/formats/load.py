@@ -1,4 +1,4 @@
-"""From a JSON file back to a FitResult, the same to the last digit."""
+"""Load a FitResult from a JSON file without loss."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _fit(content: dict[str, Any]) -> FitResult:
         uncertainty=decode_record(Uncertainty, content.get("uncertainty")),
         profiles={p.name: p for p in profiles},
         bootstrapped=decode_record(Bootstrap, content.get("bootstrap")),
-        posterior=decode_record(Posterior, content.get("posterior")),
+        sampled=decode_record(Posterior, content.get("posterior")),
     )  # fmt: skip
 
 
