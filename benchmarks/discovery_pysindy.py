@@ -2,7 +2,7 @@
 
 Polynomials to degree 3, with and without sines and cosines; smoothed finite differences (Savitzky and Golay) and the
 weak form, each with sequential thresholding (STLSQ) and its bagged ensemble over a scan of thresholds; of all, the
-model with the lowest BIC of its trajectory from the first smoothed value.
+model with the lowest BIC of its trajectory from the first smoothed value. The scan ends after the given CPU seconds.
 """
 
 import json
@@ -58,6 +58,8 @@ def main():
     for features in (polynomials, library, weak):
         for threshold in THRESHOLDS:
             for ensemble in (False, True):
+                if time.process_time() - clock > asked["seconds"]:
+                    continue
                 try:
                     optimizer = ps.STLSQ(threshold=threshold)
                     if ensemble:

@@ -1,4 +1,4 @@
-"""The two ways things go wrong: bad input raises, bad luck returns a status."""
+"""`InputError` for bad input, and `Status` for computations that fail."""
 
 import difflib
 from collections.abc import Iterable, Sequence

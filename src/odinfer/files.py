@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and where they are meant to be.
+"""Write files atomically, and only inside the folder that was asked for.
 
 What is being written waits in a hidden folder beside its target. The folder is locked while its process lives; the
 system releases the lock however the process ends, so whoever writes there next can tell what is left over from a kill.

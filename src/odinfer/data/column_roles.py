@@ -1,4 +1,4 @@
-"""Which column is the time, which marks experiments, which are those of a long table, of errors and of doses."""
+"""Recognise the roles of columns: time, experiment, observable and value of long tables, errors, doses."""
 
 from __future__ import annotations
 

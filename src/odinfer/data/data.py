@@ -1,4 +1,4 @@
-"""Data: experiments with their times, observations (NaN = not observed), what is known of these, inputs and doses."""
+"""`Data` and `Experiment`: times, observations (NaN = missing), standard deviations, inputs and doses."""
 
 import functools
 import itertools

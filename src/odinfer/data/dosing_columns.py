@@ -1,4 +1,4 @@
-"""Doses in a table, in the convention of pharmacometrics: columns amt, cmt, rate, ii, addl, ss, evid and mdv."""
+"""Read doses from the columns amt, cmt, rate, ii, addl, ss, evid and mdv, as pharmacometric programs do."""
 
 from __future__ import annotations
 

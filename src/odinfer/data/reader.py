@@ -1,4 +1,4 @@
-"""Whatever holds data, to a table and to `Data`."""
+"""Read any source of data (path, DataFrame, dictionary, Data) as a table or as `Data`."""
 
 from __future__ import annotations
 

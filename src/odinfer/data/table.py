@@ -1,4 +1,4 @@
-"""A table of text cells, wide or long, from which data are taken."""
+"""A table of text cells, wide or long, and its conversion to `Data`."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class Table:
         """With chosen columns of the time and of standard deviations, and with other names, old → new.
 
         Names are those of columns or, in a long table, of observables; standard deviations go by the new ones. What is
-        named "-" is left out.
+        named "-" is left out; what was chosen before stays.
         """
         names, sd = names or {}, sd or {}
         if dropped := {old for old, new in names.items() if new == UNUSED}:
             rest = {old: new for old, new in names.items() if new != UNUSED}
             return self._without(dropped).with_columns(time, rest, sd)
         with self._prefix_errors():
-            chosen = None if time is None else checked_column(time, self.columns, "time")
+            chosen = self.time if time is None else checked_column(time, self.columns, "time")
             observable, _ = find_long_columns(self.columns)
             kinds = dict.fromkeys(self.columns[observable] if observable else ())
             for known, what in ((self.columns, "column"), (kinds, "observable")):
@@ -85,7 +85,10 @@ class Table:
             self,
             columns=columns,
             time=names.get(chosen, chosen) if chosen else None,
-            sd={name: names.get(of, of) for name, of in sd.items()},
+            sd={
+                **{names.get(name, name): names.get(of, of) for name, of in self.sd.items()},
+                **{name: names.get(of, of) for name, of in sd.items()},
+            },
             headers={**self.headers, **{new: self.headers.get(old, old) for old, new in names.items()}},
         )
 

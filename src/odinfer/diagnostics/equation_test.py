@@ -1,4 +1,4 @@
-"""Which equations do the data contradict? γ, compared with the γ that a right equation would show for this design.
+"""Test single equations: compare γ with its simulated distribution under the model.
 
 An equation is judged by two numbers: ODIN's γ, and the evidence for a smooth signal in what its own solution, driven
 by the other states, leaves of the data (single_equation.py). Both depend on the times, the noise

@@ -1,4 +1,4 @@
-"""Decide what is said about a model and each of its equations, for fits and for comparisons.
+"""Combine the tests of the model and of its equations into verdicts, for fits and for comparisons.
 
 The model as a whole is tested first (model_test.py). If it is accepted, so is every equation. If it is rejected, or if
 there is no trajectory, the equations are tested one by one (equation_test.py). That no trajectory was found says

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from odinfer.checks import checked_integer
 from odinfer.data.data import Data
 from odinfer.diagnostics.model_test import judge_model
+from odinfer.discovery.integral_form import IntegralForm
 from odinfer.discovery.refit import added, bic_of, extended, falls_short
 from odinfer.discovery.result import DiscoveredEquations, Discovery, Proposal
 from odinfer.discovery.screening import Screened, candidate_terms, screen, screen_by_likelihood, states_along
 from odinfer.discovery.sparse import SparseRegression
 from odinfer.discovery.verdicts import AS_GOOD, FOUND, LEVEL, NO_TERM, NOTHING, TIED
-from odinfer.discovery.weak_form import WeakForm
 from odinfer.errors import InputError
 from odinfer.gp.curves import Curve
 from odinfer.likelihood.refinement import TrajectoryOptimum
@@ -32,7 +32,6 @@ from odinfer.search.warm_start import better, curves_of, maximise
 Array = NDArray[np.float64]
 
 _REFITS = 12  # screened terms that are refitted along trajectories
-_CLEAR, _SHARE = 30.0, 0.2  # nats from which a gain is clear, and the share of the best that is worth a refit then
 _TESTED = 3  # proposals at most whose models are tested by simulation
 _DRAWS = 99  # simulations of one test
 
@@ -147,13 +146,13 @@ def _problem(model: Model | Problem | None, data: Data | None) -> Problem:
 def _missing_term(problem: Problem, seed: int, refits: int, draws: int, say: Progress) -> Discovery:
     """Screen, refit, rank and test."""
     say("fitting the model", 0.0)
-    weak = WeakForm.of(problem) if problem.fully_observed_gaussian else None
-    base, theta, curves = _base(problem, weak, seed, sub_progress(say, 0.0, 0.3))
-    x, u = (weak.x, weak.u) if weak is not None else states_along(problem, curves)
+    integral = IntegralForm.of(problem) if problem.fully_observed_gaussian else None
+    base, theta, curves = _base(problem, integral, seed, sub_progress(say, 0.0, 0.3))
+    x, u = (integral.x, integral.u) if integral is not None else states_along(problem, curves)
     terms, sizes = candidate_terms(problem, x, u)
     say("screening terms", 0.3)
-    if weak is not None:
-        screened = screen(problem, weak, theta, terms, sizes)
+    if integral is not None:
+        screened = screen(problem, integral, theta, terms, sizes)
     else:
         assert base is not None
         tell = sub_progress(say, 0.3, 0.6)
@@ -161,9 +160,7 @@ def _missing_term(problem: Problem, seed: int, refits: int, draws: int, say: Pro
             problem, theta, curves, base.loglik, terms, sizes, lambda share: tell("screening terms", share)
         )
     proposals: list[Proposal] = []
-    least = _SHARE * screened[0].gain if screened and screened[0].gain > _CLEAR else 0.0
-    worth = [candidate for candidate in screened if candidate.gain > least][:refits]
-    for i, candidate in enumerate(worth):
+    for i, candidate in enumerate(screened[:refits]):
         say("refitting the best terms", 0.6 + 0.3 * i / refits)
         if (own := _refitted(problem, base, candidate, curves)) is not None:
             proposals.append(own)
@@ -172,10 +169,10 @@ def _missing_term(problem: Problem, seed: int, refits: int, draws: int, say: Pro
 
 
 def _base(
-    problem: Problem, weak: WeakForm | None, seed: int, say: Progress
+    problem: Problem, integral: IntegralForm | None, seed: int, say: Progress
 ) -> tuple[TrajectoryOptimum | None, Array, Sequence[Curve]]:
     """The maximum of the given model, parameters (P,) to linearise it at, and curves along the data."""
-    if weak is None:
+    if integral is None:
         result = fit(problem, seed=seed, progress=say)
         if result.uncertainty is None:
             raise InputError(f"the model has to be fitted first, and there is no maximum: {result.status}")
@@ -185,10 +182,10 @@ def _base(
     starts = [minima.engine.problem.theta(s.phi) for s in minima.solutions] or [np.ones(len(problem.parameters))]
     found = None
     for theta in starts:
-        found = better(found, maximise(problem, theta, weak.curves))
+        found = better(found, maximise(problem, theta, integral.curves))
     if found is not None and convincing(problem, found):
-        return found, problem.theta(found.phi), weak.curves
-    return found, starts[0], weak.curves
+        return found, problem.theta(found.phi), integral.curves
+    return found, starts[0], integral.curves
 
 
 def _refitted(
@@ -221,6 +218,8 @@ def _judged(
     least = base.bic if base is not None else math.inf
     wins = bool(proposals) and proposals[0].bic + price < least
     leading = [own for own in proposals if wins and own.bic <= proposals[0].bic + AS_GOOD]
+    leading.sort(key=lambda own: own.complexity)
+    proposals[: len(leading)] = leading
     for i, own in enumerate(leading[:_TESTED]):
         say("testing the best terms", i / _TESTED)
         proposals[i] = replace(own, p=judge_model(own.maximum, seed, draws, no_progress, LEVEL).p)

@@ -1,4 +1,4 @@
-"""What a search for missing terms has found: proposals, their ranking, and the verdict."""
+"""`Discovery`, the result of a search for missing terms: proposals, their ranking and the verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from odinfer.errors import listed
 from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.model.model import Model
 from odinfer.problem.problem import Problem
-from odinfer.search.multistart import scale_of
 from odinfer.style.text import format_number
 from odinfer.uncertainty.maximum import Maximum
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
@@ -59,9 +58,12 @@ class Proposal:
     @cached_property
     def maximum(self) -> Maximum:
         """The same as a maximum, for tests and intervals."""
-        if self.problem.fully_observed_gaussian:
-            return Maximum.of(self.problem, scale_of(self.problem), self.optimum)
-        return Maximum.at(self.problem, self.optimum)
+        return Maximum.of(self.problem, self.optimum)
+
+    @property
+    def complexity(self) -> tuple[int, int]:
+        """That of the further term."""
+        return (0, 0) if self.addition is None else self.addition.term.complexity
 
     @property
     def theta(self) -> dict[str, float]:
@@ -94,7 +96,7 @@ class Discovery:
     Attributes:
         problem: the model as it was given, and the data.
         base: its fit; None if it has no trajectory near the data.
-        proposals: models with one further term, the lowest BIC first.
+        proposals: models with one further term, the lowest BIC first; of those that cannot be told apart, the simplest.
         screened: how many terms were screened, in all equations together.
         verdict: one of the sentences of this module.
     """
@@ -111,7 +113,8 @@ class Discovery:
         """The proposals that cannot be told apart from the best, which comes first; empty if nothing is missing."""
         if self.verdict not in (FOUND, TIED):
             return ()
-        return tuple(p for p in self.proposals if p.bic <= self.proposals[0].bic + AS_GOOD)
+        least = min(p.bic for p in self.proposals)
+        return tuple(p for p in self.proposals if p.bic <= least + AS_GOOD)
 
     @property
     def _winner(self) -> Problem:
@@ -192,8 +195,9 @@ class Discovery:
         price = format_number(2.0 * math.log(max(self.screened, 1)), 2)
         return (
             f"ΔBIC is relative to the model as given; a term must gain more than {price}, the price of choosing among "
-            f"{self.screened} terms. Terms within {AS_GOOD:g} units of the best cannot be told apart from it. p is the "
-            "chance that a correct model leaves as much of a pattern in the residuals."
+            f"{self.screened} terms. Terms within {AS_GOOD:g} units of the best cannot be told apart from it; "
+            "the simplest of them comes first. p is the chance that a correct model leaves as much of a pattern in the "
+            "residuals."
         )
 
     def summary(self) -> str:

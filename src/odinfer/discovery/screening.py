@@ -1,20 +1,21 @@
-"""Which candidate terms are worth a refit, by what they gain where that costs little.
+"""Screen candidate terms by their gain in weighted regression, before any refit.
 
-Where every state is observed with Gaussian noise, equations are matched to smoothed states in their weak form.
+Where every state is observed with Gaussian noise, equations are matched to smoothed states in their integral form.
 Otherwise the likelihood over trajectories is maximised for a few steps from the base model's own maximum.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.discovery.integral_form import IntegralForm, gains
 from odinfer.discovery.refit import added, extended
 from odinfer.discovery.terms import Features, Term, library
-from odinfer.discovery.weak_form import WeakForm, gains
 from odinfer.errors import InputError
 from odinfer.gp.curves import Curve
 from odinfer.problem.problem import Problem
@@ -61,26 +62,26 @@ def free_equations(problem: Problem) -> tuple[str, ...]:
 
 
 def screen(
-    problem: Problem, weak: WeakForm, theta: Array, terms: Sequence[Term], sizes: Mapping[str, float]
+    problem: Problem, integral: IntegralForm, theta: Array, terms: Sequence[Term], sizes: Mapping[str, float]
 ) -> list[Screened]:
-    """Every term in every equation by its gain in the weak form, the best first; one entry per form.
+    """Every term in every equation by its gain in the integral form, the best first; one entry per form.
 
     Args:
         theta: the base model's parameters (P,), from which one Gauss–Newton step is made with each term.
     """
     model = problem.model
-    features = Features.of(terms, model.states, weak.x, model.inputs, weak.u, sizes)
-    f, fx, ft = model.linearise(weak.t, weak.x, theta, weak.u)
+    features = Features.of(terms, model.states, integral.x, model.inputs, integral.u, sizes)
+    f, fx, ft = model.linearise(integral.t, integral.x, theta, integral.u)
     low, high = np.reshape([problem.limits(p) for p in model.parameters], (-1, 2)).T
     found = []
     for state in free_equations(problem):
         k = model.states.index(state)
         if not (np.isfinite(f[:, k]).all() and np.isfinite(fx[:, k]).all() and np.isfinite(ft[:, k]).all()):
             continue
-        W = weak.whitener(k, fx[:, k])
+        W = integral.whitener(k, fx[:, k])
         index = problem.free_index[np.abs(ft[:, k][:, problem.free_index]).max(0) > 0]
-        own, columns = W @ (weak.V @ ft[:, k][:, index]), W @ (weak.V @ features.values)
-        result = gains(W @ (weak.slopes(k) - weak.V @ f[:, k]), own, columns)
+        own, columns = W @ (integral.V @ ft[:, k][:, index]), W @ (integral.V @ features.values)
+        result = gains(W @ (integral.changes(k) - integral.V @ f[:, k]), own, columns)
         best: dict[Term, int] = {}
         for j in np.argsort(-result.gain, kind="stable").tolist():
             best.setdefault(features.terms[j], j)
@@ -91,7 +92,7 @@ def screen(
             found.append(
                 Screened(state, term, float(result.gain[j]), float(result.coefficient[j]), features.inner[j], moved)
             )
-    return sorted(found, key=lambda s: -s.gain)
+    return ranked(problem, found)
 
 
 def screen_by_likelihood(
@@ -123,7 +124,13 @@ def screen_by_likelihood(
         beside = np.array([after[p] for p in problem.parameters])
         inner = after[addition.inner] if addition.inner else np.nan
         found.append(Screened(state, term, optimum.loglik - loglik, after[addition.coefficient], inner, beside))
-    return sorted(found, key=lambda s: -s.gain)
+    return ranked(problem, found)
+
+
+def ranked(problem: Problem, found: Sequence[Screened]) -> list[Screened]:
+    """Screened terms by their gains less the price of their parameters, half the BIC's."""
+    price = 0.5 * math.log(int(problem.count.sum()))
+    return sorted(found, key=lambda own: own.term.unknowns * price - own.gain)
 
 
 def states_along(problem: Problem, curves: Sequence[Curve]) -> tuple[Array, Array]:

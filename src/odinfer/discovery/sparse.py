@@ -1,15 +1,14 @@
-"""Equations from data alone: few terms of a library in every equation.
+"""Sparse regression of equations from data alone, with terms of a library.
 
-Terms are selected by stepwise regression in the weak form, with swaps, at the lowest extended BIC (Chen and Chen 2008).
-The equations together are then refitted by the likelihood over trajectories, and terms are dropped, added and exchanged
-as long as the criterion falls; the weak form says which changes are worth a refit.
+Terms are selected by stepwise regression in the integral form, with swaps, at the lowest extended BIC (Chen and Chen
+2008). The equations together are then refitted by the likelihood over trajectories, and terms are dropped, added and
+exchanged as long as the criterion falls; the integral form says which changes are worth a refit.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.data.data import Data
+from odinfer.discovery.integral_form import IntegralForm
 from odinfer.discovery.refit import bic_of
 from odinfer.discovery.screening import candidate_terms
 from odinfer.discovery.terms import Features, Term
-from odinfer.discovery.weak_form import WeakForm
 from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.model.model import Model
 from odinfer.problem.problem import Problem
@@ -31,7 +30,6 @@ Array = NDArray[np.float64]
 Equation = tuple[tuple[Term, float], ...]  # terms with the values of their inner parameters, NaN where there is none
 Structure = tuple[Equation, ...]  # of every state
 
-_POLYNOMIAL = re.compile(r"1|(?!sin|cos|exp)[\w^*]+")
 _MOST = 6  # terms of an equation
 _PRICES = (1.0, 5.0, 25.0, 125.0, 600.0)  # factors of the price of a term
 _ROUNDS = 10  # of changes along trajectories
@@ -62,13 +60,13 @@ class SparseRegression:
 
     Attributes:
         data: every state is a column.
-        weak: smoothed states with their weak form.
+        integral: smoothed states with their integral form.
         features: values of all terms.
         refits: structures that were refitted, by their terms.
     """
 
     data: Data
-    weak: WeakForm
+    integral: IntegralForm
     features: Features
     refits: dict[tuple[tuple[Term, ...], ...], Fitted] = field(default_factory=dict)
 
@@ -78,10 +76,10 @@ class SparseRegression:
         names = data.states
         blank = Model.from_text("\n".join(f"{name}' = 0" for name in names))
         problem = Problem(blank, data)
-        weak = WeakForm.of(problem)
-        terms, sizes = candidate_terms(problem, weak.x, weak.u)
-        features = Features.of(terms, names, weak.x, (), weak.u, sizes)
-        return SparseRegression(data, weak, features)
+        integral = IntegralForm.of(problem)
+        terms, sizes = candidate_terms(problem, integral.x, integral.u)
+        features = Features.of(terms, names, integral.x, (), integral.u, sizes)
+        return SparseRegression(data, integral, features)
 
     @functools.cached_property
     def observations(self) -> int:
@@ -91,7 +89,7 @@ class SparseRegression:
     def choice(self, term: Term) -> float:
         """The price of choosing a term: of polynomials from these, of other functions from the whole library."""
         every = {*self.features.terms}
-        same = sum(is_polynomial(own) for own in every) if is_polynomial(term) else len(every)
+        same = sum(own.polynomial for own in every) if term.polynomial else len(every)
         return 2.0 * math.log(same)
 
     def price(self, term: Term) -> float:
@@ -101,7 +99,7 @@ class SparseRegression:
     def search(self, say: Progress) -> Fitted:
         """The equations with the lowest criterion."""
         say("selecting terms", 0.05)
-        fx = np.zeros((len(self.data.states), *self.weak.x.shape))
+        fx = np.zeros((len(self.data.states), *self.integral.x.shape))
         tried: list[Fitted] = []
         for _ in range(2):  # once equations are known, so is how errors of states enter them
             structures = self._selected(fx)
@@ -111,7 +109,7 @@ class SparseRegression:
             if best.optimum is None:
                 best = tried[0]
             model, theta = self._model(best.structure)
-            fx = np.moveaxis(model.linearise(self.weak.t, self.weak.x, theta, self.weak.u)[1], 1, 0)
+            fx = np.moveaxis(model.linearise(self.integral.t, self.integral.x, theta, self.integral.u)[1], 1, 0)
         for i in range(_ROUNDS):
             say("refitting equations", 0.2 + 0.7 * i / _ROUNDS)
             changed = [self._refitted(own) for own in self._changes(best)]
@@ -123,17 +121,17 @@ class SparseRegression:
 
     def _whitened(self, k: int, fx: Array) -> tuple[Array, Array]:
         """Whitened slopes (Q,) and features (Q, C) of an equation with derivatives fx (M, K) by the states."""
-        W = self.weak.whitener(k, np.where(np.isfinite(fx), fx, 0.0))
-        return W @ self.weak.slopes(k), W @ (self.weak.V @ self.features.values)
+        W = self.integral.whitener(k, np.where(np.isfinite(fx), fx, 0.0))
+        return W @ self.integral.changes(k), W @ (self.integral.V @ self.features.values)
 
     def _selected(self, fx: Array) -> list[Structure]:
-        """Terms of every equation by the weak form, at several prices of a term; fx (K, M, K).
+        """Terms of every equation by the integral form, at several prices of a term; fx (K, M, K).
 
-        Smoothing errors that its covariance does not know make the weak form want more terms than there are.
+        Smoothing errors that its covariance does not know make the integral form want more terms than there are.
         """
         found, prices = [], self._prices()
         whitened = [self._whitened(k, fx[k]) for k in range(len(self.data.states))]
-        polynomials = np.array([is_polynomial(term) for term in self.features.terms])
+        polynomials = np.array([term.polynomial for term in self.features.terms])
         for among in (polynomials, np.ones_like(polynomials)):  # curves resemble each other: the simple ones first
             paths = [stepwise(y, np.where(among, A, 0.0), self.features.terms) for y, A in whitened]
             for factor in _PRICES:
@@ -156,15 +154,15 @@ class SparseRegression:
         return np.asarray(self.features.values[:, same[0]])
 
     def _model(self, structure: Structure) -> tuple[Model, Array]:
-        """The equations as a model, and its parameters (P,): coefficients by the weak form."""
+        """The equations as a model, and its parameters (P,): coefficients by the integral form."""
         lines, values, taken = [], dict[str, float](), {*self.data.states}
         inner_names = []
         for k, (state, equation) in enumerate(zip(self.data.states, structure, strict=True)):
             parts = []
             if equation:
-                y, _ = self._whitened(k, np.zeros_like(self.weak.x))
-                W = self.weak.whitener(k, np.zeros_like(self.weak.x))
-                A = W @ (self.weak.V @ np.stack([self._column(*own) for own in equation], 1))
+                y, _ = self._whitened(k, np.zeros_like(self.integral.x))
+                W = self.integral.whitener(k, np.zeros_like(self.integral.x))
+                A = W @ (self.integral.V @ np.stack([self._column(*own) for own in equation], 1))
                 coefficients = np.linalg.lstsq(A, y, rcond=None)[0]
                 for (term, inner), value in zip(equation, coefficients.tolist(), strict=True):
                     text, coefficient, name = term.named(taken)
@@ -187,7 +185,7 @@ class SparseRegression:
         if key not in self.refits:
             model, theta = self._model(structure)
             problem = Problem(model, self.data)
-            found = maximise(problem, theta, self.weak.curves)
+            found = maximise(problem, theta, self.integral.curves)
             if found is not None and not found.converged:
                 found = better(found, maximise(problem, problem.theta(found.phi), curves_of(found)))
             if found is None:
@@ -206,14 +204,14 @@ class SparseRegression:
         return self._refitted(changed)
 
     def _changes(self, best: Fitted) -> list[Structure]:
-        """Structures with one term dropped, added or exchanged, those that the weak form likes best first."""
+        """Structures with one term dropped, added or exchanged, those that the integral form likes best first."""
         theta = best.problem.theta(best.optimum.phi) if best.optimum is not None else self._model(best.structure)[1]
-        fx = best.problem.model.linearise(self.weak.t, self.weak.x, theta, self.weak.u)[1]
+        fx = best.problem.model.linearise(self.integral.t, self.integral.x, theta, self.integral.u)[1]
         rated: list[tuple[float, Structure]] = []
         for k, equation in enumerate(best.structure):
             y, A = self._whitened(k, fx[:, k])
-            W = self.weak.whitener(k, np.where(np.isfinite(fx[:, k]), fx[:, k], 0.0))
-            present = [W @ (self.weak.V @ self._column(*own)) for own in equation]
+            W = self.integral.whitener(k, np.where(np.isfinite(fx[:, k]), fx[:, k], 0.0))
+            present = [W @ (self.integral.V @ self._column(*own)) for own in equation]
             before = _rss(y, present) + sum(self.price(term) for term, _ in equation)
 
             def rate(own: Equation, columns: Sequence[Array], k: int = k, y: Array = y, before: float = before) -> None:
@@ -243,11 +241,6 @@ class SparseRegression:
             if len(found) == _ADDED:
                 break
         return list(found.values())
-
-
-def is_polynomial(term: Term) -> bool:
-    """Whether a term is a product of powers."""
-    return bool(_POLYNOMIAL.fullmatch(term.form))
 
 
 def stepwise(y: Array, A: Array, terms: Sequence[Term]) -> list[tuple[float, list[int]]]:

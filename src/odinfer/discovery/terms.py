@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 _DEGREE = 3  # of monomials
 _GRID = (0.1, 0.3, 1.0, 3.0)  # half-saturations and widths that are screened, in units of the variable's mean size
 _MANY = 6  # states: from there on, products of three different states are left out
+_POLYNOMIAL = re.compile(r"[\w^*]+")
 _PARAMETER = re.compile(r"\bK\b")  # the inner parameter of a form
 
 
@@ -55,6 +56,19 @@ class Term:
     def unknowns(self) -> int:
         """Number of parameters that the term brings."""
         return 2 if self.inner else 1
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether the term is a product of powers."""
+        return bool(_POLYNOMIAL.fullmatch(self.form))
+
+    @property
+    def complexity(self) -> tuple[int, int]:
+        """Degree of a polynomial; other functions come after all of these, by their number of parameters."""
+        if not self.polynomial:
+            return _DEGREE + 1, self.unknowns
+        powers = [int(power or 1) for power in re.findall(r"[^\W\d]\w*(?:\^(\d+))?", self.form)]
+        return sum(powers), self.unknowns
 
 
 def library(states: Sequence[str], inputs: Sequence[str] = (), positive: Collection[str] = ()) -> tuple[Term, ...]:

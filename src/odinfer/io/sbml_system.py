@@ -1,4 +1,4 @@
-"""An SBML model as equations, definitions and events, and the statements that say them in the model language."""
+"""An SBML model as equations, definitions and events, and its text in the model language."""
 
 from __future__ import annotations
 

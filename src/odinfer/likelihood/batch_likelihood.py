@@ -1,4 +1,4 @@
-"""The likelihood of many sets of unknowns at once, by trajectories that go forward side by side (forward/)."""
+"""The likelihood of many sets of unknowns at once, by batched forward integration."""
 
 from __future__ import annotations
 
@@ -124,7 +124,11 @@ class BatchLikelihood:
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
             x0 = np.stack([p.condition(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
-        experiments, theta, x0 = np.tile(np.arange(E), B), theta.reshape(B * E, -1), x0.reshape(B * E, -1)
+        experiments, theta, x0 = (
+            np.tile(np.arange(E), B),
+            theta.reshape(B * E, theta.shape[-1]),
+            x0.reshape(B * E, x0.shape[-1]),
+        )
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
         trajectories = integrate_batch(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
         with np.errstate(all="ignore"):
@@ -173,7 +177,7 @@ class BatchLikelihood:
         own = (which[:, None] * E + np.arange(E)).ravel()
         S0 = np.zeros((len(own), K, first + len(wanted)))
         S0[:, initial, np.arange(first)] = 1.0
-        theta = solved.theta[own].reshape(len(which), E, -1)
+        theta = solved.theta[own].reshape(len(which), E, solved.theta.shape[-1])
         for e in range(E):
             S0[e::E, :, first:] = p.condition(e).initial_slopes(theta[:, e])[..., wanted]
         S = sensitivities(self.field, solved.trajectories, solved.experiments, solved.theta, S0, own)
@@ -194,12 +198,17 @@ class BatchLikelihood:
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,
         or their own size."""
-        p, u = self.problem, self.like.unknowns
-        is_log = np.zeros(u.size, bool)
-        is_log[u.of_phi] = p.is_log
+        u = self.like.unknowns
         width = 0.1 * (u.high - u.low)
         size = np.maximum(np.abs(v), _SMALL * self.natural)
-        return np.where(is_log, 1.0, np.where(np.isfinite(width), width, size))
+        return np.where(self.is_log, 1.0, np.where(np.isfinite(width), width, size))
+
+    @functools.cached_property
+    def is_log(self) -> NDArray[np.bool_]:
+        """Which unknowns (P,) are on a log scale."""
+        own = np.zeros(self.like.unknowns.size, bool)
+        own[self.like.unknowns.of_phi] = self.problem.is_log
+        return own
 
     @functools.cached_property
     def natural(self) -> Array:

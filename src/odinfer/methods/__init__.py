@@ -1,4 +1,4 @@
-"""Inference methods and `fit`, the entry point. A new method is one module and one line in `MODULES`.
+"""Inference methods, and `od.fit`. A new method is one module and one line in `MODULES`.
 
 A method is a frozen dataclass whose fields are its options, with a `name`, `fit(problem, seed, progress) -> Fit` and
 `paper(system)`; `quick()` if it is slow. The class is named after the method: "two-step" is TwoStep. The methods that

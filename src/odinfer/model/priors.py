@@ -1,4 +1,4 @@
-"""Priors on parameters, in both forms: −log p(θ) with derivatives for optimisers, and log p(θ) in JAX for samplers.
+"""Priors of parameters: −log p(θ) with two derivatives for optimisers, and log p(θ) in JAX for samplers.
 
 A family is one line in FAMILIES: what to write, what it takes, where p > 0, and −log p with two derivatives.
 """

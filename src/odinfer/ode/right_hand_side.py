@@ -1,4 +1,4 @@
-"""The equations of several experiments as instructions, with what drives them.
+"""Instructions and forcing of the equations of several experiments.
 
 Derivatives are by what is asked for and nothing else: by the states alone where steps are made, by free parameters,
 too, where sensitivities follow.

@@ -1,4 +1,4 @@
-"""A model and a table of data: what each column is to the model, and which states have none."""
+"""Match columns of a table with states, observables and inputs of a model."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def matched(
     said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
     data = _with_names_of_model(system, data, notes)
     names, found = observable(system), list(inputs)
+    data = _with_subjects(system, data)
     data, covariates = split_covariates(data, covariate_columns(system), system.inputs)
     used = (*names, *system.inputs, *(name for name in system.parameters if name in DOSING))
     for name in sorted({*system.parameters} & data.series(used) - said):
@@ -85,6 +86,24 @@ def _with_names_of_model(system: Model, data: Table, notes: list[str]) -> Table:
         return data
     notes += [f"the column {quoted(column)} is taken as {quoted(name)}" for column, name in found.items()]
     return data.with_columns(data.time, found, data.sd)
+
+
+def _with_subjects(system: Model, data: Table) -> Table:
+    """The table with the column by which parameters vary as the one that marks experiments.
+
+    Raises:
+        InputError: another column does.
+    """
+    for effect in system.said.effects.subject[:1]:
+        marks = data.roles(system.inputs).experiment
+        if effect.by not in data.columns or effect.by == marks:
+            return data
+        if marks:
+            start = f"line {effect.line}: '{effect.name}' varies by {effect.by}, but each '{marks}' is a subject"
+            nested = f"{effect.name} ~ {effect.family}({effect.name}, gamma_{effect.name}) by {effect.by}"
+            raise InputError(f"{start}; write by subject, and for variation within subjects {nested} as well")
+        return data.with_columns(names={effect.by: "experiment"})
+    return data
 
 
 def observable(system: Model) -> tuple[str, ...]:

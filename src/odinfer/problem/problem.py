@@ -1,4 +1,4 @@
-"""Problem: a model, data, and what is known beforehand. Every method takes one; every check on it is here."""
+"""`Problem`: a model, data and prior knowledge, with all checks on them."""
 
 from __future__ import annotations
 

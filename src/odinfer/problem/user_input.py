@@ -1,4 +1,4 @@
-"""What users pass in Python as model, data and noise, to Model, Data and statements of the language."""
+"""Convert what Python users pass as model, data and noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a method's numbers to a Fit: names, residuals and warnings, the same for every method."""
+"""Assemble a Fit from the numbers of any method: names, residuals and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was estimated, in tables: values with their errors and intervals, posteriors, and what goes together."""
+"""Tables of estimates with errors and intervals, posteriors, and correlated parameters."""
 
 from __future__ import annotations
 

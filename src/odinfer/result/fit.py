@@ -1,4 +1,4 @@
-"""What every method returns: FitResult, plain data that files hold, and Fit, a result with its problem."""
+"""`FitResult`, a result as plain data, and `Fit`, a result with its problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a fit: one HTML file with pictures, and a folder with everything."""
+"""Write the report of a fit as one HTML file, or a folder with all files."""
 
 from __future__ import annotations
 

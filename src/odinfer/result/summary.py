@@ -1,4 +1,4 @@
-"""A fit in words: the headline, tables and facts, as text for terminals and for the report."""
+"""Text summary of a fit: headline, tables and facts."""
 
 from __future__ import annotations
 

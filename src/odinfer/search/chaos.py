@@ -1,4 +1,4 @@
-"""Whether trajectories are chaotic over the time of the data, so that none can be followed from its initial values."""
+"""Test whether trajectories are chaotic over the time span of the data."""
 
 from __future__ import annotations
 

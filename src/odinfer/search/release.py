@@ -1,4 +1,4 @@
-"""Parameters that are assumed positive, but whose estimates tend to zero, are released once.
+"""Release parameters that are assumed positive where their estimates tend to zero.
 
 If the sign of a term in the equations is the other one, the likelihood on the positive side is highest at zero. There a
 refit on a linear scale finds the negative estimate, if the data support it. Where all states are observed, ODIN's

@@ -1,4 +1,4 @@
-"""Which model? Candidates fitted to the same data, judged equation by equation and ranked as a whole."""
+"""`od.compare`: fit candidate models, test them, and rank them by BIC."""
 
 from __future__ import annotations
 

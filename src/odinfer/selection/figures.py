@@ -1,4 +1,4 @@
-"""Pictures of a comparison: γ against what is expected, the fits of all candidates, and where an equation fails.
+"""Figures of a comparison: γ against its expectation, fits of all candidates, and slope gaps.
 
 Candidates are called by letters, the best A: their names may be long.
 """

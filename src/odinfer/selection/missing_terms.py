@@ -1,15 +1,14 @@
-"""Where and how an equation fails: f − Dx over time, and which terms may be missing from it."""
+"""Slope gaps f − Dx of an equation over time, and hints at missing terms."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.discovery.integral_form import IntegralForm
 from odinfer.discovery.screening import candidate_terms, screen
-from odinfer.discovery.weak_form import WeakForm
 from odinfer.problem.observables import need_fully_observed_gaussian
 from odinfer.problem.problem import Problem
 from odinfer.result.fit import Fit
@@ -58,7 +57,7 @@ def gaps(fit: Fit, state: str) -> list[Gap]:
 
 
 def hints(problem: Problem, fit: Fit, state: str) -> list[Hint]:
-    """Terms by what they gain in the weak form of an equation, its own parameters fitted anew beside each.
+    """Terms by what they gain in the integral form of an equation, its own parameters fitted anew beside each.
 
     A hint, not a test: terms resemble each other along a single time course; `odinfer.discover` refits and tests them.
 
@@ -66,9 +65,7 @@ def hints(problem: Problem, fit: Fit, state: str) -> list[Hint]:
         InputError: not every state is observed with Gaussian noise, so that states cannot be smoothed.
     """
     need_fully_observed_gaussian(problem, "a hint at missing terms")
-    weak = WeakForm.of(problem)
+    integral = IntegralForm.of(problem)
     theta = np.array([fit.stages["odin"].theta[n] for n in problem.model.parameters])
-    found = screen(problem, weak, theta, *candidate_terms(problem, weak.x, weak.u))
-    price = 0.5 * math.log(int(problem.count.sum()))  # nats for each parameter, as by BIC
-    ranked = sorted(found, key=lambda own: own.term.unknowns * price - own.gain)
-    return [Hint(own.term.form, own.gain) for own in ranked if own.state == state and own.gain > 0][:_SHOWN]
+    found = screen(problem, integral, theta, *candidate_terms(problem, integral.x, integral.u))
+    return [Hint(own.term.form, own.gain) for own in found if own.state == state and own.gain > 0][:_SHOWN]

@@ -1,4 +1,4 @@
-"""What a comparison says, for people: sentences, a table, one HTML page with pictures, and files of numbers."""
+"""Sentences, tables, page and files of a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML pages from the package's templates: everything that comes from the user is escaped.
+"""HTML pages from templates, with all user text escaped.
 
 A page needs no other file. What runs in it is the package's own: its policy names the two scripts by their hashes, so
 that a browser refuses any other, and data for them are JSON in which nothing can end the element that holds them.

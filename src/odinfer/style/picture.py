@@ -1,4 +1,4 @@
-"""Pictures of several panels: each panel by itself for a page, or all of them on one sheet for a file."""
+"""Figures of several panels: single panels for pages, or one sheet for a file."""
 
 from __future__ import annotations
 

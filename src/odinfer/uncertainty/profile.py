@@ -1,4 +1,4 @@
-"""Profile likelihoods: the log-likelihood, maximised over all other unknowns, as a function of one."""
+"""Profile likelihoods of single quantities."""
 
 from __future__ import annotations
 

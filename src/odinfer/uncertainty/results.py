@@ -1,4 +1,4 @@
-"""What a fit says about its own error, as plain data: intervals, profiles, bootstrap and posterior draws."""
+"""Plain data of uncertainty: intervals, profiles, bootstrap and posterior draws."""
 
 from __future__ import annotations
 

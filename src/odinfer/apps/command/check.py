@@ -1,4 +1,4 @@
-"""What `odinfer check` says: how a problem was understood and what looks wrong, without fitting it."""
+"""`odinfer check`: describe how a problem is understood and list likely mistakes, without fitting."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.apps.command.population import population_sentences
 from odinfer.apps.command.problem_description import sentences
 from odinfer.data.series import distinct_times
 from odinfer.model.expression import state_of
+from odinfer.population.structure import Structure
 from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
 
@@ -32,9 +34,11 @@ _SAME = 1e-7  # relative singular value below which a direction of θ changes no
 def describe(problem: Problem) -> str:
     """States or columns, parameters, inputs and experiments as aligned text, and what the model says about the data."""
     p, model, experiments = problem, problem.model, problem.data.experiments
+    population = Structure.of(p) if model.said.effects else None
     total = sum(int(np.isfinite(e.y).sum()) for e in experiments)
+    estimated = len(p.free) if population is None else len(population.parameters)
     parts = [
-        f"Model '{model.name}': {_count(len(model.states), 'state')}, {_count(len(p.free), 'parameter')} to estimate"
+        f"Model '{model.name}': {_count(len(model.states), 'state')}, {_count(estimated, 'parameter')} to estimate"
         + (f", {len(p.fixed)} fixed" if p.fixed else ""),
         f"Data: {_count(len(experiments), 'experiment')}, {_count(total, 'observation')}",
     ]
@@ -60,17 +64,21 @@ def describe(problem: Problem) -> str:
     parts.append(_table(head, rows))
     if not p.fully_observed_gaussian:
         parts.append("\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in sentences(p)))
-    rows = _parameters(p)
-    parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
+    if population is None:
+        rows = _parameters(p)
+        parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
     if model.said.inequalities:
         parts.append("Inequalities: " + "; ".join(q.text for q in model.said.inequalities))
-    rows = [
-        [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
-        for e in experiments[:_SHOWN]
-    ]
-    if len(experiments) > _SHOWN + 1:
-        rows.append([f"and {len(experiments) - _SHOWN} more", "", "", ""])
-    parts.append(_table(["experiment", "times", "time span", "inputs"], rows))
+    if population is None:
+        rows = [
+            [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
+            for e in experiments[:_SHOWN]
+        ]
+        if len(experiments) > _SHOWN + 1:
+            rows.append([f"and {len(experiments) - _SHOWN} more", "", "", ""])
+        parts.append(_table(["experiment", "times", "time span", "inputs"], rows))
+    else:
+        parts.append("\n".join(population_sentences(population)))
     return "\n\n".join(["\n".join(parts[:2]), *parts[2:]])
 
 
@@ -102,7 +110,7 @@ def findings(problem: Problem) -> list[str]:
     """
     subjects = [_typos, _nothing_enters, _amount, _signal, _gaps, _inputs, _bounds]
     if problem.model.said.effects:  # single subjects may have few data and gaps: the others tell what is missing
-        subjects = [_typos, _nothing_enters, _signal, _inputs]
+        subjects = [_typos, _nothing_enters, _signal, _inputs, _one_for_two]
     if problem.fully_observed_gaussian:  # both ask the equations at the data, which must have every state for that
         problem.check_field()
         subjects.insert(0, _identifiability)
@@ -230,6 +238,12 @@ def _gaps(p: Problem) -> Iterator[str]:
                     f"{_kind(p, name)} '{name}' has a gap from {t[i]:g} to {t[i + 1]:g}{where}, {times:.0f} times the "
                     "usual step; inside it the model is not tested"
                 )
+
+
+def _one_for_two(p: Problem) -> Iterator[str]:
+    """Names that stand in the centre of a random effect and in the equations or the noise as well."""
+    for name in Structure.of(p).used_twice:
+        yield f"{name} is one parameter in a centre and in the equations or the noise; use two names if two are meant"
 
 
 def _inputs(p: Problem) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes."""
+"""The subcommands of `odinfer` with their options; each calls a module of this folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from odinfer.apps.command.options import (
     option,
     with_problem_options,
 )
-from odinfer.apps.command.population import fit_population, population_sentences
+from odinfer.apps.command.population import fit_population
 from odinfer.apps.command.terminal import (
     DONE,
     INTERRUPTED,
@@ -223,8 +223,6 @@ def check(
         problem = read_problem(model, data, posed, notes)
         found = checks.findings(problem)
     show(checks.describe(problem))
-    if problem.model.said.effects:
-        show("\n" + "\n".join(population_sentences(problem)))
     verdict = "Can be fitted, but note:" if found else "Looks good."
     if any(trigger.delay is not None for trigger in problem.model.said.triggers):
         verdict = "Can be simulated, but not fitted: an event has a delay."

@@ -1,4 +1,4 @@
-"""Flags and files of the command to a Problem and a Method; every message names the flag."""
+"""Convert options and files of the command to a Problem and a Method; every error names the option."""
 
 from __future__ import annotations
 

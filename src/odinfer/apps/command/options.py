@@ -1,4 +1,4 @@
-"""Options that several commands share, declared once: their words, and the group that says what a problem is."""
+"""Options that several commands share, each declared once with its help text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to try after a fit, as changed models: each step is a sentence and the text of the next candidate."""
+"""Suggestions after a fit: changed models, each with a reason and its text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from odinfer.apps.studio.interactive import Plain
+from odinfer.apps.studio.interactive import Plain, coefficients
 from odinfer.diagnostics.verdicts import CONTRADICTS
 from odinfer.errors import InputError, listed
 from odinfer.result.fit import Fit
@@ -17,7 +17,7 @@ from odinfer.selection.missing_terms import hints
 from odinfer.style.text import format_number
 
 _MOST_STEPS = 4  # buttons on the card
-_LEAST_GAIN = 5.0  # nats that a term must gain in the weak form of an equation to be proposed
+_LEAST_GAIN = 5.0  # nats that a term must gain in the integral form of an equation to be proposed
 _GROWS = 0.4  # rank correlation of the size of residuals with predictions, from which noise is proportional
 _LEAST_POINTS = 15  # of a column, to say something about its noise
 _OUTLIER = 4.0  # standard deviations: none of a thousand normal values is so far out
@@ -43,9 +43,10 @@ def next_steps(fit: Fit, text: str) -> list[Plain]:
 def caveats(fit: Fit) -> list[str]:
     """What has to be said beside the verdict: parameters at bounds, negative rates, other values that fit as well."""
     found = []
-    if names := [name for name in fit.problem.free if _at_bound(fit, name)]:
+    free = [name for name in fit.problem.free if name not in coefficients(fit.problem.model)]
+    if names := [name for name in free if _at_bound(fit, name)]:
         found.append(f"{listed(names)} ended at a bound: the data would go beyond it.")
-    if names := [n for n in fit.problem.free if fit.theta[n] < 0 and fit.problem.limits(n)[0] == -np.inf]:
+    if names := [n for n in free if fit.theta[n] < 0 and fit.problem.limits(n)[0] == -np.inf]:
         found.append(f"{listed(names)} came out negative: is that meant?")
     for other in fit.details.get("alternatives", ())[:2]:
         if isinstance(other, Mapping):

@@ -1,4 +1,4 @@
-"""A grid: systems × noise levels × methods × draws, read from a TOML file; users write their own."""
+"""Benchmark grids (systems × noise levels × methods × draws) from TOML files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drives a system: known inputs over time, doses and events."""
+"""Plot known inputs, doses and events."""
 
 from __future__ import annotations
 

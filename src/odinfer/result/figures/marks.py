@@ -1,4 +1,4 @@
-"""What pictures of a fit share: which states are shown, whose colour is whose, dots, bands and spans."""
+"""Colours, dots, bands and the choice of states that figures share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of what an estimate leaves of the data: over time, against predictions, and against normal noise."""
+"""Plot residuals over time, against predictions, and against normal quantiles."""
 
 from __future__ import annotations
 

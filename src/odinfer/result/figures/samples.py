@@ -1,4 +1,4 @@
-"""Pictures of chains: where each was in the course of time, and whether all of them drew from the same distribution."""
+"""Trace and rank plots of Markov chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of how equations and data agree: slopes from either."""
+"""Plot slopes of the curves and of the equations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of states and observables over time."""
+"""Plot states and observables over time."""
 
 from __future__ import annotations
 

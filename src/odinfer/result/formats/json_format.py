@@ -1,4 +1,4 @@
-"""Fits as JSON: the text of a file, and the version of its format."""
+"""Write fits as JSON, with the version of the format."""
 
 from __future__ import annotations
 

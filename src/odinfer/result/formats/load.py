@@ -1,4 +1,4 @@
-"""From a JSON file back to a FitResult, the same to the last digit."""
+"""Load a FitResult from a JSON file without loss."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Regression of equations in their weak form against smoothed states, weighted by the smoother's uncertainty.
+"""Regression of equations in their integral form, weighted by the uncertainty of data and smoothed states.
 
-Multiplied with a test function φ that vanishes at both ends of the data and integrated by parts, x' = f(x) becomes
-−∫φ'x dt = ∫φ f(x) dt: no slopes of noisy data are needed. Test functions are sines over the time span (modulating
-functions, Shinbrot 1957). Errors δx of the smoothed states enter both sides; to first order they add
-−∫φ'δx − ∫φ f_x δx, whose covariance follows from that of the Gaussian process and weights the regression.
+Integrated over time, x' = f(x) becomes y(t_i) − x(0) − ∫ f(x) dt = ε_i: no slopes of noisy data are needed, and what is
+left of the data is their noise (integral matching, Dattner and Klaassen 2015). Smoothed states x + δx stand in the
+integrals; to first order they add −∫ f_x δx, which is correlated with ε_i since both come from the same data. The
+covariance of the sum follows from that of the Gaussian process and weights the regression.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from odinfer.gp.curves import Curve
 from odinfer.gp.evidence import Hyperparameters
-from odinfer.gp.grids import finer_grid
+from odinfer.gp.grids import finer_grid, thinned
 from odinfer.gp.kernels import kernel
 from odinfer.gp.smoother import posterior_curves, smooth_states
 from odinfer.gp.standardisation import Units
@@ -25,17 +25,20 @@ from odinfer.problem.problem import Problem
 Array = NDArray[np.float64]
 
 _QUADRATURE = 240  # points per experiment at least
-_TESTS = 80  # test functions per experiment at most: faster ones see noise only
-_RIDGE = 1e-6  # of a test function's largest variance: the quadrature is not more accurate than that
+_OBSERVED = 400  # times per experiment at most: algebra is cubic in them, and more tell little that screening needs
+_RIDGE = 0.1  # of the noise's variance: no error is known better than that
 
 
 @dataclass(frozen=True, eq=False)
-class WeakForm:
-    """Smoothed states with their uncertainty, and test functions. All experiments are joined, point by point.
+class IntegralForm:
+    """Smoothed states with their uncertainty, and integrals to the times of data. All experiments are joined.
 
     Attributes:
         t, x, u: quadrature times (M,), smoothed states (M, K) and inputs (M, U).
-        V, Vd: (Q, M): V g = ∫φ g dt and Vd g = ∫φ' g dt.
+        y: observations (Q, K), NaN where there is none.
+        V: (Q, M): V g is ∫ g dt from the first time to that of each observation.
+        place: of each observation (Q,) among the quadrature times.
+        starts: (Q, E): 1 where an observation belongs to an experiment, whose initial values are unknown.
         factors: per state (M, ·): the covariance of the smoothed state is F Fᵀ.
         curves: the smoother's curve of every experiment.
         noise: standard deviations (K,) of the observations.
@@ -44,59 +47,71 @@ class WeakForm:
     t: Array
     x: Array
     u: Array
+    y: Array
     V: Array
-    Vd: Array
+    place: NDArray[np.int64]
+    starts: Array
     factors: tuple[Array, ...]
     curves: tuple[Curve, ...]
     noise: Array
 
     @staticmethod
-    def of(problem: Problem) -> WeakForm:
+    def of(problem: Problem) -> IntegralForm:
         """Smooth every state of a problem by a Gaussian process whose hyperparameters maximise the evidence."""
         units = Units.of(problem)
         hypers = smooth_states(problem, units, weak_prior=True)
-        t, x, u, V, Vd = [], [], [], [], []
+        t, x, u, y, V = (list[Array]() for _ in range(5))
+        place: list[NDArray[np.int64]] = []
         factors: list[list[Array]] = [[] for _ in hypers]
         for i, e in enumerate(problem.data.experiments):
-            if len(e.t) < 2:
+            if len(np.unique(e.t)) < 2:
                 continue
-            times = np.unique(e.t)
-            own, _ = finer_grid(times, max(1, -(-_QUADRATURE // (len(times) - 1))))
-            t.append(own)
-            u.append(problem.inputs_at(i, own))
-            phi, slope = _test_functions(own, min(_TESTS, len(times) + 1))
-            V.append(phi)
-            Vd.append(slope)
-            means = []
-            for k, h in enumerate(hypers):
-                mean, factor = _posterior(units.of_state(k), h, e.t, e.y[:, k], own)
-                means.append(mean)
-                factors[k].append(factor)
-            x.append(np.stack(means, 1))
+            some = thinned(len(e.t), _OBSERVED)
+            seen, observed = e.t[some], e.y[some]
+            times = np.unique(seen)
+            grid, _ = finer_grid(times, max(1, -(-_QUADRATURE // (len(times) - 1))))
+            place.append(np.searchsorted(grid, seen) + sum(map(len, t)))
+            V.append(_integrals(grid)[np.searchsorted(grid, seen)])
+            t.append(grid)
+            u.append(problem.inputs_at(i, grid))
+            y.append(observed)
+            smoothed = [_posterior(units.of_state(k), h, seen, observed[:, k], grid) for k, h in enumerate(hypers)]
+            x.append(np.stack([mean for mean, _ in smoothed], 1))
+            for own, (_, factor) in zip(factors, smoothed, strict=True):
+                own.append(factor)
         noise = units.user_sd(np.sqrt([h.noise for h in hypers]))
         curves = tuple(posterior_curves(problem, units, hypers))
+        starts = _block_diagonal([np.ones((len(own), 1)) for own in y])
         joined = tuple(_block_diagonal(own) for own in factors)
-        return WeakForm(
-            np.concatenate(t), np.concatenate(x), np.concatenate(u), _block_diagonal(V), _block_diagonal(Vd), joined,
-            curves, noise,
+        return IntegralForm(
+            np.concatenate(t), np.concatenate(x), np.concatenate(u), np.concatenate(y), _block_diagonal(V),
+            np.concatenate(place), starts, joined, curves, noise,
         )  # fmt: skip
 
     def whitener(self, k: int, fx: Array) -> Array:
-        """W (Q, Q) such that W times the errors of equation k has unit covariance.
+        """W (·, Q) such that W times the errors of equation k has unit covariance; initial values are projected out.
 
         Args:
             fx: derivatives (M, K) of the equation by all states.
         """
-        S = np.zeros((len(self.V), len(self.V)))
+        seen = np.flatnonzero(np.isfinite(self.y[:, k]))
+        S = self.noise[k] ** 2 * np.eye(len(seen))
         for i, F in enumerate(self.factors):
-            A = -(self.V * fx[:, i]) @ F - (self.Vd @ F if i == k else 0.0)
-            S += A @ A.T
-        S += _RIDGE * np.diag(S).max() * np.eye(len(S))
-        return np.linalg.inv(np.linalg.cholesky(S))
+            B = (self.V[seen] * fx[:, i]) @ F
+            S += B @ B.T
+            if i == k:
+                shared = B @ F[self.place[seen]].T
+                S -= shared + shared.T
+        w, U = np.linalg.eigh(S)
+        W = (U / np.sqrt(np.maximum(w, _RIDGE * self.noise[k] ** 2))).T
+        constants = np.linalg.qr(W @ self.starts[seen])[0]
+        found = np.zeros((len(seen), len(self.y)))
+        found[:, seen] = W - constants @ (constants.T @ W)
+        return found
 
-    def slopes(self, k: int) -> Array:
-        """−∫φ'x_k dt (Q,)."""
-        return -self.Vd @ self.x[:, k]
+    def changes(self, k: int) -> Array:
+        """Observations (Q,) of state k, which the integral of its equation explains but for initial values."""
+        return np.nan_to_num(self.y[:, k])
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,15 +149,13 @@ def gains(residual: Array, own: Array, columns: Array, least: float = 1e-4) -> G
     return Gains(0.5 * coefficient * projected, coefficient, beside)
 
 
-def _test_functions(t: Array, count: int) -> tuple[Array, Array]:
-    """Quadrature matrices (Q, M) of sines over the time span and of their derivatives, by the trapezoidal rule."""
-    weight = np.zeros(len(t))
-    weight[:-1] += 0.5 * np.diff(t)
-    weight[1:] += 0.5 * np.diff(t)
-    span = t[-1] - t[0]
-    omega = np.pi * np.arange(1, count + 1)[:, None] / span
-    at = t - t[0]
-    return np.sin(omega * at) * weight, omega * np.cos(omega * at) * weight
+def _integrals(t: Array) -> Array:
+    """(M, M): integrals from the first time to each, by the trapezoidal rule."""
+    half = 0.5 * np.diff(t)
+    steps = np.zeros((len(t), len(t)))
+    steps[1:, :-1] += np.diag(half)
+    steps[1:, 1:] += np.diag(half)
+    return np.cumsum(steps, axis=0)
 
 
 def _posterior(units: Units, h: Hyperparameters, t: Array, y: Array, at: Array) -> tuple[Array, Array]:
