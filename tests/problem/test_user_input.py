@@ -112,6 +112,15 @@ def test_columns_are_found_in_capitals_with_a_unit_or_as_dv(name):
     assert problem.columns == ("x",)
 
 
+def test_a_covariate_in_capitals_is_no_parameter():
+    rows = [(i, t, 5 * np.exp(-0.1 * t * (1 + 0.1 * i)), 60 + i) for i in range(4) for t in range(6)]
+    table = pd.DataFrame(rows, columns=["ID", "TIME", "DV", "WT"])
+    text = "x' = -k*x; x(0) = 5; k ~ lognormal(k_pop*(wt/70), omega) by subject"
+    with warnings.catch_warnings(action="ignore"):
+        problem = od.Problem(text, table)
+    assert dict(problem.data.experiments[1].covariates) == {"wt": 61.0}
+
+
 def test_dv_is_nothing_by_itself_where_several_quantities_share_it():
     table = TABLE.rename(columns={"x": "DV"}).assign(DVID=["a", "b"] * 6)
     with pytest.raises(od.InputError, match="no column 'x'"), warnings.catch_warnings(action="ignore"):

@@ -137,7 +137,7 @@ def test_progress_rises_within_each_candidate_and_names_it(watched):
         inside = [what for what, share in told if i / 2 < share < (i + 1) / 2]
         assert len(inside) >= 4
         assert all(what.startswith(f"{name}: ") for what in inside)
-        assert any("testing the model as a whole" in what for what in inside)
+        assert any("testing the model" in what for what in inside)
     assert any("judging the equation for" in what for what, _ in told)
 
 

@@ -83,7 +83,7 @@ def _states(cells: Sequence[str] | None, rows: Sequence[int], place: Place) -> l
         return [None] * len(rows)
     for i in rows:
         if is_missing(cells[i]):
-            raise InputError(f"{place(i)}: it is not said what the dose goes to, as other doses do")
+            raise InputError(f"{place(i)}: the dose has no state that it goes to, but other doses have one")
     return [_counted(cells[i]) for i in rows]
 
 

@@ -68,7 +68,7 @@ def _with_names_of_model(system: Model, data: Table, notes: list[str]) -> Table:
 
     NONMEM's DV gets the name of the only column that the model observes, unless DVID tells several apart.
     """
-    names = (*observable(system), *system.inputs)
+    names = (*observable(system), *system.inputs, *covariate_columns(system))
     columns = data.series(names)
     free = sorted(columns - {*names, *system.parameters})
     found: dict[str, str] = {}
@@ -79,7 +79,8 @@ def _with_names_of_model(system: Model, data: Table, notes: list[str]) -> Table:
     said = [c.name for c in system.said.columns] or list(system.states)
     kinds = [len({*cells}) for column, cells in data.columns.items() if base_name(column) == "dvid"]
     measured = [column for column in free if base_name(column) == "dv"]
-    if columns.isdisjoint(names) and len(said) == len(measured) == 1 and not found and max(kinds, default=1) == 1:
+    unobserved = {*columns, *found.values()}.isdisjoint(observable(system))
+    if unobserved and len(said) == len(measured) == 1 and max(kinds, default=1) == 1:
         found[measured[0]] = said[0]
     if len({*found.values()}) < len(found) or not found:
         return data

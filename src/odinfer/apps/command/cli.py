@@ -160,7 +160,7 @@ def fit(
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
         given = [f"--{name}" for name, value in options.items() if value is not None]
         if given and how.name == "odin" and not problem.fully_observed_gaussian:
-            notes.append(f"{listed(given)} were not used: {unusual(problem)}, so the fit is by trajectories alone")
+            notes.append(f"{listed(given)} were not used: {unusual(problem)}, so ODIN is not used")
         check_uncertainty(uncertainty)
         if each:
             asked = {"method": how, "seed": seed, "uncertainty": uncertainty, "test": test, **for_each}
