@@ -131,7 +131,7 @@ def _linear(tree: Tree, name: str) -> _Linear | None:
                 terms += [(sign * s, term) for s, term in new]
         return total
     inside = [i for i, part in enumerate(parts) if name in _names(part)]
-    if kind == lib.AST_TIMES and len(inside) == 1 or kind == lib.AST_DIVIDE and inside == [0]:
+    if (kind == lib.AST_TIMES and len(inside) == 1) or (kind == lib.AST_DIVIDE and inside == [0]):
         own = _linear(parts[inside[0]], name)
         others = [part for i, part in enumerate(parts) if i != inside[0]]
         if own is None or not others:

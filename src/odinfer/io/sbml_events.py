@@ -135,8 +135,8 @@ def _rescaled_later(model: Translation, event: Any) -> bool:
     if all(names_in([text]) <= constants for text in given.values()):
         return True
     raise InputError(
-        f"{model.where}: an event with a delay and values from its trigger time changes concentrations in a compartment "
-        "whose size changes, which cannot be read; let it use values of the time of its execution"
+        f"{model.where}: an event with a delay and values from its trigger time changes concentrations in a "
+        "compartment whose size changes, which cannot be read; let it use values of the time of its execution"
     )
 
 

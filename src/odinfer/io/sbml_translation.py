@@ -116,7 +116,7 @@ class Translation:
         fixed, found = {*self.given, *(free or ())}, []
         for name, own in everything.items():
             boundary = name in self.species and own.getBoundaryCondition()
-            moves = name in self.terms and not boundary or name in self.rates or name in self.assigned
+            moves = (name in self.terms and not boundary) or name in self.rates or name in self.assigned
             if not (own.getConstant() or moves or name in fixed):
                 found.append((name in self.jumping, self._has_value(name), boundary, name))
         return [name for *_, name in sorted(found, key=lambda own: own[:3])]
@@ -127,8 +127,9 @@ class Translation:
             return True
         if name in self.species:
             return bool(self.species[name].isSetInitialAmount() or self.species[name].isSetInitialConcentration())
-        own = self.compartments.get(name) or self.constants.get(name)
-        return bool(own.isSetSize() if name in self.compartments else own is not None and own.isSetValue())
+        if name in self.compartments:
+            return bool(self.compartments[name].isSetSize())
+        return name in self.constants and bool(self.constants[name].isSetValue())
 
     def _states(self) -> dict[str, None]:
         """The identifiers of what has an equation."""
