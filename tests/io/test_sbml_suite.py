@@ -17,14 +17,8 @@ SAMPLE = (
     1721, 1779,
 )  # fmt: skip
 REFUSED = (
-    "an algebraic rule is not",
-    "a delay cannot",
-    "a fast reaction",
-    "the factorial of",
-    "inf",
-    "nan",
-    "No such file",
-)
+    "an algebraic rule is not", "a delay cannot", "a fast reaction", "the factorial of", "inf", "nan", "No such file",
+)  # fmt: skip
 
 
 def suite():

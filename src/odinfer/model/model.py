@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
+from odinfer.files import readable
 from odinfer.model.differentiation import TextField
 from odinfer.model.numpy_field import NamedArguments, NumpyField, by_name, is_traceable, parameter_names
 from odinfer.model.parser import Code, Equations, parse
@@ -311,12 +312,12 @@ def _by_statement(error: InputError, text: str, before: int) -> InputError:
 def read_text(path: Path) -> str:
     """The text of a model file, or an error that says why it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return readable(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"model file '{path}' does not exist") from None
     except IsADirectoryError:
         raise InputError(f"model file '{path}' is a folder") from None
     except UnicodeDecodeError:
         raise InputError(f"model file '{path}' is not UTF-8 text; save it as UTF-8") from None
-    except OSError as error:
-        raise InputError(f"model file '{path}' cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a zero character in the path
+        raise InputError(f"model file {str(path)!r} cannot be read: {getattr(error, 'strerror', error)}") from None
