@@ -18,11 +18,13 @@ Index = NDArray[np.int64]
 KINDS = ("profile", "curvature")
 _ROUNDS = 25  # of the search for a limit
 _ACCURATE = 0.1  # of the deviance at a limit, 1 % of the distance
+_NEAR = 0.15  # of the distance by curvature: so near to their place, nodes give a limit
 _FURTHEST = 8.0, 60.0  # standard errors of 1 at least, and unconstrained units, beyond which there is no limit
-_PLACEMENTS = 8  # of nodes, at most, until a limit is where nodes placed there say
-_REACH = 1.0  # logarithm of a standard deviation: so far from it, nodes are close enough
+_PLACEMENTS = 8  # of nodes, at most
+_REACH = 1.0  # logarithm of a standard deviation: so far from their place, nodes are close enough to each other
 _ZERO = 4.0  # logarithm below the estimate: with 2 % of it, the likelihood is that without variation
-_POOR = 1.0  # log-likelihood by which two sets of nodes differ if one of them is not good
+_POOR = 1.0  # log-likelihood that the other parameters may gain on nodes that were placed without it
+_FURTHEST_MODE = 4.0  # standard deviations of random effects, where the search for a mode may start
 _STEPS = 50  # of an optimisation with one parameter held
 _GAIN = 0.005  # log-likelihood that its next step would gain when it stops
 
@@ -30,8 +32,7 @@ _GAIN = 0.005  # log-likelihood that its next step would gain when it stops
 def intervals(found: Estimate, level: float = 0.95, kind: str = "profile") -> dict[str, tuple[float, float]]:
     """Confidence intervals by name.
 
-    The profile of a parameter is computed on the nodes of the maximum; at each limit the likelihood is computed again
-    on nodes placed there, and the search goes on if the two differ. Correlations in groups of three or more have
+    Each limit of a profile is computed on nodes that are placed there. Correlations in groups of three or more have
     intervals from the curvature on Fisher's z scale.
     """
     from scipy.special import ndtri
@@ -110,59 +111,68 @@ def profile(found: Estimate, name: str, points: int = 10) -> tuple[Array, Array]
 def _limit(found: Estimate, nodes: Nodes, j: int, sign: float, z: float) -> Array:
     """Unconstrained parameters (Q,) where the profile of parameter j has fallen by z²/2; that one may be infinite.
 
-    The limit is searched for on nodes of the maximum, then on nodes placed at the limit, until both agree. A standard
-    deviation of random effects is followed in short parts, as its nodes have to be as close as the effects are.
+    Nodes are placed where the curvature says that the limit is, the limit is searched for on these, and so on until
+    the limit is where the nodes are; if it never is, the curvature gives it. Nodes serve half of their distance
+    towards the maximum. A standard deviation of random effects is followed in short parts, as its nodes have to be as
+    close as the effects are.
     """
-    top, se, w = nodes.value(found.v), float(np.sqrt(found.covariance[j, j])), found.v
-    spread = found.structure.parameters[j].role == "omega"
+    C, top, here = found.covariance, nodes.value(found.v), np.arange(len(found.v)) == j
+    se, spread = float(np.sqrt(C[j, j])), found.structure.parameters[j].role == "omega"
     furthest = _ZERO if spread and sign < 0 else min(_FURTHEST[0] * max(se, 1.0), _FURTHEST[1])
-    distance, placed = z * min(se, 1.0), 0.0
+    distance = min(z * min(se, 1.0), _REACH if spread else np.inf)
+    w = found.v + sign * distance * C[:, j] / C[j, j]
     for _ in range(_PLACEMENTS):
-        end = min(furthest, placed + _REACH) if spread else furthest
-        distance, w = _crossing(found, nodes, top, j, sign, z, distance, w, end)
-        if distance >= furthest:
-            return np.where(np.arange(len(w)) == j, sign * np.inf, w)
         nodes, placed = _moved_nodes(found, nodes, w), distance
-        if abs(2.0 * (top - nodes.value(w)) - z**2) < _ACCURATE:
-            break
-    return w
+        value = nodes.value(w)
+        ends = 0.5 * placed, (min(furthest, placed + _REACH) if spread else furthest)
+        distance, w = _crossing(found, nodes, top, j, sign, z, distance, w, ends)
+        if distance >= furthest:
+            return np.where(here, sign * np.inf, w)
+        if abs(distance - placed) < _NEAR * z * se and abs(nodes.value(w) - value) < _POOR:
+            return w
+    return np.where(here, found.v + sign * z * se, w)
 
 
 def _moved_nodes(found: Estimate, nodes: Nodes, w: Array) -> Nodes:
-    """Nodes placed at parameters w: by the posterior moments on the given nodes, or by the modes if these are poor."""
-    engine, sizes = found.engine, _sizes(found)
-    by_moments = nodes_at(engine, w, place_by_moments(engine, w, nodes, nodes.posterior_placement()), sizes)
-    if abs(by_moments.value(w) - nodes.value(w)) < _POOR:
-        return by_moments
-    by_modes = place_at_modes(engine, w, find_modes(engine, w))
-    rough = nodes_at(engine, w, by_modes, sizes)
-    return nodes_at(engine, w, place_by_moments(engine, w, rough, by_modes), sizes)
+    """Nodes about the posterior means at parameters w, which are found from the modes there.
+
+    Args:
+        nodes: others, near whose means the modes are searched for.
+    """
+    engine, s, sizes = found.engine, found.structure, _sizes(found)
+    means = nodes.moments(nodes.v)[0] - s.means(w)[0][:, s.active]
+    start = np.clip(np.linalg.solve(s.cholesky(w), means.T).T, -_FURTHEST_MODE, _FURTHEST_MODE)
+    place = place_at_modes(engine, w, find_modes(engine, w, start))
+    rough = nodes_at(engine, w, place, np.full_like(sizes, levels(len(s.active))[0]))
+    return nodes_at(engine, w, place_by_moments(engine, w, rough, place), sizes)
 
 
 def _crossing(
-    found: Estimate, nodes: Nodes, top: float, j: int, sign: float, z: float, trial: float, w: Array, end: float
-) -> tuple[float, Array]:
+    found: Estimate, nodes: Nodes, top: float, j: int, sign: float, z: float, trial: float, w: Array,
+    ends: tuple[float, float],
+) -> tuple[float, Array]:  # fmt: skip
     """The distance at which the root of the deviance on given nodes is z, by the secant method, and the optimum there.
 
     Args:
         trial: the first distance.
         w: parameters near the optimum there (Q,).
-        end: the largest distance, which is returned if the root is smaller than z everywhere before.
+        ends: the smallest and the largest distance, which are returned if the root is larger or smaller than z there.
     """
     C, others = found.covariance, [i for i in range(len(found.v)) if i != j and not found.at_bound[i]]
     direction, se = C[:, j] / C[j, j], min(float(np.sqrt(C[j, j])), 1.0)
-    at, depth, trial = 0.0, 0.0, min(trial, end)
+    at, depth, trial = 0.0, 0.0, float(np.clip(trial, *ends))
     for _ in range(_ROUNDS):
-        start = w + (found.v[j] + sign * trial - w[j]) * direction
-        value, w = _constrained(nodes, start, others, j, C)
+        starts = [x + (found.v[j] + sign * trial - x[j]) * direction for x in (w, found.v)]
+        value, w = _constrained(nodes, max(starts, key=nodes.value), others, j, C)
         root = np.sqrt(max(2.0 * (top - value), 0.0))
-        if abs(root**2 - z**2) < 0.5 * _ACCURATE or (trial >= end and root < z):
+        outside = (trial >= ends[1] and root < z) or (trial <= ends[0] and root > z)
+        if outside or abs(root**2 - z**2) < 0.5 * _ACCURATE:
             return trial, w
         slope = (root - depth) / (trial - at) if trial != at else 0.0
         at, depth = trial, root
         flat = slope <= 0.1 / se  # the profile hardly falls: go on in longer steps
         step = at if flat and root < z else np.clip((z - root) / max(slope, 1e-300), -0.5 * at, 2.0 * z * se)
-        trial = float(min(at + step, end))
+        trial = float(np.clip(at + step, *ends))
     return at, w
 
 
