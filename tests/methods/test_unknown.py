@@ -89,3 +89,31 @@ def test_a_comparison_counts_an_unknown_function_by_its_effective_degrees_of_fre
     table = od.compare(models, data, draws=19).table
     assert table.index[0] == "open"
     assert 5 < table.loc["open", "parameters"] < 14
+
+
+def test_an_unknown_input_is_found_from_counts_of_a_model_without_other_parameters():
+    t = np.linspace(0, 10, 41)
+    x = od.simulate(od.Model.from_text("x' = -0.5*x + 1 + sin(t)"), {}, [1.0], t)
+    counts = np.random.default_rng(2).poisson(20 * np.asarray(x)[:, 0])
+    model = od.Model.from_text("x' = -0.5*x + ?(t); cells ~ poisson(20*x); x(0) = 1")
+    found = od.fit(model, od.Data(t, counts, states=["cells"])).unknown["?"].at(t[4:-4])
+    assert np.mean((found["low"] <= 1 + np.sin(t[4:-4])) & (1 + np.sin(t[4:-4]) <= found["high"])) > 0.7
+
+
+def test_a_periodic_input_is_found():
+    t = np.linspace(0, 60, 61)
+    x = od.simulate(od.Model.from_text("x' = -0.5*x + 2 + sin(t*pi/12)"), {}, [4.0], t)
+    data = od.Data(t, np.asarray(x)[:, 0] + 0.1 * np.random.default_rng(3).normal(size=61), states=["x"])
+    found = od.fit(od.Model.from_text("x' = -0.5*x + ?(t); ?(t) periodic 24"), data).unknown["?"].at(t)
+    assert np.allclose(found["value"], 2 + np.sin(t * np.pi / 12), atol=0.3)
+
+
+def test_an_elimination_nobody_knows_is_found_after_two_doses_with_its_noise(tmp_path):
+    rows = [(0.5, 8.0), (1, 6.5), (2, 4.4), (3, 3.1), (4, 2.2), (6, 1.2)]
+    rows += [(8.5, 8.5), (9, 6.9), (10, 4.7), (12, 2.4), (14, 1.2), (16, 0.7)]
+    lines = ["time,conc,amt", "0,,10", "8,,10", *(f"{t},{y}," for t, y in rows)]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    model = od.Model.from_text("x' = -?(x); x(0) = 0; conc ~ normal(x, s)")
+    fit = od.fit(model, od.read_csv(tmp_path / "data.csv"))
+    assert fit.theta["s"] < 0.2
+    assert np.allclose(fit.unknown["?"].at([2.0, 5.0])["value"], [0.74, 1.95], atol=0.3)

@@ -67,7 +67,12 @@ def test_samples_for_one_parameter_determine_it_better_than_those_for_all():
 
 
 def test_samples_for_a_forecast_determine_it_better_than_equally_spaced_ones():
-    assert oral(for_="conc(30)", add=4).efficiency > 1.5
+    found = oral(for_="conc(30)", add=4)
+    assert found.efficiency > 1.5
+    forecast = found.table().loc["conc(30)"]
+    assert 0 < forecast["rse_after"] < 0.3
+    assert np.isnan(forecast["rse_before"])
+    assert oral(for_="conc(30)", add=8).table().loc["conc(30)", "rse_after"] < forecast["rse_after"]
 
 
 def test_a_fit_counts_with_its_data():
@@ -187,6 +192,8 @@ def test_a_design_is_saved_as_json_and_csv(tmp_path):
         ({"budget": 0.5}, "no sample costs as little"),
         ({"apart": -1.0}, "must not be negative"),
         ({"times": [-5.0, 1.0, 2.0]}, "starts at -5"),
+        ({"x0": {"gut": 5.0}}, "gives the initial value of gut itself"),
+        ({"spread": 0.3}, "say how many: draws=50"),
     ],
 )
 def test_impossible_requests_are_refused_in_one_line(options, words):

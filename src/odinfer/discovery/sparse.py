@@ -87,10 +87,9 @@ class SparseRegression:
         return sum(int(np.isfinite(e.y).sum()) for e in self.data.experiments)
 
     def choice(self, term: Term) -> float:
-        """The price of choosing a term: of polynomials from these, of other functions from the whole library."""
-        every = {*self.features.terms}
-        same = sum(own.polynomial for own in every) if term.polynomial else len(every)
-        return 2.0 * math.log(same)
+        """The price of choosing a term among those that are as simple: linear ones cost least."""
+        degree = max(1, term.complexity[0])
+        return 2.0 * math.log(sum(own.complexity[0] <= degree for own in {*self.features.terms}))
 
     def price(self, term: Term) -> float:
         """What a term costs: the logarithm of the number of observations for each parameter, and its choice."""

@@ -91,7 +91,7 @@ def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
             break
         scales, theta = chosen, problem.theta(found.phi)
         problem = scaled(wider or problem, scales, open_)
-        again = maximise(problem, theta, curves)
+        again = _refitted(problem, theta, curves, found, seed)
         if again is None:
             break
         found, curves = again, curves_of(again)
@@ -100,6 +100,16 @@ def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
     problem, found = best
     estimates = dict(zip(problem.parameters, problem.theta(found.phi).tolist(), strict=True))
     return replace(problem, start={name: estimates[name] for name in problem.free})
+
+
+def _refitted(
+    problem: Problem, theta: Array, curves: Sequence[Curve], before: TrajectoryOptimum, seed: int
+) -> TrajectoryOptimum | None:
+    """The optimum near the one before; by a search where that loses the data: a nat for each of them or more."""
+    found = maximise(problem, theta, curves)
+    if found is not None and found.loglik > before.loglik - float(problem.count.sum()):
+        return found
+    return search(problem, seed).best
 
 
 def marginal_likelihood(found: TrajectoryOptimum) -> float:
@@ -223,6 +233,8 @@ def _with_wider_domains(problem: Problem, curves: Sequence[Curve]) -> Problem | 
     """The problem with ranges of arguments that are not observed set to where trajectories are; None if they fit."""
     lines = []
     for own in problem.model.said.unknown:
+        if not own.domain:  # periodic
+            continue
         seen = [argument_range(problem, name, curves) for name in own.arguments]
         domain = []
         for (low, high), (a, b), name in zip(own.domain, seen, own.arguments, strict=True):

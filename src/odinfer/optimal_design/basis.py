@@ -114,6 +114,10 @@ class Basis:
                 f"sigma={{'{open_ended[0]}': 0.1}} (--sigma {open_ended[0]}=0.1)"
             )
         u = ParameterVector(problem)
+        if strange := [s for s in x0 if s not in model.states]:
+            raise InputError(f"x0: the model has no '{strange[0]}'{nearest(strange[0], model.states)}")
+        if said := [s for s in x0 if f"{s}(0)" not in u.names]:
+            raise InputError(f"x0: the model gives the initial value of {listed(said)} itself; leave it out there")
         given = {**problem.start, **theta, **{f"{s}(0)": value for s, value in x0.items()}}
         missing = [name for name in u.names if name not in given]
         if missing:

@@ -67,6 +67,11 @@ def relative_errors(information: Array) -> Array:
     return np.sqrt(np.diagonal(covariance(information), axis1=-2, axis2=-1))
 
 
+def combined_errors(information: Array, weights: Array) -> Array:
+    """Relative standard errors (..., G) of linear combinations (G, P) of the parameters."""
+    return np.sqrt(np.einsum("gp,...pq,gq->...g", weights, covariance(information), weights))
+
+
 def efficiency(value: float, reference: float) -> float:
     """How many samples of the design with the reference value are worth one of the design with this value."""
     return float(np.exp(np.clip(reference - value, -700.0, 700.0)))

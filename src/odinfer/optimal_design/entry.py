@@ -15,11 +15,11 @@ from odinfer.errors import InputError, listed, nearest
 from odinfer.model.model import Model
 from odinfer.optimal_design.basis import Basis
 from odinfer.optimal_design.confirmation import confirmed
-from odinfer.optimal_design.criteria import UNDETERMINED, efficiency, relative_errors
+from odinfer.optimal_design.criteria import UNDETERMINED, combined_errors, efficiency, relative_errors
 from odinfer.optimal_design.discrimination import Discrimination
 from odinfer.optimal_design.exchange import Exchange, Rules, most_samples
 from odinfer.optimal_design.information import Candidates, candidates, samples_at
-from odinfer.optimal_design.objective import Objective, criterion_for
+from odinfer.optimal_design.objective import Objective, criterion_for, forecasts
 from odinfer.optimal_design.population_design import population_design
 from odinfer.optimal_design.result import Courses, Design, Plan, curve_frame
 from odinfer.optimal_design.schedule import SPACED, best_by_size, candidate_times, equally_spaced_value, in_order
@@ -165,7 +165,12 @@ def design(
         if doses:
             raise InputError("confirm: a design that chooses doses cannot be simulated; choose the doses first")
         table = confirmed(
-            basis, best.samples, best.after, checked_integer("confirm", confirm, 3, 10_000), rng, progress
+            basis,
+            best.samples,
+            best.after[: len(basis.names)],
+            checked_integer("confirm", confirm, 3, 10_000),
+            rng,
+            progress,
         )
         best = replace(best, confirmation=table)
     return best
@@ -230,10 +235,11 @@ def _request(
     first = max(p.condition(e).start for e in range(len(p.data.experiments)))
     last = max(e.t[-1] for e in p.data.experiments)
     grid = candidate_times((first, first + _LONGER * (last - first)) if times is None else times, apart)
+    earliest = grid[0]
     if np.size(times) == 2:
         grid = grid[grid >= first]  # of a range, what is possible
     if len(grid) < 2 or grid[0] < first:
-        raise InputError(f"times: the experiments begin at {first:g}; samples cannot be taken at {grid[:1].sum():g}")
+        raise InputError(f"times: the experiments begin at {first:g}; samples cannot be taken at {earliest:g}")
     columns, known = names_of(observe) or p.columns, tuple(e.name for e in p.data.experiments)
     for what, names, every in (("observe", columns, p.columns), ("experiments", names_of(experiments), known)):
         for name in names:
@@ -262,6 +268,8 @@ def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
 def _points(basis: Basis, draws: int, spread: float | None, rng: np.random.Generator) -> Array | None:
     """Unknowns (S, P) over which a design is averaged; None for the estimate alone."""
     if not draws:
+        if spread is not None:
+            raise InputError("spread is that of draws of the parameters; say how many: draws=50 (--draws 50)")
         return None
     z = rng.normal(size=(draws, len(basis.v)))
     if spread is not None:
@@ -286,7 +294,9 @@ def _informative(
     if not path:
         raise InputError(f"budget: no sample costs as little as {request.budget:g}")
     chosen, value = path[-1] if np.isinf(request.budget) else min(path, key=lambda pair: pair[1])
-    before, after = (relative_errors(objective.total(c)).mean(0) for c in ((), chosen))
+    names, values, gradients = forecasts(basis, request.targets)
+    totals = [objective.total(c) for c in ((), chosen)]
+    before, after = (np.append(relative_errors(H).mean(0), combined_errors(H, gradients).mean(0)) for H in totals)
     spaced = equally_spaced_value(rules, len(chosen), objective)
     mean = [float(relative_errors(objective.total(c)).mean(0).clip(max=UNDETERMINED).mean()) for c, _ in path]
     curve = curve_frame(range(1, len(path) + 1), mean, [efficiency(v, value) for _, v in path])
@@ -296,8 +306,9 @@ def _informative(
     if points is not None:
         words += f", averaged over {len(points)} draws"
     result = Design(
-        basis.problem.model.name, words, in_order(rules, chosen), basis.names, basis.values, before, after,
-        efficiency(value, spaced), curve, _courses(basis, request, doses), notes=notes,
+        basis.problem.model.name, words, in_order(rules, chosen), (*basis.names, *names),
+        np.append(basis.values, values), before, after, efficiency(value, spaced), curve,
+        _courses(basis, request, doses), notes=notes,
     )  # fmt: skip
     return result, value
 

@@ -69,12 +69,28 @@ def criterion_for(basis: Basis, name: str, targets: Sequence[str]) -> Criterion:
     return AOptimality(np.stack([_gradient(basis, target) for target in targets]))
 
 
+def forecasts(basis: Basis, targets: Sequence[str]) -> tuple[tuple[str, ...], Array, Array]:
+    """Those targets that are no parameters: names (G), values (G,), and relative changes (G, P) by the unknowns."""
+    own = [target for target in targets if not _parameters(basis, target)]
+    found = [_forecast(basis, target) for target in own]
+    gradients = np.array([gradient for _, gradient in found]).reshape(len(own), len(basis.names))
+    return tuple(own), np.array([value for value, _ in found]), gradients
+
+
+def _parameters(basis: Basis, target: str) -> list[str]:
+    """The unknowns that a target names."""
+    return [n for n in basis.names if n.partition("[")[0] == target or n == target]
+
+
 def _gradient(basis: Basis, target: str) -> Array:
     """The relative change (P,) of a target by relative changes of the unknowns."""
-    names = basis.names
-    base = [n for n in names if n.partition("[")[0] == target or n == target]
-    if base:
-        return np.asarray(np.isin(names, base) / np.sqrt(len(base)), float)
+    if own := _parameters(basis, target):
+        return np.asarray(np.isin(basis.names, own) / np.sqrt(len(own)), float)
+    return _forecast(basis, target)[1]
+
+
+def _forecast(basis: Basis, target: str) -> tuple[float, Array]:
+    """The value of a forecast such as x(48), and its relative change (P,) by relative changes of the unknowns."""
     match = _FORECAST.fullmatch(target)
     p = basis.problem
     known = (*p.model.states, *p.columns)
@@ -96,4 +112,5 @@ def _gradient(basis: Basis, target: str) -> Array:
         m, t = p.columns.index(name), problem.data.experiments[0].t
         h, by = like.observation.linearised(0, states[0], maps[0], like.unknowns.phi(basis.v)[None], t)
         value, gradient = h[0, row, m], by[0, row, m]
-    return np.asarray(like.unknowns.lift(0, gradient[None])[0] * basis.scale / (abs(value) or 1.0))
+    change = like.unknowns.lift(0, gradient[None])[0] * basis.scale / (abs(value) or 1.0)
+    return float(value), np.asarray(change)

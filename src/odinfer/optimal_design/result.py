@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+_HOPELESS = 100.0  # times as many equally spaced samples: a number that says no more than that these do not do
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -62,7 +64,7 @@ class Design:
         model: its name; two names in a discrimination.
         criterion: in words.
         samples: what to measure, in the order of time.
-        names, values: the unknowns and their values (P,) in the user's units.
+        names, values: the unknowns, then forecasts that were asked for, and their values (P,) in the user's units.
         before, after: relative standard errors (P,) without and with the samples; infinite where nothing is known.
         efficiency: samples of this design that equally spaced ones of the same number are worth, relative to its own;
             1.5 means that equally spaced samples would need 1.5 times as many.
@@ -190,7 +192,9 @@ def summary(design: Design) -> str:
         lines += [*_error_table(design).lines(), ""]
     else:
         lines.append(f"Expected difference of the log-likelihoods of the two models: {design.difference:.3g} nats.")
-    if np.isfinite(design.efficiency) and 0 < design.efficiency < 1e6:
+    if design.efficiency > _HOPELESS:
+        lines.append("As many equally spaced samples tell next to nothing.")
+    elif design.efficiency > 0:
         lines.append(f"Equally spaced samples: {design.efficiency:.2f} times as many are needed for the same.")
     for plan in design.plans:
         lines.append(f"Doses {plan.doses}: efficiency {plan.efficiency:.0%}")

@@ -233,8 +233,11 @@ def unknown_limits(
     usable = np.isfinite(quadratic) & (quadratic > 0)
     first = np.where(usable, np.where(log, np.minimum(quadratic, _LONGEST), quadratic), np.where(log, 0.5, 0.1 * sizes))
     searches = Searches(side, threshold, first, stop)
-    on, work = trajectories_near(like, refined), WorkLimit()
+    some, work = len(index) > 0, WorkLimit()  # batches of no trajectories are for collocation only
+    on = trajectories_near(like, refined) if some else CollocationTrajectories.of(like, refined)
     found = find_limits(on, on.start(refined, len(index)), held, searches, work=work)
+    if not some:
+        return found
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.abs(found.values - origin[index]) / quadratic
     usual = ((ratio > 1.0 / _QUADRATIC) & (ratio < _QUADRATIC) & ~found.jumps) | (found.values == bound)
