@@ -23,8 +23,9 @@ from odinfer.uncertainty.maximum import Maximum
 CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
 TESTS = ("equation_tests", "model_test")  # the entries of a fit's details that hold results of tests
 
-# States times observation times up to which equations are judged unasked: every simulation costs an ODIN stage.
-_UNASKED = 150
+# States times observation times up to which equations are judged unasked, and how many simulations of an equation there
+# are then, and values in them, at most: every simulation costs an ODIN stage.
+_UNASKED, _FEWER_DRAWS, _SIMULATED = 150, 99, 5000
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,9 @@ def judged(
         return Case((only,), whole_test)
     if not minima.solutions or (too_large(problem) if whole else size(problem) > _UNASKED):
         return Case((), whole_test)
+    affordable = draws if whole else min(draws, _FEWER_DRAWS, _SIMULATED // size(problem))
     try:
-        equations = judge(problem, search, seed, level, draws, sub_progress(say, 0.5, 1.0), learned)
+        equations = judge(problem, search, seed, level, affordable, sub_progress(say, 0.5, 1.0), learned)
     except (np.linalg.LinAlgError, ArithmeticError):  # of estimates at the edge of the floating-point numbers
         equations = []
     return Case(tuple(equations), whole_test)

@@ -32,7 +32,8 @@ ACCURATE = 1e-6  # defect between stages, same units
 _CRAWLING, _AHEAD, _BEND = 15, 0.1, 0.75
 _FINER = 3  # times at most that a mesh is made finer
 _STEPS = 3000  # of integration, where a mesh was too coarse
-_GAIN, _ROUNDING = 1e-11, 1e-13  # shares of the objective: of a step that gains little, and of one that promises nothing
+# Shares of the objective: of a step that gains little, and of one that promises nothing.
+_GAIN, _ROUNDING = 1e-11, 1e-13
 _ROUGH = 1e-3  # nats that a step must gain as long as the mesh may still become finer
 _WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 
@@ -321,7 +322,14 @@ def _from_initial(
 
 
 def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
-    """The trajectory on the meshes of integrated paths, which were made for it."""
+    """The trajectory on the meshes of integrated paths, which were made for it.
+
+    One Newton step is always taken: states that start from almost nothing have errors that are small on their scale and
+    grow with them.
+    """
+    lins, violation = _condense(like, paths, phi)
+    if np.isfinite(violation):
+        paths = _moved(like, paths, lins, np.zeros(like.unknowns.size), phi)
     point = _restored(like, paths, phi)
     return None if point is None else replace(point, defects=_defects(like, point))
 
