@@ -181,7 +181,7 @@ PUBLIC: dict[str, set[str]] = {
     "InputWarning": set(),
     "Model": {
         "from_text", "from_file", "f", "derivatives", "linearise", "evaluate", "equation", "with_statements",
-        "smoothed",
+        "smoothed", "switch_times", "unsmoothed",
         "switches", "said", "code", "program", "instruction", "given_initial", "free_initial",
     },
     "Observe": set(),
