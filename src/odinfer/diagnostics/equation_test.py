@@ -183,7 +183,7 @@ def _null(
         for i in range(begin, end):
             y = [x + case.noise * rng.normal(size=x.shape) for x in truth]
             again = replace(problem, data=problem.data.with_observations(y))
-            simulated = _case(again, search.run(again, seed + 1 + i), equations, [k])
+            simulated = _case(again, search.run(again, seed + 1 + i, most=1), equations, [k])
             if simulated is not None:
                 found.append((simulated.gamma[k], simulated.signal[k]))
         return np.array(found).reshape(-1, 2)

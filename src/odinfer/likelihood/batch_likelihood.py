@@ -14,7 +14,7 @@ from odinfer.likelihood.variable_projection import VariableProjection, moving
 from odinfer.model.differentiation import TextField
 from odinfer.ode.adaptive_mesh import along_steps
 from odinfer.ode.breakpoints import Timetable
-from odinfer.ode.collocation import MANY, CollocationPath
+from odinfer.ode.collocation import CollocationPath
 from odinfer.ode.right_hand_side import Field
 from odinfer.problem.problem import Problem
 from odinfer.scaling.dimensional_analysis import implied_sizes, natural_sizes_of_phi
@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
+MOST_TIMES = 500  # of one series: longer ones are followed one start point after the other
 _FINER = 1e-3
 _SMALL = 1e-3  # of their natural size: unknowns that are smaller still change in steps of this
 _ROOM = 20_000_000  # derivatives that are kept at once
@@ -82,8 +83,8 @@ class BatchLikelihood:
 
     @staticmethod
     def can(problem: Problem) -> bool:
-        """Whether a problem can be solved so: its model is text, and it has no more observations than steps."""
-        few = all(len(e.t) <= MANY for e in problem.data.experiments)
+        """Whether a problem can be solved so: its model is text, and no series is very long."""
+        few = all(len(e.t) <= MOST_TIMES for e in problem.data.experiments)
         return few and isinstance(problem.model.derivatives, TextField)
 
     def finer(self) -> BatchLikelihood:
@@ -124,11 +125,8 @@ class BatchLikelihood:
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
             x0 = np.stack([p.condition(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
-        experiments, theta, x0 = (
-            np.tile(np.arange(E), B),
-            theta.reshape(B * E, theta.shape[-1]),
-            x0.reshape(B * E, x0.shape[-1]),
-        )
+        experiments = np.tile(np.arange(E), B)
+        theta, x0 = (own.reshape(B * E, own.shape[-1]) for own in (theta, x0))
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
         trajectories = integrate_batch(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
         with np.errstate(all="ignore"):

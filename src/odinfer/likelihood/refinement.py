@@ -322,7 +322,14 @@ def _from_initial(
 
 
 def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
-    """The trajectory on the meshes of integrated paths, which were made for it."""
+    """The trajectory on the meshes of integrated paths, which were made for it.
+
+    One Newton step is always taken: states that start from almost nothing have errors that are small on their scale and
+    grow with them.
+    """
+    lins, violation = _condense(like, paths, phi)
+    if np.isfinite(violation):
+        paths = _moved(like, paths, lins, np.zeros(like.unknowns.size), phi)
     point = _restored(like, paths, phi)
     return None if point is None else replace(point, defects=_defects(like, point))
 

@@ -18,6 +18,7 @@ from odinfer.errors import InputError, nearest
 from odinfer.model.model import Model
 from odinfer.problem.observables import need_fully_observed_gaussian, need_times
 from odinfer.problem.problem import Problem
+from odinfer.problem.resting import check_not_resting
 from odinfer.problem.user_input import is_model
 from odinfer.progress import Progress
 from odinfer.style.progress_bar import shown_progress
@@ -154,6 +155,7 @@ def fit(
     keywords = {"bounds": bounds, "fixed": fixed, "start": start, "prior": prior, "noise": noise, "initial": initial}
     problem = _as_problem(problem, data, {name: value for name, value in keywords.items() if value is not None})
     seed = checked_integer("seed", seed)
+    check_not_resting(problem)
     if problem.model.said.effects:
         from odinfer.population.fit import fit_population
 

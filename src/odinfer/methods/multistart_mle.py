@@ -107,7 +107,7 @@ def _telling_apart(names: Sequence[str], own: Array, other: Array, differing: Se
 
     with np.errstate(all="ignore"):
         ratios, other_ratios = own[:, None] / own, other[:, None] / other
-        for i in differing:
+        for i in sorted(differing):
             cycle = [i]
             while (next_ := np.flatnonzero(same(other[cycle[-1]], own))).size == 1 and next_[0] not in cycle:
                 cycle.append(int(next_[0]))
@@ -115,10 +115,10 @@ def _telling_apart(names: Sequence[str], own: Array, other: Array, differing: Se
                 return f"an order, {' < '.join(names[j] for j in sorted(cycle, key=lambda j: float(own[j])))}"
             pairs = np.argwhere(same(own[i], other_ratios) & same(other[i], ratios) & ~same(own[i], ratios))
             for j, k in (pair for pair in pairs.tolist() if i not in pair):
-                three = names[i], names[j], names[k]
-                if len({name.partition("[")[2] for name in three}) == 1:  # parameters of one experiment
-                    rate, numerator, denominator = (name.partition("[")[0] for name in three)
-                    return f"an order, {rate} {'<' if own[i] < other[i] else '>'} {numerator}/{denominator}"
+                three = [names[m].partition("[") for m in (i, j, k)]
+                if len({of for *_, of in three}) == 1:  # parameters of one experiment
+                    sign = "<" if own[i] < other[i] else ">"
+                    return f"an order, {three[0][0]} {sign} {three[1][0]}/{three[2][0]}"
     a, b = float(own[differing[0]]), float(other[differing[0]])
     between = np.sign(a) * np.sqrt(a * b) if a * b > 0 else 0.5 * (a + b)
     bound = f"a bound, {names[differing[0]]} {'>' if a > b else '<'} {between:.2g}"

@@ -16,6 +16,7 @@ from odinfer.model.expression import state_of
 from odinfer.population.structure import Structure
 from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
+from odinfer.problem.resting import check_not_resting
 
 Array = NDArray[np.float64]
 
@@ -106,8 +107,9 @@ def findings(problem: Problem) -> list[str]:
     """What looks wrong though it can be fitted, a sentence each with a remedy.
 
     Raises:
-        InputError: the equations are not finite at the data, so that it cannot be fitted.
+        InputError: the equations are not finite at the data, or nothing happens, so that it cannot be fitted.
     """
+    check_not_resting(problem)
     subjects = [_typos, _nothing_enters, _amount, _signal, _gaps, _inputs, _bounds]
     if problem.model.said.effects:  # single subjects may have few data and gaps: the others tell what is missing
         subjects = [_typos, _nothing_enters, _signal, _inputs, _one_for_two]
