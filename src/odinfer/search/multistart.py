@@ -14,7 +14,7 @@ they do. A model that is wrong is not searched for longer than that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from odinfer.search.neighbours import best_neighbour
 from odinfer.search.rescaling import rescale_runaways
 from odinfer.search.start_executor import WIDTH, StartExecutor
 from odinfer.search.startpoints import difference_noise, draw_starts, starts
+from odinfer.search.trust_region import minimise_batch
 
 Array = NDArray[np.float64]
 
@@ -143,8 +144,6 @@ def search(
                 break
     if best is not None and problem.fully_observed_gaussian:
         best = rescale_runaways(problem, scale_of(problem), best, natural_sizes_of_free(problem))
-    if best is not None and BatchLikelihood.can(problem) and not brief:
-        best = replace(best, compiled=True)
     if best is None or found.best is None or best.objective < found.best.objective - SAME:
         return SearchResult(best, found.objectives, int(best is not None), found.known)
     return SearchResult(best, found.objectives, found.agreeing, found.known, found.alternatives)
@@ -290,11 +289,17 @@ def _batched(
 
 
 def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOptimum | None:
-    """The best optimum as a trajectory on a mesh, or the next best one for which there is one."""
-    u, scale = solver.like.unknowns, scale_of(solver.problem)
+    """The best optimum as a trajectory on a mesh, or the next best one for which there is one.
+
+    The compiled solver carries it to the optimum of accurate trajectories, since a step on a mesh costs far more.
+    """
+    u, scale, finer = solver.like.unknowns, scale_of(solver.problem), solver.finer()
     for i in np.argsort(found.value)[:_TRIED]:
-        v = found.v[i]
-        for paths in (own.paths(v) for own in (solver, solver.finer()) if np.isfinite(found.value[i])):
+        if not np.isfinite(found.value[i]):
+            break
+        accurate = minimise_batch(finer, found.v[i : i + 1])
+        for own, v in ((finer, accurate.v[0]), (solver, found.v[i])):
+            paths = own.paths(v)
             if paths is not None:
                 near = maximise_from_initial(
                     solver.problem, scale, solver.initial(v), u.phi(v), enough=_ENOUGH, along=paths
