@@ -14,7 +14,7 @@ they do. A model that is wrong is not searched for longer than that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -276,10 +276,9 @@ def _batched(
                 *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
         near = _on_mesh(solver, found)
         if near is not None:  # on the meshes at hand, which the steps of the search have made
-            x0 = [p.x0 for p in near.paths]
-            near = (
-                maximise_from_initial(problem, scale_of(problem), x0, near.phi, _LAST_STEPS, along=near.paths) or near
-            )
+            x0, steps = [p.x0 for p in near.paths], 0 if near.converged else _LAST_STEPS
+            last = maximise_from_initial(problem, scale_of(problem), x0, near.phi, steps, along=near.paths)
+            near = near if last is None else replace(last, converged=near.converged or last.converged)
         order = np.argsort(found.value, kind="stable")[:_KNOWN]
         known = found.v[order[found.value[order] < found.best + _NEAR]]
         others = separate_optima(solver, known, found.value[order][: len(known)])
@@ -297,15 +296,15 @@ def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOpti
     for i in np.argsort(found.value)[:_TRIED]:
         if not np.isfinite(found.value[i]):
             break
-        accurate = minimise_batch(finer, found.v[i : i + 1])
-        for own, v in ((finer, accurate.v[0]), (solver, found.v[i])):
+        polished = minimise_batch(finer, found.v[i : i + 1])
+        settled = bool(polished.settled[0])
+        for own, v, steps in ((finer, polished.v[0], 0 if settled else 100), (solver, found.v[i], 100)):
             paths = own.paths(v)
             if paths is not None:
-                near = maximise_from_initial(
-                    solver.problem, scale, solver.initial(v), u.phi(v), enough=_ENOUGH, along=paths
-                )
+                x0 = solver.initial(v)
+                near = maximise_from_initial(solver.problem, scale, x0, u.phi(v), steps, enough=_ENOUGH, along=paths)
                 if near is not None:
-                    return near
+                    return replace(near, converged=near.converged or not steps)
     return None
 
 
