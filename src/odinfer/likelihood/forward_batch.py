@@ -1,7 +1,4 @@
-"""Batches of trajectories by forward integration, with the interface of collocated ones.
-
-Where a mesh takes many numbers, this takes a tenth of the time.
-"""
+"""Batches of trajectories by forward integration, with the interface of collocated ones."""
 
 from __future__ import annotations
 
@@ -22,27 +19,15 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _STEPS = 4000  # of one trajectory, at these tolerances
-# Numbers in the matrices of a trajectory on its meshes, from which on going forward takes less time, although its loops
-# have to be loaded first.
-_EASY = 5000
 _TOLERANCES, _EXACT = (1e-6, 1e-8), 0.01  # of steps: those with which a maximum is worth what it should be, in nats
 
 
-def easy(refined: TrajectoryOptimum) -> bool:
-    """Whether trajectories on the meshes of one are cheap, and loading the compiled loops would take longer."""
-    if refined.compiled:
-        return False
-    numbers: int = sum(n * (s * K) ** 2 for n, s, K in (path.Z.shape for path in refined.paths))
-    return numbers <= _EASY
-
-
 def trajectories_near(like: Likelihood, refined: TrajectoryOptimum) -> Trajectories:
-    """Trajectories near a refined one, on its meshes or forward in time, whichever takes less."""
+    """Trajectories near a refined one: forward in time, or on its meshes where that cannot be or is not exact."""
     if like.problem.model.said.triggers:
         return ForwardTrajectories.of(like, refined) or ForwardTrajectories.at_tolerance(like, _TOLERANCES[-1])
-    suits = easy(refined) and not like.problem.model.switches  # a mesh is made for the times of its switches
-    forward = not suits and BatchLikelihood.can(like.problem)
-    return (ForwardTrajectories.of(like, refined) if forward else None) or CollocationTrajectories.of(like, refined)
+    forward = ForwardTrajectories.of(like, refined) if BatchLikelihood.can(like.problem) else None
+    return forward or CollocationTrajectories.of(like, refined)
 
 
 class Maps(NamedTuple):

@@ -51,7 +51,6 @@ class TrajectoryOptimum:
         objective: −loglik − log p(θ).
         information: Gauss–Newton information of the unknowns.
         iterations, converged: of the second phase.
-        compiled: the compiled batched search found it, so that its loops are loaded.
     """
 
     phi: Array
@@ -63,7 +62,6 @@ class TrajectoryOptimum:
     information: ArrowMatrix
     iterations: int
     converged: bool
-    compiled: bool = False
 
     def states(self, t: Sequence[Array]) -> list[Array]:
         """States (1, N, K) of every experiment at times (N,) inside its mesh."""

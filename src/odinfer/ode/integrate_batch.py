@@ -23,7 +23,7 @@ Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _EVENT = 10  # tries of steps that an event costs
-_ROOM = 40  # steps of a trajectory for which there is room at first
+_ROOM, _LEAST_ROOM = 40, 1000  # steps for which there is room at first: of a trajectory, and of all
 
 
 class Read(NamedTuple):
@@ -247,9 +247,8 @@ def _jump(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: In
 def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
     """The steps of some trajectories until something jumps or they end."""
     K = w.x.shape[1]
-    steps, count, what = Steps.room(_ROOM * len(rows), K), 0, (f.values, f.by_states, f.drive, f.varies)
-    events, work = (f.conditions, f.drive_without_infusions), _Work.of(f, K, w.held.shape[1])
-    while (count := call("walk", *what, *events, stops, w, rows, tolerance, steps, count, work)) < 0:
+    steps, count, work = Steps.room(max(_ROOM * len(rows), _LEAST_ROOM), K), 0, _Work.of(f, K, w.held.shape[1])
+    while (count := call("walk", f.packed, stops, w, rows, tolerance, steps, count, work)) < 0:
         old, count = steps, -count - 1
         steps = Steps.room(2 * count, K)
         for new, own in zip(steps.until_step(count), old, strict=True):

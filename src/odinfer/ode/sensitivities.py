@@ -35,7 +35,7 @@ def sensitivities(f: Field, trajectories: BatchTrajectories, e: Index, theta: Ar
     for event in trajectories.events:
         if isinstance(event, Steps):
             at, work = read(f.table, e, event), _Work.of(f, S.shape[1], S.shape[2])
-            call("follow", f.by_all, f.drive, e, numbers, place, event, at, S, found, work)
+            call("follow", f.packed_by_all, e, numbers, place, event, at, S, found, work)
             continue
         own = place[event.who] >= 0
         who = place[event.who[own]]
@@ -92,7 +92,7 @@ def stage_sensitivities(
         n, s = len(event.who), len(shares)
         at = Read(np.repeat(np.arange(n), s), np.arange(n * s), np.tile(shares, n))
         found, first = np.empty((1, n * s, *S.shape[1:])), S[0].copy()
-        call("follow", f.by_all, f.drive, one, numbers, one, event, at, S, found, work)
+        call("follow", f.packed_by_all, one, numbers, one, event, at, S, found, work)
         own = found.reshape(n, s, *S.shape[1:])
         stages.append(own)
         starts.append(np.concatenate([first[None], own[:-1, -1]]))

@@ -43,6 +43,7 @@ from odinfer.search.neighbours import best_neighbour
 from odinfer.search.rescaling import rescale_runaways
 from odinfer.search.start_executor import WIDTH, StartExecutor
 from odinfer.search.startpoints import difference_noise, draw_starts, starts
+from odinfer.search.trust_region import minimise_batch
 
 Array = NDArray[np.float64]
 
@@ -143,8 +144,6 @@ def search(
                 break
     if best is not None and problem.fully_observed_gaussian:
         best = rescale_runaways(problem, state_scales(problem), best, natural_sizes_of_free(problem))
-    if best is not None and BatchLikelihood.can(problem) and not brief:
-        best = replace(best, compiled=True)
     if best is None or found.best is None or best.objective < found.best.objective - SAME:
         return SearchResult(best, found.objectives, int(best is not None), found.known)
     return SearchResult(best, found.objectives, found.agreeing, found.known, found.alternatives)
@@ -272,9 +271,9 @@ def _batched(
                 *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
         near = _on_mesh(solver, found)
         if near is not None:  # on the meshes at hand, which the steps of the search have made
-            x0 = [p.x0 for p in near.paths]
-            last = maximise_from_initial(problem, state_scales(problem), x0, near.phi, _LAST_STEPS, along=near.paths)
-            near = last or near
+            x0, steps = [p.x0 for p in near.paths], 0 if near.converged else _LAST_STEPS
+            last = maximise_from_initial(problem, state_scales(problem), x0, near.phi, steps, along=near.paths)
+            near = near if last is None else replace(last, converged=near.converged or last.converged)
         order = np.argsort(found.value, kind="stable")[:_KNOWN]
         known = found.v[order[found.value[order] < found.best + _NEAR]]
         others = separate_optima(solver, known, found.value[order][: len(known)])
@@ -284,17 +283,23 @@ def _batched(
 
 
 def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOptimum | None:
-    """The best optimum as a trajectory on a mesh, or the next best one for which there is one."""
-    u, scale = solver.like.unknowns, state_scales(solver.problem)
+    """The best optimum as a trajectory on a mesh, or the next best one for which there is one.
+
+    The compiled solver carries it to the optimum of accurate trajectories, since a step on a mesh costs far more.
+    """
+    u, scale, finer = solver.like.unknowns, state_scales(solver.problem), solver.finer()
     for i in np.argsort(found.value)[:_TRIED]:
-        v = found.v[i]
-        for paths in (own.paths(v) for own in (solver, solver.finer()) if np.isfinite(found.value[i])):
+        if not np.isfinite(found.value[i]):
+            break
+        polished = minimise_batch(finer, found.v[i : i + 1])
+        settled = bool(polished.settled[0])
+        for own, v, steps in ((finer, polished.v[0], 0 if settled else 100), (solver, found.v[i], 100)):
+            paths = own.paths(v)
             if paths is not None:
-                near = maximise_from_initial(
-                    solver.problem, scale, solver.initial(v), u.phi(v), enough=_ENOUGH, along=paths
-                )
+                x0 = solver.initial(v)
+                near = maximise_from_initial(solver.problem, scale, x0, u.phi(v), steps, enough=_ENOUGH, along=paths)
                 if near is not None:
-                    return near
+                    return replace(near, converged=near.converged or not steps)
     return None
 
 

@@ -8,6 +8,7 @@ import os
 import struct
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,53 @@ import numpy as np
 from odinfer.errors import InputError
 from odinfer.ode.kernels.build import FOLDER, NoCompiler, build, file_name
 
-_TYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
+_TYPES = frozenset(np.dtype(own).char for own in (np.float64, np.int64, np.bool_))
+_ARRAY = tuple("q" * (1 + dimensions) for dimensions in range(5))
 
 
-def call(name: str, *arguments: object) -> int:
-    """Call a kernel. Arrays are of float64, int64 or bool and contiguous; the kernel may write into them."""
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Arguments as a kernel takes them, for those that stay the same from call to call, and the arrays behind them."""
+
+    words: bytes
+    behind: tuple[object, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pack the arrays again where a copy of them is: pointers mean nothing to other processes."""
+        return pack, self.behind
+
+
+def pack(*arguments: object) -> Packed:
+    """Lay out arguments: eight bytes for a number, a pointer and its shape for an array, its fields for a tuple.
+
+    Arrays are of float64, int64 or bool and contiguous.
+    """
     form: list[str] = []
     words: list[float] = []
     _flatten(arguments, form, words)
-    return int(_kernel(name)(struct.pack("=" + "".join(form), *words)))
+    return Packed(struct.pack("=" + "".join(form), *words), arguments)
+
+
+def call(name: str, *arguments: object) -> int:
+    """Call a kernel, which may write into the arrays, with arguments of which some may be packed."""
+    parts: list[bytes] = []
+    rest: list[object] = []
+    for value in arguments:
+        if isinstance(value, Packed):
+            parts += [pack(*rest).words, value.words]
+            rest = []
+        else:
+            rest.append(value)
+    return int(_kernel(name)(b"".join([*parts, pack(*rest).words])))
 
 
 def _flatten(values: Iterable[object], form: list[str], words: list[float]) -> None:
-    """Append eight bytes for a number, a pointer and the shape of an array, and the fields of a tuple."""
     for value in values:
         if isinstance(value, np.ndarray):
-            if value.dtype not in _TYPES or not value.flags.c_contiguous:
+            if value.dtype.char not in _TYPES or not value.flags.c_contiguous:
                 raise TypeError(f"kernels take contiguous arrays of numbers, not {value.dtype} {value.strides}")
-            form.append("q" * (1 + value.ndim))
-            words += (value.ctypes.data, *value.shape)
+            form.append(_ARRAY[value.ndim])
+            words += (value.__array_interface__["data"][0], *value.shape)
         elif isinstance(value, tuple):
             _flatten(value, form, words)
         elif isinstance(value, float):
