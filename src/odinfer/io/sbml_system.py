@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from odinfer.io.formula import number
 
 _WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
-_TIME = re.compile(r"(?<![\w.])t(?!\w)")
 
 Changes = dict[str, str]  # state → new value
 
@@ -60,13 +59,11 @@ def needed_definitions(definitions: Mapping[str, str], texts: Iterable[str]) -> 
 def statements(system: System, definitions: Mapping[str, str], begin: str = "0") -> list[str]:
     """The statements of a system, with some of its definitions; initial values hold at time `begin`.
 
-    A system without differential equations gets a state, which a model needs: the time.
+    A system without differential equations gets a state, which a model needs.
     """
     lines = [f"{name}' = {text}" for name, text in system.states.items()]
     if not lines:
-        clock = _clock(system)
-        lines = [f"{clock}' = 1; {clock}({begin}) = {begin}  # there is no differential equation"]
-        definitions = {name: _TIME.sub(clock, text) for name, text in definitions.items()}
+        lines = [f"{name}' = 1; {name}({begin}) = 0  # there is no differential equation" for name in [_clock(system)]]
     lines += [f"{name} = {text}" for name, text in definitions.items()]
     lines += [f"{name}({begin}) = {text}" for name, text in system.initial.items()]
     lines += [f"before {number(time)}: {_listed(changes)}" for time, changes in system.events.items()]

@@ -28,7 +28,8 @@ Array = NDArray[np.float64]
 _EXTREME = 0.1  # share of the observations, at either end, of which one is drawn
 _SHARE = 0.75  # of the start points that are changed
 _FIRST, _GROWTH = 5, 1.35  # observations in the first horizon, and how much longer the next one is
-_COPIES = 4  # of a start point, with thresholds at observations of the horizon
+_COPIES = 4  # of a start point on average, more of the better ones
+_NEAR = 0.03  # standard deviation of changes of copies: of logarithms, or as a share of a value
 _STARTS, _KEPT = 80, 16  # start points over the first horizon, and how many are carried on to the next
 _ROUNDS = 30  # of the search over a horizon
 _APART = 0.1  # nats by which ends differ that are not the same
@@ -40,21 +41,35 @@ def event_startpoints(problem: Problem, drawn: Iterator[Array], rng: np.random.G
     v = np.stack([next(drawn) for _ in range(_STARTS)])
     noise = zip(problem.columns, difference_noise(problem).tolist(), problem.estimated_noise, strict=True)
     weights = {column: sd for column, sd, estimated in noise if estimated} | dict(problem.sigma)
+    share = np.ones(_STARTS)  # of the copies
     longest = max(len(e.t) for e in problem.data.experiments)
     for rows in _FIRST * _GROWTH ** np.arange(np.ceil(max(np.log(longest / _FIRST) / np.log(_GROWTH), 0.0))):
         try:
             part = replace(problem, sigma=weights, data=problem.data.first(float(rows) / longest))
         except InputError:  # a column has no value so early
             continue
-        copies = with_thresholds(part, iter(np.repeat(v, _COPIES, 0)), rng)
+        counts = np.ceil(_COPIES * len(v) * share / share.sum()).astype(int)
+        copies = _copies(part, np.repeat(v, counts, 0), rng)
         ends = minimise_batch(BatchLikelihood.of(part), np.stack([*v, *copies]), rounds=_ROUNDS)
         kept: list[int] = []
         for i in np.argsort(ends.value)[: int(np.isfinite(ends.value).sum())].tolist():
             if all(abs(ends.value[i] - ends.value[j]) > _APART for j in kept[-1:]) and len(kept) < _KEPT:
                 kept.append(i)
         if kept:
-            v = ends.v[kept]
+            v, share = ends.v[kept], 1.0 / np.arange(1, len(kept) + 1)
     return itertools.chain(v[:_KEPT], drawn)
+
+
+def _copies(problem: Problem, v: Array, rng: np.random.Generator) -> list[Array]:
+    """Start points (P,) of which half are changed a little and half have thresholds at observations.
+
+    Where an event comes on the wrong side of an observation, the likelihood has a jump that no gradient leads across.
+    """
+    u, near = ParameterVector(problem), rng.uniform(size=len(v)) < 0.5
+    size = np.abs(v)
+    size[:, u.of_phi] = np.where(problem.is_log, 1.0, size[:, u.of_phi])
+    moved = v + _NEAR * size * rng.normal(size=v.shape)
+    return [*np.clip(moved[near], u.low, u.high), *with_thresholds(problem, iter(v[~near]), rng)]
 
 
 def with_thresholds(problem: Problem, drawn: Iterator[Array], rng: np.random.Generator) -> Iterator[Array]:
