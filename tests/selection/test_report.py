@@ -84,9 +84,9 @@ def test_models_with_equal_curves_are_said_to_be_one_and_estimates_stand_side_by
     assert headline(found).startswith(
         "one and two are one model for these data: their curves and likelihoods are equal."
     )
-    assert re.search(r"(one|two) is preferred over less by", headline(found))
+    assert re.search(r"one is preferred over less by", headline(found))
     table = estimates_table(found)
-    assert table.header[1:] == ("A one", "B two", "C less")
+    assert {*table.header[1:3]} == {"A one", "B two"} or {*table.header[1:3]} == {"A two", "B one"}
     (row,) = [row for row in table.rows if row[0] == "d"]
     assert row[1] == row[2] != row[3] == "-"
     assert re.fullmatch(r"[\d.]+ \([\d.]+ to [\d.]+\)", row[1])

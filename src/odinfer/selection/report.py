@@ -47,9 +47,10 @@ def headline(comparison: Comparison) -> str:
         return "No candidate could be fitted by trajectories, so they cannot be ranked."
     if len(table) == 1:
         return sentence(best, comparison.candidates[best], comparison.level)
-    if twins := [name for name in table.index[1:] if _equal(comparison.candidates[best], comparison.candidates[name])]:
-        rest = {name: c for name, c in comparison.candidates.items() if name not in twins}
-        same = f"{listed([best, *twins])} are one model for these data: their curves and likelihoods are equal."
+    alike = [n for n, c in comparison.candidates.items() if n == best or _equal(comparison.candidates[best], c)]
+    if len(alike) > 1:
+        rest = {name: c for name, c in comparison.candidates.items() if name not in alike[1:]}
+        same = f"{listed(alike)} are one model for these data: their curves and likelihoods are equal."
         return f"{same} {headline(replace(comparison, candidates=rest))}"
     second = table.index[1]
     difference = float(table["bic"].iloc[1] - table["bic"].iloc[0])

@@ -13,14 +13,18 @@ export const colour = (i) => (dark.matches ? DARK : LIGHT)[i % LIGHT.length];
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const every = new Set();
-/** Charts that nobody sees are drawn when they come into sight, or are printed. */
-const sight = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    target.chart.inSight = isIntersecting;
-    if (isIntersecting) target.chart.catchUp();
-  }
-}, { rootMargin: "300px" });
-addEventListener("beforeprint", () => { for (const chart of every) chart.catchUp(); });
+let observer = null;
+/** What tells charts whether they are seen: those that are not are drawn when they come into sight, or are printed. */
+function sight() {
+  if (observer) return observer;
+  addEventListener("beforeprint", () => { for (const chart of every) chart.catchUp(); });
+  return observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      target.chart.inSight = isIntersecting;
+      if (isIntersecting) target.chart.catchUp();
+    }
+  }, { rootMargin: "300px" });
+}
 dark.addEventListener("change", () => { for (const chart of every) chart.rebuild(); });
 
 /** A few significant digits. */
@@ -65,8 +69,8 @@ export class Chart {
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.card);
     this.inSight = true;
-    sight.observe(this.card);
     this.card.chart = this;
+    sight().observe(this.card);
     every.add(this);
   }
 
@@ -74,7 +78,7 @@ export class Chart {
 
   remove() {
     this.observer.disconnect();
-    sight.unobserve(this.card);
+    sight().unobserve(this.card);
     every.delete(this);
     this.group.charts.delete(this);
     this.u?.destroy();
