@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odinfer.files import make_folder, write_file
-from odinfer.population.figures import PICTURES, draw
+from odinfer.population.figures import MOST_SUBJECTS, PICTURES, draw
 from odinfer.population.summary import headline, likelihood_table, population_table
 from odinfer.style.drawing import png
 from odinfer.style.html import render_page
@@ -27,7 +27,13 @@ def html(fit: PopulationFit) -> str:
     for name, picture in PICTURES.items():
         if name != "covariates" or known:
             image = base64.b64encode(png(draw(fit, name), _DPI)).decode()
-            pictures.append({"title": picture.title, "why": picture.caption, "image": image})
+            first = name == "fits" and len(fit.subjects) > MOST_SUBJECTS
+            why = (
+                f"{picture.caption} The first {MOST_SUBJECTS} of {len(fit.subjects)} subjects."
+                if first
+                else picture.caption
+            )
+            pictures.append({"title": picture.title, "why": why, "image": image})
     return render_page(
         "population.html",
         live=False,
