@@ -22,7 +22,7 @@ _EM_STEPS, _EM_SETTLED = 15, 0.5  # at most; gain in log-likelihood below which 
 _NEWTON_STEPS = 40
 _CONVERGED = 1e-4  # expected gain in log-likelihood of another Newton step
 FLAT = 1e3  # standard error of an unconstrained parameter on which the likelihood does not depend
-_SAME = 0.01  # log-likelihood that steps on exact nodes may gain before these are chosen again
+_SAME = 0.01  # log-likelihood, or twice its error, that steps on exact nodes may gain before these are chosen again
 _LARGEST_STEP = 0.7  # of an unconstrained parameter
 _DIFFERENCE = 1e-4  # of unconstrained parameters, for differences of gradients
 _NO_SPREAD = 0.02  # standard deviation of a latent value below which an effect is tried without any
@@ -248,7 +248,7 @@ def _newton(engine: Engine, v: Array, say: Progress, rough: bool = False) -> _Cl
             radius = min(1.0, 2.0 * radius * share)
         elif rough:
             return _Climb(value, v)
-        elif exact is None or abs(value - exact.value) > _SAME:
+        elif exact is None or abs(value - exact.value) > max(_SAME, 2.0 * exact.error):
             exact = marginal(engine, v)
             nodes, sizes, radius = exact.nodes, exact.sizes, 1.0
         else:
