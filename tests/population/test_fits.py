@@ -233,6 +233,20 @@ def test_the_lower_limit_of_a_spread_is_zero_where_the_fit_without_it_is_not_rej
     assert low < 0.9 * fit.theta["omega_c"] < 0.9 * high
 
 
+def test_precise_data_whose_effects_follow_a_common_parameter_have_an_accurate_likelihood_and_limits():
+    """Individual values are known to 1 % for any rate kout, and move with it by many times that."""
+    rng, t = np.random.default_rng(3), np.array([3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    kin = 10 * np.exp(0.3 * rng.normal(size=10))
+    y = kin[:, None] / 0.2 * (1 - np.exp(-0.2 * t)) + 0.5 * rng.normal(size=(10, 6))
+    frame = pd.DataFrame({"id": np.repeat(np.arange(10), 6), "time": np.tile(t, 10), "y": y.ravel()})
+    text = "r' = kin - kout*r; r(0) = 0; y ~ normal(r); log kout; kin ~ lognormal(kin_pop, omega) by subject"
+    fit = od.fit(od.Model.from_text(text), od.read_csv(frame, states=["y"]))
+    assert fit.loglik_error < 0.01
+    assert od.loglik(fit.problem, fit.theta) == pytest.approx(fit.loglik, abs=0.01)
+    assert fit.intervals["kout"][0] < 0.2 < fit.intervals["kout"][1]
+    assert fit.intervals["kout"] == pytest.approx(fit.interval(kind="curvature")["kout"], abs=5e-4)
+
+
 def crossover(subjects: int = 10, noise: float = 0.1) -> pd.DataFrame:
     """x grows at a rate that differs between subjects and between their two occasions, which begin at 0 and 3."""
     rng, rows = np.random.default_rng(6), []

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.population.marginal import Marginal, marginal, nodes_at, place_at_modes, place_by_moments
+from odinfer.population.marginal import Marginal, marginal, nodes_at, nodes_near, place_at_modes
 from odinfer.population.modes import find_modes
-from odinfer.population.nodes import Engine, Nodes, Placement
+from odinfer.population.nodes import Engine, Nodes
 from odinfer.population.quadrature import levels
 from odinfer.population.start import start_vectors, with_units
 from odinfer.population.structure import Structure
@@ -22,6 +22,7 @@ _EM_STEPS, _EM_SETTLED = 15, 0.5  # at most; gain in log-likelihood below which 
 _NEWTON_STEPS = 40
 _CONVERGED = 1e-4  # expected gain in log-likelihood of another Newton step
 FLAT = 1e3  # standard error of an unconstrained parameter on which the likelihood does not depend
+_SAME = 0.01  # log-likelihood, or twice its error, that steps on exact nodes may gain before these are chosen again
 _LARGEST_STEP = 0.7  # of an unconstrained parameter
 _DIFFERENCE = 1e-4  # of unconstrained parameters, for differences of gradients
 _NO_SPREAD = 0.02  # standard deviation of a latent value below which an effect is tried without any
@@ -96,16 +97,16 @@ def estimate(structure: Structure, seed: int = 0, say: Progress = no_progress, v
         starts = [v]
     engine = Engine(structure)
     ends = [_expectation_maximisation(engine, own, say) for own in starts]
-    best = max(value for value, *_ in ends)
+    best = max(value for value, _ in ends)
     ends = _distinct([end for end in ends if end[0] > best - _MUCH])
     if len(ends) > 1:
-        climbed = [_newton(engine, own, placement, say, rough=True) for _, own, placement in ends]
+        climbed = [_newton(engine, own, say, rough=True) for _, own in ends]
         winner = _preferred(structure, climbed)
-        ends = [(winner.value, winner.v, winner.placement)]
+        ends = [(winner.value, winner.v)]
         others = [(own.value, structure.values(own.v)) for own in climbed if own is not winner]
     else:
         others = []
-    found = _newton(engine, ends[0][1], ends[0][2], say).estimate
+    found = _newton(engine, ends[0][1], say).estimate
     assert found is not None
     found = replace(found, others=tuple(own for own in others if own[0] > found.marginal.value - _MUCH))
     for effect in _without_spread(found):
@@ -118,9 +119,9 @@ def estimate(structure: Structure, seed: int = 0, say: Progress = no_progress, v
     return found
 
 
-def _distinct(ends: list[tuple[float, Array, Placement]]) -> list[tuple[float, Array, Placement]]:
+def _distinct(ends: list[tuple[float, Array]]) -> list[tuple[float, Array]]:
     """Ends of EM that are on the way to different maxima, best first."""
-    kept: list[tuple[float, Array, Placement]] = []
+    kept: list[tuple[float, Array]] = []
     for end in sorted(ends, key=lambda end: -end[0]):
         if not any(abs(end[0] - own[0]) < 1.0 and np.abs(end[1] - own[1]).max() < _LARGEST_STEP for own in kept):
             kept.append(end)
@@ -160,27 +161,22 @@ def _without_spread(found: Estimate) -> list[str]:
     return [name for _, name in sorted(small)]
 
 
-def _expectation_maximisation(engine: Engine, v: Array, say: Progress) -> tuple[float, Array, Placement]:
+def _expectation_maximisation(engine: Engine, v: Array, say: Progress) -> tuple[float, Array]:
     """Robust steps towards the maximum: each maximises the expected complete-data likelihood over few nodes.
 
     Returns:
-        The log-likelihood, the parameters (Q,) and where nodes lie.
+        The log-likelihood and the parameters (Q,).
     """
     from scipy.optimize import minimize
 
-    placement = place_at_modes(engine, v, find_modes(engine, v))
-    sizes = np.full(len(engine.structure.subjects), levels(placement.centre.shape[1])[0])
-    before = -np.inf
+    sizes = np.full(len(engine.structure.subjects), levels(len(engine.structure.active))[0])
+    nodes, before = nodes_at(engine, v, place_at_modes(engine, v, find_modes(engine, v)), sizes), -np.inf
     for i in range(_EM_STEPS):
-        nodes = nodes_at(engine, v, placement, sizes)
         joint = nodes.joint(v)
         value = float(nodes.each(joint).sum())
         say(f"EM step {i + 1}, log-likelihood {value:.2f}", 0.05 + 0.02 * i)
         if not np.isfinite(value) or value < before + _EM_SETTLED:
-            if np.isfinite(value):
-                break
-            placement = place_at_modes(engine, v, find_modes(engine, v))
-            continue
+            break
         before, weights = value, nodes.weights(joint)
 
         def objective(w: Array, nodes: Nodes = nodes, weights: Array = weights) -> tuple[float, Array]:
@@ -189,19 +185,8 @@ def _expectation_maximisation(engine: Engine, v: Array, say: Progress) -> tuple[
 
         bounds = [(x - 1.5, x + 1.5) for x in v]
         v = np.asarray(minimize(objective, v, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 25}).x)
-        if i < 2:
-            placement = place_at_modes(engine, v, find_modes(engine, v, _standardised(engine, v, nodes, weights)))
-        else:
-            placement = place_by_moments(engine, v, nodes, placement)
-    return before, v, placement
-
-
-def _standardised(engine: Engine, v: Array, nodes: Nodes, weights: Array) -> Array:
-    """Posterior means of the standardised latent values (E, d) at v."""
-    s = engine.structure
-    mean = np.add.reduceat(weights[:, None] * nodes.x, nodes._starts)
-    m, L = s.means(v)[0][:, s.active], s.cholesky(v)
-    return np.clip(np.linalg.solve(L, (mean - m).T).T, -4.0, 4.0)
+        nodes = nodes_near(engine, v, nodes, sizes)
+    return before, v
 
 
 def hessian(nodes: Nodes, v: Array) -> Array:
@@ -234,22 +219,21 @@ class _Climb:
 
     value: float
     v: Array
-    placement: Placement
     estimate: Estimate | None = None
 
 
-def _newton(engine: Engine, v: Array, placement: Placement, say: Progress, rough: bool = False) -> _Climb:
+def _newton(engine: Engine, v: Array, say: Progress, rough: bool = False) -> _Climb:
     """Newton's steps, each on nodes placed anew; the rules grow when the steps have become small.
 
     Args:
         rough: stop before the rules grow.
     """
     s = engine.structure
-    d = placement.centre.shape[1]
-    sizes = np.full(len(s.subjects), levels(d)[min(1, len(levels(d)) - 1)])
+    every = levels(len(s.active))
+    sizes = np.full(len(s.subjects), every[min(1, len(every) - 1)])
     exact: Marginal | None = None
     radius = 1.0
-    nodes = nodes_at(engine, v, placement, sizes)
+    nodes = nodes_at(engine, v, place_at_modes(engine, v, find_modes(engine, v)), sizes)
     correlation = np.array([p.role == "correlation" for p in s.parameters])
     for iteration in range(1, _NEWTON_STEPS + 1):
         value, g = nodes.value_and_gradient(v)
@@ -258,35 +242,31 @@ def _newton(engine: Engine, v: Array, placement: Placement, say: Progress, rough
         step, gain = newton_step(g, H, ~outward)
         say(f"Newton step {iteration}, log-likelihood {value:.3f}", min(0.9, 0.35 + 0.05 * iteration))
         small = gain < (_CONVERGED if exact is not None else 100.0 * _CONVERGED)
-        moved = None if small else _moved(engine, nodes, v, placement, sizes, radius * step, value, correlation)
+        moved = None if small else _moved(engine, nodes, v, sizes, radius * step, value, correlation)
         if moved is not None:
-            v, placement, nodes, share = moved
+            v, nodes, share = moved
             radius = min(1.0, 2.0 * radius * share)
         elif rough:
-            return _Climb(value, v, placement)
-        elif exact is not None:
-            exact = replace(exact, nodes=nodes, each=nodes.each(nodes.joint(v)))
-            return _Climb(value, v, placement, Estimate(s, v, exact, H, g, iteration, gain < _EQUAL))
-        else:
-            if not small:
-                placement = place_at_modes(engine, v, find_modes(engine, v))
-            exact = marginal(engine, v, Placement(placement.centre.copy(), placement.factor.copy()))
+            return _Climb(value, v)
+        elif exact is None or abs(value - exact.value) > max(_SAME, 2.0 * exact.error):
+            exact = marginal(engine, v)
             nodes, sizes, radius = exact.nodes, exact.sizes, 1.0
-    exact = marginal(engine, v) if exact is None else exact
-    return _Climb(value, v, placement, Estimate(s, v, exact, H, g, iteration, False))
+        else:
+            exact = replace(exact, nodes=nodes, each=nodes.each(nodes.joint(v)))
+            return _Climb(value, v, Estimate(s, v, exact, H, g, iteration, gain < _EQUAL))
+    exact = marginal(engine, v)
+    return _Climb(value, v, Estimate(s, v, exact, H, g, iteration, False))
 
 
 def _moved(
-    engine: Engine, nodes: Nodes, v: Array, placement: Placement, sizes: Index, step: Array, value: float,
-    correlation: NDArray[np.bool_],
-) -> tuple[Array, Placement, Nodes, float] | None:  # fmt: skip
+    engine: Engine, nodes: Nodes, v: Array, sizes: Index, step: Array, value: float, correlation: NDArray[np.bool_]
+) -> tuple[Array, Nodes, float] | None:
     """Take a step, shortened until the likelihood on new nodes rises; None if it does not."""
     for share in 0.35 ** np.arange(8.0):
         trial = v + share * step
         trial[correlation] = np.clip(trial[correlation], -_MOST_CORRELATED, _MOST_CORRELATED)
         if nodes.value(trial) > value:
-            there = place_by_moments(engine, trial, nodes, placement)
-            new = nodes_at(engine, trial, there, sizes)
+            new = nodes_near(engine, trial, nodes, sizes)
             if new.value(trial) > value - 1e-6:
-                return trial, there, new, float(share)
+                return trial, new, float(share)
     return None

@@ -170,7 +170,7 @@ def observed_predicted(fit: PopulationFit) -> list[Panel]:
 
 
 def standardised_residuals(fit: PopulationFit) -> list[Panel]:
-    """Standardised residuals against time and prediction, and their quantiles against those of the normal."""
+    """Standardised residuals against time and prediction, their normal quantiles, and sizes of individual ones."""
 
     def scatter(ax: Axes, which: str, words: str) -> None:
         ax.plot(fit.residuals[which], fit.residuals["residual"], "o", ms=3, color=PALETTE[0], alpha=0.6)
@@ -178,6 +178,18 @@ def standardised_residuals(fit: PopulationFit) -> list[Panel]:
             ax.axhline(height, color=STYLE["ink"] if height == 0 else BAD, lw=0.8, ls="-" if height == 0 else "--")
         set_label(ax.set_xlabel, words)
         set_label(ax.set_ylabel, "standardised residual")
+
+    def individual(ax: Axes) -> None:
+        ax.plot(
+            fit.residuals["individual"],
+            fit.residuals["individual_residual"].abs(),
+            "o",
+            ms=3,
+            color=PALETTE[0],
+            alpha=0.6,
+        )
+        set_label(ax.set_xlabel, "individual prediction")
+        set_label(ax.set_ylabel, "|individual residual|")
 
     def quantiles(ax: Axes) -> None:
         from scipy.special import ndtri
@@ -189,7 +201,7 @@ def standardised_residuals(fit: PopulationFit) -> list[Panel]:
         set_label(ax.set_ylabel, "standardised residual")
 
     words = {"time": "time", "population": "population prediction"}
-    return [*(partial(scatter, which=which, words=said) for which, said in words.items()), quantiles]
+    return [*(partial(scatter, which=which, words=said) for which, said in words.items()), quantiles, individual]
 
 
 def predictive_check(fit: PopulationFit, by: str | None = None) -> list[Panel]:
@@ -287,8 +299,9 @@ PICTURES: dict[str, Picture] = {
     ),
     "residuals": Picture(
         "Standardised residuals",
-        "Normal scores among simulated observations of the same subject; dashed: 95 % of them lie in between.",
-        standardised_residuals, 3, 2.6,
+        "Normal scores among simulated observations of the same subject; dashed: 95 % of them lie in between. "
+        "Last panel: residuals about the individual prediction; a trend says that the noise depends on it otherwise.",
+        standardised_residuals, 2, 2.4,
     ),
     "vpc": Picture(
         "Visual predictive check",

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from odinfer.errors import InputError
 from odinfer.population.estimate import Estimate
-from odinfer.population.marginal import nodes_at, place_at_modes, place_by_moments
-from odinfer.population.modes import find_modes
+from odinfer.population.marginal import nodes_at, nodes_near
 from odinfer.population.nodes import Nodes
 from odinfer.population.quadrature import levels
 
@@ -24,7 +23,6 @@ _PLACEMENTS = 8  # of nodes, at most
 _REACH = 1.0  # logarithm of a standard deviation: so far from their place, nodes are close enough to each other
 _ZERO = 4.0  # logarithm below the estimate: with 2 % of it, the likelihood is that without variation
 _POOR = 1.0  # log-likelihood that the other parameters may gain on nodes that were placed without it
-_FURTHEST_MODE = 4.0  # standard deviations of random effects, where the search for a mode may start
 _STEPS = 50  # of an optimisation with one parameter held
 _GAIN = 0.005  # log-likelihood that its next step would gain when it stops
 
@@ -101,7 +99,7 @@ def profile(found: Estimate, name: str, points: int = 10) -> tuple[Array, Array]
         w, nodes = found.v, start
         for k in range(1, points + 1):
             _, w = _constrained(nodes, w + sign * step * C[:, j] / C[j, j], others, j, C)
-            nodes = _moved_nodes(found, nodes, w)
+            nodes = nodes_near(found.engine, w, nodes, _sizes(found))
             found_at[sign * k] = w, nodes.value(w)
     order = sorted(found_at)
     shift = found.marginal.value - start.value(found.v)
@@ -122,7 +120,7 @@ def _limit(found: Estimate, nodes: Nodes, j: int, sign: float, z: float) -> Arra
     distance = min(z * min(se, 1.0), _REACH if spread else np.inf)
     w = found.v + sign * distance * C[:, j] / C[j, j]
     for _ in range(_PLACEMENTS):
-        nodes, placed = _moved_nodes(found, nodes, w), distance
+        nodes, placed = nodes_near(found.engine, w, nodes, _sizes(found)), distance
         value = nodes.value(w)
         ends = 0.5 * placed, (min(furthest, placed + _REACH) if spread else furthest)
         distance, w = _crossing(found, nodes, top, j, sign, z, distance, w, ends)
@@ -131,20 +129,6 @@ def _limit(found: Estimate, nodes: Nodes, j: int, sign: float, z: float) -> Arra
         if abs(distance - placed) < _NEAR * z * se and abs(nodes.value(w) - value) < _POOR:
             return w
     return np.where(here, found.v + sign * z * se, w)
-
-
-def _moved_nodes(found: Estimate, nodes: Nodes, w: Array) -> Nodes:
-    """Nodes about the posterior means at parameters w, which are found from the modes there.
-
-    Args:
-        nodes: others, near whose means the modes are searched for.
-    """
-    engine, s, sizes = found.engine, found.structure, _sizes(found)
-    means = nodes.moments(nodes.v)[0] - s.means(w)[0][:, s.active]
-    start = np.clip(np.linalg.solve(s.cholesky(w), means.T).T, -_FURTHEST_MODE, _FURTHEST_MODE)
-    place = place_at_modes(engine, w, find_modes(engine, w, start))
-    rough = nodes_at(engine, w, place, np.full_like(sizes, levels(len(s.active))[0]))
-    return nodes_at(engine, w, place_by_moments(engine, w, rough, place), sizes)
 
 
 def _crossing(

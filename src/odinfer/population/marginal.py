@@ -23,6 +23,8 @@ LARGEST_ERROR = 0.1  # numerical error of a log-likelihood from which a warning 
 TOLERANCE = 1e-3  # of the log-likelihood of all subjects together
 _STEP = 1e-4  # standard deviations: step of differences for Laplace's Hessian
 _WIDEST, _NARROWEST = 100.0, 1e-4  # of posterior standard deviations, relative to those at the mode
+_REFINED = 2  # rules whose moments place the nodes of the next one
+_FURTHEST_START = 4.0  # standard deviations of random effects, where the search for a mode may start
 _ENOUGH = 4.0  # effective number of nodes from which posterior moments are taken
 
 
@@ -70,6 +72,23 @@ def place_by_moments(engine: Engine, v: Array, nodes: Nodes, before: Placement) 
     return Placement(np.where(good[:, None], mean, before.centre), np.where(good[:, None, None], T, before.factor))
 
 
+def nodes_near(engine: Engine, v: Array, near: Nodes, sizes: Index) -> Nodes:
+    """Nodes about the posterior means at v with rules of the given sizes (E,), by small rules about the modes.
+
+    They depend on v alone, as those of `marginal` do, so that likelihoods at different v can be compared.
+
+    Args:
+        near: nodes for other parameters; the search for the modes starts at the means on these.
+    """
+    s, mean = engine.structure, near.moments(near.v)[0]
+    u = np.linalg.solve(s.cholesky(v), (mean - s.means(v)[0][:, s.active]).T).T
+    place = place_at_modes(engine, v, find_modes(engine, v, np.clip(u, -_FURTHEST_START, _FURTHEST_START)))
+    for size in levels(len(s.active))[:_REFINED]:
+        if size < sizes.max():
+            place = place_by_moments(engine, v, nodes_at(engine, v, place, np.full_like(sizes, size)), place)
+    return nodes_at(engine, v, place, sizes)
+
+
 def nodes_at(engine: Engine, v: Array, placement: Placement, sizes: Index, subjects: Index | None = None) -> Nodes:
     """Solve the nodes of subjects (all if not given) with rules of the given sizes (E,)."""
     d = placement.centre.shape[1]
@@ -106,7 +125,7 @@ def marginal(engine: Engine, v: Array, start: Placement | None = None, tolerance
         each[active] = found
         for position, i in enumerate(active):
             kept[int(i)] = (nodes, position)
-        if k < 2 or d > MOST_DIMENSIONS:
+        if k < _REFINED or d > MOST_DIMENSIONS:
             better = place_by_moments(engine, v, nodes, Placement(placement.centre[active], placement.factor[active]))
             placement.centre[active], placement.factor[active] = better.centre, better.factor
         active = active[~(change[active] < own)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odinfer.files import make_folder, write_file
-from odinfer.population.figures import PICTURES, draw
+from odinfer.population.figures import MOST_SUBJECTS, PICTURES, draw
 from odinfer.population.summary import headline, likelihood_table, population_table
 from odinfer.style.drawing import png, svg
 from odinfer.style.html import render_page
@@ -26,10 +26,16 @@ def pictures(fit: PopulationFit) -> dict[str, bytes]:
     return {name: svg(draw(fit, name)) for name in PICTURES if name != "covariates" or known}
 
 
+def _caption(fit: PopulationFit, name: str) -> str:
+    limited = name == "fits" and len(fit.subjects) > MOST_SUBJECTS
+    more = f" The first {MOST_SUBJECTS} of {len(fit.subjects)} subjects." if limited else ""
+    return PICTURES[name].caption + more
+
+
 def html(fit: PopulationFit, drawn: Mapping[str, bytes] | None = None) -> str:
     """The report as one HTML page; `drawn` are its pictures, if they are there already."""
     shown = [
-        {"title": PICTURES[name].title, "why": PICTURES[name].caption, "image": base64.b64encode(image).decode()}
+        {"title": PICTURES[name].title, "why": _caption(fit, name), "image": base64.b64encode(image).decode()}
         for name, image in (pictures(fit) if drawn is None else drawn).items()
     ]
     return render_page(
