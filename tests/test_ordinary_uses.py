@@ -109,3 +109,11 @@ def test_limits_that_are_not_found_are_named_in_one_warning():
     y = np.stack([5.0 - 3.0 * t + 1.5 * t**2, 3.0 + 0.8 * t - 0.6 * t**2], 1)
     fit = od.fit(od.Model.from_text("x' = a*x - b*x*y; y' = -c*y + d*x*y"), od.Data(t, y, states=["x", "y"]))
     assert sum("could not be computed" in warning for warning in fit.warnings) <= 1
+
+
+@pytest.mark.parametrize("text", ["x' = -k*x", "x' = -k*x; x ~ normal(x)"])
+def test_bands_of_new_observations_from_few_data_are_those_of_student(text):
+    fit = od.fit(od.Model.from_text(text), decay(np.linspace(0.0, 3.0, 8)))
+    band = fit.predict([1.5], observed=True)
+    half = 0.5 * float((band["x_high"] - band["x_low"]).iloc[0])
+    assert half == pytest.approx(np.hypot(2.447 * fit.sigma["x"], 2.447 * 0.4 * fit.sigma["x"]), rel=0.06)

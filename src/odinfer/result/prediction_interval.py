@@ -22,6 +22,8 @@ def prediction_interval(
 ) -> tuple[Array, Array, Array]:
     """Compute between which values new observations lie, noise included, along the curve of an experiment.
 
+    Noise that was estimated is widened so that the normal interval is Student's.
+
     A problem has to be attached where columns are not just the states.
 
     Returns:
@@ -30,12 +32,15 @@ def prediction_interval(
     own, problem = fit.experiments[experiment], attached_problem(fit)
     x, _, sd = own.curve.at(times)
     half = quantile(np.inf, level)
+    freedom = np.inf if fit.uncertainty is None else float(np.min(fit.uncertainty.freedom, initial=np.inf))
+    wider = float(quantile(freedom, level)) / half
     if own.expected_sd is None or problem is None:
-        wide = half * np.hypot(sd, [fit.sigma[name] for name in fit.state_names])
+        wide = half * np.hypot(sd, [wider * fit.sigma[name] for name in fit.state_names])
         return x, x - wide, x + wide
     e, observation = list(fit.experiments).index(experiment), observation_of(problem)
     phi = problem.phi(np.array([fit.theta[name] for name in fit.parameter_names]))[None]
-    noise = np.array([[fit.sigma.get(name, 1.0) ** 2 for name in fit.columns]])
+    normal = [fit.noise.get(name) in ("normal", "lognormal") for name in fit.columns]
+    noise = np.array([[fit.sigma.get(name, 1.0) ** 2 for name in fit.columns]]) * np.where(normal, wider, 1.0) ** 2
     mean = observation.predicted(e, x[None], phi, times)
     error = half * np.stack([np.interp(times, own.curve.t, column) for column in own.expected_sd.T], -1)
     # Like the predicted values themselves, ends of their bands are positive where values cannot be negative.
