@@ -69,7 +69,7 @@ def relative_errors(information: Array) -> Array:
 
 def combined_errors(information: Array, weights: Array) -> Array:
     """Relative standard errors (..., G) of linear combinations (G, P) of the parameters."""
-    return np.sqrt(np.einsum("gp,...pq,gq->...g", weights, covariance(information), weights))
+    return np.asarray(np.sqrt(np.einsum("gp,...pq,gq->...g", weights, covariance(information), weights)))
 
 
 def efficiency(value: float, reference: float) -> float:

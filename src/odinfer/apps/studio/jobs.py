@@ -74,6 +74,7 @@ def _progress(tell: Tell) -> Progress:
 
 def _fit(order: JobRequest, tell: Tell) -> list[str]:
     from odinfer.methods import fit
+    from odinfer.optimal_design.next_measurements import with_next_measurements
     from odinfer.result import report
     from odinfer.result.extras import with_extras
 
@@ -88,7 +89,7 @@ def _fit(order: JobRequest, tell: Tell) -> list[str]:
             raise InputError(f"the optional terms make {len(every)} candidates; press Compare to fit them all")
         if every[0].model.said.effects:
             raise InputError("parameters vary by subject, which the studio cannot fit; use odinfer fit, or od.fit")
-        found = fit(every[0], seed=SEED, progress=_progress(tell))
+        found = with_next_measurements(fit(every[0], seed=SEED, progress=_progress(tell)))
     if kind is not None:
         if found.uncertainty is None:
             raise InputError(found.without_intervals)
