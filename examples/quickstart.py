@@ -2,11 +2,11 @@
 
 import odinfer as od
 
-model = od.Model.from_text("""
+model = """
     prey' = a*prey - b*prey*predator
     predator' = -c*predator + d*prey*predator
-""")
-data = od.systems.lotka_volterra.sample(noise=0.1, seed=0)  # or od.read_csv("data.csv")
+"""
+data = od.systems.lotka_volterra.sample(noise=0.1, seed=0)  # or a DataFrame, or "data.csv"
 
 fit = od.fit(model, data, seed=0)
 

@@ -155,7 +155,7 @@ def uncertain() -> FitResult:
         uncertainty=Uncertainty(names, log, covariance, np.full(3, 12.0), 0.95, low, high, ("c has no upper limit",)),
         profiles={"a": Profile("a", 1.0, values, -20 * (values - 1.0) ** 2, (0.0, np.inf), 12.0, 20.0)},
         bootstrapped=Bootstrap(names, log, refits, (e.t,), (x,), failed=3),
-        posterior=posterior,
+        sampled=posterior,
     )
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ ROOT = "__init__"
 FOLDERS = (
     "", "parallel", "style", "noise", "model", "data", "problem", "observation", "io", "gp", "scaling", "optimize",
     "odin", "ode", "likelihood", "search", "sampling", "uncertainty", "diagnostics", "result", "population", "methods",
-    "paper", "discovery", "selection", "optimal_design", "apps", ROOT,
+    "paper", "discovery", "selection", "optimal_design", "apps", ROOT, "__main__",
 )  # fmt: skip
 
 
@@ -157,6 +158,7 @@ RESULT = {
     "states",
     "states_of", "observables", "observables_of", "predict", "derivative", "residuals", "residuals_of", "interval",
     "unknown", "intervals_by_kind", "without_intervals", "covariance", "draws", "including", "summary", "plot",
+    "plot_residuals", "plot_predicted", "plot_quantiles", "plot_phase", "plot_traces", "posterior",
     "to_xarray", "save",
 }  # fmt: skip
 PUBLIC: dict[str, set[str]] = {
@@ -181,7 +183,7 @@ PUBLIC: dict[str, set[str]] = {
     "InputWarning": set(),
     "Model": {
         "from_text", "from_file", "f", "derivatives", "linearise", "evaluate", "equation", "with_statements",
-        "smoothed",
+        "smoothed", "with_sharp_switches", "switch_times",
         "switches", "said", "code", "program", "instruction", "given_initial", "free_initial",
     },
     "Observe": set(),
@@ -238,3 +240,12 @@ def test_a_name_that_does_not_exist_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing"):
         _ = od.nothing
     assert od.__version__
+
+
+def test_files_that_docstrings_and_comments_name_exist():
+    known = {path.name for path in SOURCE.rglob("*.py")} | {"setup.py"}
+    for name, path in MODULES.items():
+        mentioned = set(re.findall(r"[`(/ ]([a-z_0-9]+\.py)\b", path.read_text("utf-8")))
+        assert mentioned <= known | {"script.py", "model.py"}, (
+            f"{name} names files that do not exist: {mentioned - known}"
+        )

@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import odinfer as od
 from fits import make_fit
 from odinfer.errors import InputError
 from odinfer.files import make_folder, replaced_file, safe_name, staged_folder, write_file
@@ -214,3 +216,15 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_and_that_of_a_livin
         other.wait()
         put(tmp_path, a="whole")
     assert sorted(os.listdir(tmp_path)) == [".odinfer-notes", "a", "two.txt"]
+
+
+def test_devices_are_refused_and_pipes_are_read(tmp_path):
+    for read in (od.Model.from_file, od.read_csv, od.load):
+        for path in ("/dev/zero", "a\0b"):
+            with pytest.raises(InputError):
+                read(path)
+    os.mkfifo(pipe := tmp_path / "pipe")
+    writer = threading.Thread(target=pipe.write_text, args=["x' = -k*x"])
+    writer.start()
+    assert od.Model.from_file(pipe).states == ("x",)
+    writer.join()

@@ -80,3 +80,32 @@ def test_more_unknowns_than_observations_are_the_headline_and_no_verdict_is_give
     assert "equations are consistent" not in fit.summary()
     assert fit.uncertainty is None
     assert "unknowns" in fit.warnings[0]
+
+
+ABSORPTION = "gut' = -ka*gut; cen' = ka*gut - k*cen; gut(0) = 0; cen(0) = 0; DV ~ normal(cen)"
+
+
+@pytest.mark.parametrize(
+    "text", [ABSORPTION, f"input u; {ABSORPTION.replace('ka*gut;', 'ka*gut + u;', 1)}", "x' = r*x*(1 - x/K); x(0) = 0"]
+)
+def test_states_that_rest_at_zero_whatever_the_parameters_are_refused(text):
+    model = od.Model.from_text(text)
+    column = "DV" if "DV" in text else "x"
+    inputs = {"u": ([0.0, 9.0], [0.0, 0.0])} if model.inputs else None
+    data = od.Data(np.arange(1.0, 7.0), np.array([2.0, 1.5, 1.0, 0.8, 0.7, 0.6]), states=[column], inputs=inputs)
+    with pytest.raises(od.InputError, match="every state starts at 0 and stays there"):
+        od.fit(model, data)
+
+
+def test_states_that_a_dose_moves_from_zero_are_fitted():
+    t = np.arange(1.0, 9.0)
+    y = 10.0 * 1.5 / 1.2 * (np.exp(-0.3 * t) - np.exp(-1.5 * t)) + 0.05 * np.random.default_rng(2).normal(size=8)
+    fit = od.fit(od.Model.from_text(ABSORPTION), od.Data(t, y, states=["DV"], doses=[(0.0, 10.0, "gut")]))
+    assert fit.converged
+
+
+def test_limits_that_are_not_found_are_named_in_one_warning():
+    t = np.linspace(0.0, 1.9, 20)
+    y = np.stack([5.0 - 3.0 * t + 1.5 * t**2, 3.0 + 0.8 * t - 0.6 * t**2], 1)
+    fit = od.fit(od.Model.from_text("x' = a*x - b*x*y; y' = -c*y + d*x*y"), od.Data(t, y, states=["x", "y"]))
+    assert sum("could not be computed" in warning for warning in fit.warnings) <= 1

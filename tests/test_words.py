@@ -21,9 +21,12 @@ FORBIDDEN = {
     r"asked (again|for again)": "re-optimised",
     r"of everything random": "random seed",
     r"refined stage": "maximum likelihood",
-    r"contradicts? the data as a whole": "the model contradicts the data",
     r"\bmended\b": "fixed",
     r"leads? nowhere|led nowhere": "failed",
+    r"by trajectories alone": "maximum likelihood; ODIN is not used",
+    r"\bnobody (sees|saw)\b|states? that nobody": "hidden states",
+    r"\brefuted\b": "rejected",
+    r"(is|are) fitted unasked|\bunasked\b": "by default",
     r"\bused to (miss|fail|take|stop|end)\b": "no history: the CHANGELOG has it",
     r"\bbefore (this|that|it) was\b": "no history: the CHANGELOG has it",
 }

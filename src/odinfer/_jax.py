@@ -1,4 +1,6 @@
-"""JAX with 64-bit floats and a cache of what it compiles. Imported inside functions: it takes most of a second."""
+"""Import JAX with 64-bit floats and a persistent compilation cache. Imported inside functions, since it takes most of a
+second.
+"""
 
 import contextlib
 import os

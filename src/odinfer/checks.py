@@ -1,4 +1,4 @@
-"""Checks of single values, each in one place, so that the same value is right or wrong everywhere."""
+"""Validate single values (numbers, ranges, choices), with the same message everywhere."""
 
 from collections.abc import Iterable
 from typing import Any

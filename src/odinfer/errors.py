@@ -1,4 +1,4 @@
-"""The two ways things go wrong: bad input raises, bad luck returns a status."""
+"""`InputError` for bad input, and `Status` for computations that fail."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ def cut(text: str, most: int = MOST) -> str:
 
 def nearest(name: str, choices: Iterable[str]) -> str:
     """'; did you mean X?' for the closest of `choices`, or their list."""
-    choices = list(choices)
+    choices = list(dict.fromkeys(choices))
     close = difflib.get_close_matches(str(name)[:MOST], choices, n=1, cutoff=0.6)
     if close:
         return f"; did you mean '{close[0]}'?"

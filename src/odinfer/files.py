@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and where they are meant to be.
+"""Write files atomically, and only inside the folder that was asked for.
 
 What is being written waits in a hidden folder beside its target. The folder is locked while its process lives; the
 system releases the lock however the process ends, so whoever writes there next can tell what is left over from a kill.
@@ -7,11 +7,13 @@ system releases the lock however the process ends, so whoever writes there next 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -22,6 +24,18 @@ from odinfer.errors import InputError
 _HIDDEN_NAME = re.compile(r"\.odinfer-[0-9a-f]{12}")
 _NAME = re.compile(r"\w([\w .-]{0,58}\w)?")
 _DIGEST = re.compile(r"-[0-9a-f]{16}")
+
+
+def readable(path: str | os.PathLike[str]) -> Path:
+    """The path of a file or a pipe.
+
+    Raises:
+        OSError: it is not there, or is a device, whose content may have no end.
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise OSError(errno.EINVAL, "it is a device and no file")
+    return Path(path)
 
 
 def safe_name(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How long computations say what they are doing."""
+"""The protocol of progress reports."""
 
 from typing import Protocol
 

@@ -106,7 +106,7 @@ REFUSED = {
     "half a dose more": ("0,1,1,0,3,1.5,0", "line 2, column 'addl': 1.5 is not the number of further doses"),
     "fewer doses": ("0,1,1,0,3,-1,0", "line 2, column 'addl': -1 is not the number"),
     "no interval": ("0,1,1,0,,2,0", "line 2, column 'addl': 2 further doses need the time between them in a column ii"),
-    "no state": ("0,1,,0,0,0,0", "line 2, column 'cmt': it is not said what the dose goes to, as other doses do"),
+    "no state": ("0,1,,0,0,0,0", "line 2, column 'cmt': the dose has no state that it goes to"),
     "a reset": ("0,1,1,0,0,0,4", "line 2, column 'evid': 4 is not supported; 0 is an observation, 1 a dose"),
     "a dose of nothing": ("0,,1,0,0,0,1", "line 2, column 'evid': 1 is a dose, but no amount is given"),
     "doses without end": ("0,1,1,0,1,1e9,0", "there are more than 1,000,000 doses; check addl"),

@@ -1,11 +1,14 @@
 """Damaged models, data and problems are read, or refused in one line, in a time that goes with their size."""
 
+import copy
 import io
 import random
 import re
 import time
 import warnings
+import zipfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -104,6 +107,83 @@ def excel() -> bytes:
     return stream.getvalue()
 
 
+def repacked(archive: bytes, rng: random.Random) -> bytes:
+    """An archive with one of its files of XML damaged."""
+    old = zipfile.ZipFile(io.BytesIO(archive))
+    chosen = rng.choice([*old.namelist(), *["xl/worksheets/sheet1.xml"] * 10])
+    with zipfile.ZipFile(content := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name == chosen:
+                text = damaged_xml(text, rng) if rng.random() < 0.7 else damaged(text, rng)
+            new.writestr(name, text)
+    return content.getvalue()
+
+
+VALUES = (
+    "", "nan", "INF", "-INF", "1e999", "-1", "0", "1", "1e308", "5e-324", "true", "false", "A", "B", "k", "y", "t", "é",
+    "3.5", "1" * 400, "XFD1048576", "A1:XFD9", "a/../b", "_", "blood", "n", "s", "d", "inlineStr", "1900-02-30",
+)  # fmt: skip
+OPERATORS = (
+    "plus", "minus", "times", "divide", "power", "root", "ln", "abs", "floor", "factorial", "tan", "arccosh", "and",
+    "or", "not", "xor", "eq", "neq", "max", "rem", "quotient", "implies", "piecewise", "true", "pi", "infinity",
+    "notanumber", "csymbol", "lambda",
+)  # fmt: skip
+
+
+def damaged_xml(content: bytes, rng: random.Random) -> bytes:
+    """XML with elements removed, repeated, moved or renamed, or with other values in them; it stays well formed."""
+    root = ElementTree.fromstring(content)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        pairs = [(parent, child) for parent in root.iter() for child in parent]
+        if not pairs:
+            break
+        (parent, child), (other, _) = rng.choice(pairs), rng.choice(pairs)
+        known = [value for _, own in pairs for value in own.attrib.values()] or [""]
+        match rng.randrange(6):
+            case 0:
+                parent.remove(child)
+            case 1:
+                other.append(copy.deepcopy(child))
+            case 2:
+                child.tag = child.tag[: child.tag.find("}") + 1] + rng.choice(OPERATORS)
+            case 3 if child.attrib:
+                del child.attrib[rng.choice([*child.attrib])]
+            case 4:
+                child.text = rng.choice((*VALUES, *known))
+            case _:
+                names = [name for _, own in pairs for name in own.attrib] or ["r"]
+                child.attrib[rng.choice([*child.attrib] or names)] = rng.choice((*VALUES, *known))
+    return ElementTree.tostring(root, "utf-8", xml_declaration=True)
+
+
+def damaged_table(text: str, rng: random.Random) -> str:
+    """A table with cells, rows or columns replaced, repeated or removed."""
+    rows = [line.split("\t") for line in text.splitlines()]
+    heads = [name for table in TABLES.values() for name in table.splitlines()[0].split("\t")]
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        i = rng.randrange(len(rows))
+        j = rng.randrange(len(rows[0])) if rows[0] else 0
+        match rng.randrange(5):
+            case 0 if len(rows) > 2:
+                del rows[i]
+            case 1:
+                rows.append([*rows[i]])
+            case 2:
+                rows = [row[:j] + row[j + 1 :] for row in rows]
+            case 3:
+                rows = [[*row, rng.choice(CELLS if k else heads)] for k, row in enumerate(rows)]
+            case _:
+                rows[i][j : j + 1] = [rng.choice(CELLS if i else heads)]
+    return "\n".join("\t".join(row) for row in [*rows, ""])
+
+
+CELLS = (
+    *VALUES, "1;2;3", "k;k", "(((", "a b", "log10", "laplace", "uniform", "0;1", "piecewise(1, A > 1, 2)", "rateOf(A)",
+    "factorial(A)", "A/0", "ln(-1)", "observableParameter2_obs_B", "noiseParameter1_obs_A", "turn", "low", "where",
+)  # fmt: skip
+
+
 @LENGTHS
 def test_models(times: int, tmp_path: Path):
     def check(seed: int) -> None:
@@ -127,7 +207,9 @@ def test_sheets(times: int, tmp_path: Path):
     whole = excel()
 
     def check(seed: int) -> None:
-        (tmp_path / "d.xlsx").write_bytes(damaged(whole, random.Random(seed)))
+        rng = random.Random(seed)
+        content = damaged(whole, rng) if rng.random() < 0.2 else repacked(whole, rng)
+        (tmp_path / "d.xlsx").write_bytes(content)
         read_or_refused(used_csv, tmp_path / "d.xlsx")
 
     attack(check, times, 30, seed=SEEDS)
@@ -138,7 +220,8 @@ def test_sbml(times: int, tmp_path: Path):
     whole = sbml(tmp_path, **PARTS).read_bytes()
 
     def check(seed: int) -> None:
-        (tmp_path / "drug.xml").write_bytes(damaged(whole, random.Random(seed)))
+        rng = random.Random(seed)
+        (tmp_path / "drug.xml").write_bytes(rng.choice((damaged, damaged_xml))(whole, rng))
         read_or_refused(od.read_sbml, tmp_path / "drug.xml")
 
     attack(check, times, 60, seed=SEEDS)
@@ -153,7 +236,10 @@ def test_petab(times: int, tmp_path: Path):
     def check(seed: int) -> None:
         rng = random.Random(seed)
         name = rng.choice(names)
-        (tmp_path / name).write_bytes(damaged(whole[name], rng))
+        if name.endswith(".tsv") and rng.random() < 0.7:
+            (tmp_path / name).write_text(damaged_table(whole[name].decode(), rng), "utf-8")
+        else:
+            (tmp_path / name).write_bytes(damaged(whole[name], rng))
         read_or_refused(used_petab, tmp_path)
         (tmp_path / name).write_bytes(whole[name])
 

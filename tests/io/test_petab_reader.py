@@ -158,6 +158,28 @@ def test_events_of_states_in_a_system_that_settles_first_are_refused(tmp_path):
         od.read_petab(petab(tmp_path, {"measurements": "\n".join(rows)}, EVENTS=event(LOW)))
 
 
+def test_a_model_without_differential_equations_has_its_likelihood_and_is_fitted(tmp_path):
+    rows = "observableId\tsimulationConditionId\ttime\tmeasurement\n"
+    path = petab(
+        tmp_path,
+        {
+            "parameters": TABLES["parameters"].replace("input\tlin\t0\t10\t3\t0\n", ""),
+            "observables": "observableId\tobservableFormula\tnoiseFormula\nobs\tline\tsd_B\n",
+            "conditions": "conditionId\nonly\n",
+            "measurements": rows + "".join(f"obs\tonly\t{t}\t{0.5 * t + 0.1 * (-1) ** t}\n" for t in range(1, 9)),
+        },
+    )
+    rule = sbml_math(f"<apply><times/><ci>k</ci>{TIME}</apply>")
+    (tmp_path / "drug.xml").write_text(
+        '<sbml xmlns="http://www.sbml.org/sbml/level3/version2/core" level="3" version="2"><model><listOfParameters>'
+        '<parameter id="k" value="3" constant="true"/><parameter id="line" constant="false"/></listOfParameters>'
+        f'<listOfRules><assignmentRule variable="line">{rule}</assignmentRule></listOfRules></model></sbml>'
+    )
+    problem = read_petab(path)
+    assert od.loglik(problem, nominal(path)) == pytest.approx(8 * stats.norm.logpdf(0.1, 0, 0.2), abs=1e-9)
+    assert od.fit(problem).theta["k"] == pytest.approx(0.5, abs=0.01)
+
+
 SECOND = (
     "format_version: 2.0.0\nparameter_files: [parameters.tsv]\nmeasurement_files: [measurements.tsv]\n"
     "observable_files: [observables.tsv]\nmodel_files: {m: {location: drug.xml, language: sbml}}\n"

@@ -80,6 +80,57 @@ def test_events_that_states_trigger_happen_each_time_their_condition_becomes_tru
     )
 
 
+def combined(first, sign, second):
+    return f"<apply><{sign}/>{first}{second}</apply>"
+
+
+def test_algebraic_rules_are_solved_for_what_nothing_else_determines(tmp_path):
+    """0 = k (y + z - A) - input and 0 = sum - B/5 + t with the assignment rule sum = y - z."""
+    names = {name: f"<ci>{name}</ci>" for name in ("k", "y", "z", "A", "B", "input", "sum")}
+    inside = combined(combined(names["y"], "plus", names["z"]), "minus", names["A"])
+    rules = [
+        combined(combined(names["k"], "times", inside), "minus", names["input"]),
+        combined(combined(names["sum"], "minus", combined(names["B"], "divide", "<cn>5</cn>")), "plus", TIME),
+    ]
+    parts = {
+        "MORE_PARAMETERS": "".join(f'<parameter id="{name}" constant="false"/>' for name in ("y", "z", "sum")),
+        "RULES": "".join(f"<algebraicRule>{math(rule)}</algebraicRule>" for rule in rules)
+        + f'<assignmentRule variable="sum">{math(combined(names["y"], "minus", names["z"]))}</assignmentRule>',
+    }
+    model = read_sbml(sbml(tmp_path, **parts))
+    assert model.states == ("A", "B")
+    x, theta = solved(model), np.array([[model.start[name] for name in model.parameters]] * len(T))
+    program = model.program(tuple(model.said.definitions[name] for name in ("y", "z")))
+    y, z = program.evaluate(T, x, theta, np.zeros((len(T), 0))).T
+    np.testing.assert_allclose(y + z, x[:, 0] + 2 / 0.3)
+    np.testing.assert_allclose(y - z, x[:, 1] / 5 - T)
+
+
+def test_files_of_level_1_are_read(tmp_path):
+    path = tmp_path / "old.xml"
+    path.write_text(
+        '<sbml xmlns="http://www.sbml.org/sbml/level1" level="1" version="2"><model><listOfCompartments>'
+        '<compartment name="blood" volume="5"/></listOfCompartments><listOfSpecies>'
+        '<species name="A" compartment="blood" initialAmount="10"/></listOfSpecies>'
+        '<listOfParameters><parameter name="k" value="0.3"/></listOfParameters><listOfReactions>'
+        '<reaction name="loss" reversible="false"><listOfReactants><speciesReference species="A"/></listOfReactants>'
+        '<kineticLaw formula="blood * k * pow(A, 1)"/></reaction></listOfReactions></model></sbml>'
+    )
+    np.testing.assert_allclose(solved(read_sbml(path))[:, 0], 2 * np.exp(-0.3 * T), rtol=1e-7)
+
+
+def test_a_delayed_event_sets_a_concentration_by_the_size_at_its_execution(tmp_path):
+    parts = {
+        "BLOOD_IS_CONSTANT": "false",
+        "RULES": f'<rateRule variable="blood">{math("<cn>1</cn>")}</rateRule>',
+        "EVENTS": delayed(event(LOW, value="<cn>3</cn>")),
+    }
+    model = read_sbml(sbml(tmp_path, **parts))
+    x = dict(zip(model.states, od.simulate(model, {"k": 0.6}, {}, np.linspace(0, 4, 401)).T, strict=True))
+    jump = int(np.argmax(np.diff(x["A_amount"]))) + 1
+    np.testing.assert_allclose(x["A_amount"][jump] / x["blood"][jump], 3.0, rtol=1e-2)
+
+
 TRIGGERS = {
     "a parameter": (f"<apply><geq/>{TIME}<ci>k</ci></apply>", "when t >= k: A = 1"),
     "time and a state": (f"<apply><and/>{AT_3}{LOW}</apply>", "when t >= 3 and A < 1: A = 1"),
@@ -149,7 +200,19 @@ def test_a_model_without_equations_can_be_simulated(tmp_path):
 
 
 BAD = {
-    "an algebraic rule": ({"RULES": f"<algebraicRule>{math('<ci>A</ci>')}</algebraicRule>"}, "algebraic rules"),
+    "an algebraic rule without unknown": (
+        {"RULES": f"<algebraicRule>{math('<ci>A</ci>')}</algebraicRule>"}, "an algebraic rule is not linear"
+    ),
+    "an algebraic rule that is not linear": (
+        {"MORE_PARAMETERS": '<parameter id="y" constant="false"/>',
+         "RULES": f"<algebraicRule>{math('<apply><times/><ci>y</ci><ci>y</ci></apply>')}</algebraicRule>"},
+        "an algebraic rule is not linear",
+    ),
+    "later values of concentrations in a compartment that changes": (
+        {"BLOOD_IS_CONSTANT": "false", "RULES": f'<rateRule variable="blood">{math("<cn>1</cn>")}</rateRule>',
+         "EVENTS": delayed(event(LOW, value="<ci>B</ci>"))},
+        "an event with a delay and values from its trigger time",
+    ),
     "a function": (
         {"MORE_PARAMETERS": '<parameter id="y" constant="false"/>',
          "RULES": f'<assignmentRule variable="y">{math("<apply><factorial/><ci>A</ci></apply>")}</assignmentRule>'},

@@ -12,11 +12,13 @@ pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the SBML test suite 
 
 # Reactions, rules, functions, events with delays and priorities, compartments that change, hierarchical models.
 SAMPLE = (
-    1, 9, 13, 51, 71, 139, 173, 197, 355, 405, 759, 887, 927, 931, 935, 999, 1103, 1119, 1121, 1125, 1131, 1199, 1213,
-    1227, 1233, 1235, 1237, 1241, 1251, 1285, 1305, 1331, 1333, 1461, 1505, 1533, 1553, 1631, 1637, 1663, 1685,
+    1, 9, 13, 39, 51, 71, 139, 173, 197, 355, 405, 759, 887, 927, 931, 935, 999, 1103, 1119, 1121, 1125, 1131, 1199,
+    1213, 1227, 1233, 1235, 1237, 1241, 1251, 1285, 1305, 1331, 1333, 1461, 1505, 1533, 1553, 1631, 1637, 1663, 1685,
     1721, 1779,
 )  # fmt: skip
-REFUSED = ("algebraic rules", "a delay cannot", "a fast reaction", "the factorial of", "inf", "nan", "No such file")
+REFUSED = (
+    "an algebraic rule is not", "a delay cannot", "a fast reaction", "the factorial of", "inf", "nan", "No such file",
+)  # fmt: skip
 
 
 def suite():
@@ -44,4 +46,4 @@ def test_a_sample_of_the_suite_is_simulated_right():
 
 @pytest.mark.slow
 def test_every_case_is_simulated_right_or_refused():
-    assert check([]) > 0.85
+    assert check([]) > 0.92

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import odinfer as od
 from odinfer.model.differentiation import TextField
 from odinfer.ode.bytecode import OPERATIONS, tape_of
-from odinfer.ode.interpreter import run
+from odinfer.ode.interpreter import slopes_of_tape
 
 LEAVES = st.sampled_from(["x", "y", "a", "b", "t", "0.5", "2", "3"])
 EVERY = """
@@ -25,7 +25,7 @@ def every(model, columns, values):
     tape = tape_of(model.derivatives, names, columns)
     r = tape.registers.copy()
     r[: len(names)] = [values[n] for n in names]
-    run(tape.code, r)
+    slopes_of_tape(tape, r, len(columns))
     found = np.zeros((len(model.states), 1 + len(columns)))
     found[:, 0] = r[tape.values]
     found[tape.slopes[:, 0], 1 + tape.slopes[:, 1]] = r[tape.slopes[:, 2]]

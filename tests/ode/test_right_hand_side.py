@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.ode.breakpoints import Timetable
-from odinfer.ode.interpreter import ask, slopes
+from odinfer.ode.interpreter import slopes_of_tape, values_of_tape
 from odinfer.ode.right_hand_side import Field
 
 TEXT = "x' = -a*x*y + b*u + c*sin(t); y' = x^2 - c*y; fixed b = 2; input u"
@@ -21,16 +21,13 @@ def field(doses=(), varying=True, text=TEXT):
     return p, Field(Timetable.of([p.condition(0), p.condition(1)]), p.own_index(0))
 
 
-def asked(f, tape, e, t, x, theta):
+def asked(p, f, tape, e, t, x, theta):
     """f (K,) and its derivatives (K, K), (K, Q) at one point."""
-    K = len(x)
-    r, value = tape.registers.copy(), np.empty(K)
-    numbers = f.numbers(np.array([e]), theta[None])[0]
-    r[1 + K : 1 + K + len(numbers)] = numbers
-    ask(tape, f.drive, e, t, x, r, value)
-    fx, ft = np.empty((K, K)), np.empty((K, len(f.wanted)))
-    slopes(tape, r, fx, ft)
-    return value, fx, ft
+    numbers, r = f.numbers(np.array([e]), theta[None]), tape.registers.copy()
+    value = values_of_tape(tape, f.drive, e, np.array([t]), x[None], numbers)[0]
+    u = p.condition(e).inputs_at(np.array([t]))[0]
+    r[: 1 + len(x) + numbers.shape[1]] = [t, *x, *u, *theta]
+    return value, *slopes_of_tape(tape, r, len(f.wanted))
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -45,9 +42,9 @@ def test_values_and_derivatives_are_those_of_the_courses(varying, doses, held):
         x, theta = rng.normal(size=2), rng.normal(size=3)
         own, dx, dtheta = (v[0] for v in p.condition(e).linearise(np.array([t]), x[None], theta))
         for tape in (f.values, f.by_states, f.by_all):
-            np.testing.assert_allclose(asked(f, tape, e, t, x, theta)[0], own, rtol=1e-12)
-        np.testing.assert_allclose(asked(f, f.by_states, e, t, x, theta)[1], dx, rtol=1e-12)
-        _, by_x, by_wanted = asked(f, f.by_all, e, t, x, theta)
+            np.testing.assert_allclose(asked(p, f, tape, e, t, x, theta)[0], own, rtol=1e-12)
+        np.testing.assert_allclose(asked(p, f, f.by_states, e, t, x, theta)[1], dx, rtol=1e-12)
+        _, by_x, by_wanted = asked(p, f, f.by_all, e, t, x, theta)
         np.testing.assert_allclose(by_x, dx, rtol=1e-12)
         np.testing.assert_allclose(by_wanted, dtheta[:, f.wanted], rtol=1e-12)
 

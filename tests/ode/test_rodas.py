@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.ode.breakpoints import Timetable
-from odinfer.ode.interpreter import ask, slopes
+from odinfer.ode.interpreter import slopes_of_tape, values_of_tape
 from odinfer.ode.right_hand_side import Field
 from odinfer.ode.rodas import Step, inside, step
 
@@ -21,11 +21,11 @@ def equations(text=TEXT):
 def taken(f, t, h, x, ft, theta=()):
     """One step from x (K,), whose field changes with time by ft (K,)."""
     x, theta, K = np.array(x, float), np.array(theta, float), len(x)
-    f0, fx, to = np.empty(K), np.empty((K, K)), Step.of(K)
-    r, all_ = f.values.registers.copy(), f.by_states.registers.copy()
-    r[1 + K : 1 + K + len(theta)] = all_[1 + K : 1 + K + len(theta)] = theta
-    ask(f.by_states, f.drive, 0, t, x, all_, f0)
-    slopes(f.by_states, all_, fx, np.empty((K, 0)))
+    r, all_, to = f.values.registers.copy(), f.by_states.registers.copy(), Step.of(K)
+    r[1 + K : 1 + K + len(theta)] = theta
+    all_[: 1 + K + len(theta)] = [t, *x, *theta]
+    f0 = values_of_tape(f.by_states, f.drive, 0, np.array([t]), x[None], theta[None])[0]
+    fx, _ = slopes_of_tape(f.by_states, all_, 0)
     step(f.values, f.drive, 0, t, h, -np.inf, np.inf, x, r, f0, fx, np.array(ft, float), to)
     return to
 

@@ -200,6 +200,39 @@ def test_five_effects_are_integrated_by_importance_sampling_as_a_gaussian_model_
     assert od.loglik(problem, {f"m_{n}": 1.0 for n in names}, approximation="laplace") == pytest.approx(exact, abs=1e-4)
 
 
+def test_a_fit_in_other_units_is_the_same_fit():
+    """Slopes and a coefficient of age have any sign; the search and the intervals must not know their units."""
+    rng, t = np.random.default_rng(8), np.array([1.0, 2.0, 3.0, 4.0])
+    age = rng.uniform(20, 60, 15)
+    y = (5.0 + 0.1 * (age - 40) + rng.normal(size=15))[:, None] * t + 2.0 * rng.normal(size=(15, 4))
+    frame = pd.DataFrame({"id": np.repeat(np.arange(15), 4), "time": np.tile(t, 15), "age": np.repeat(age, 4)})
+    text = "x' = k; x(0) = 0; y ~ normal(x); k ~ normal(m + c*(age - 40), omega) by subject"
+    found = []
+    for unit in (1.0, 1e4, 1e-3):
+        data = od.read_csv(frame.assign(y=unit * y.ravel()), states=["y"], covariates=["age"])
+        fit = od.fit(od.Model.from_text(text), data)
+        assert fit.converged
+        found.append({name: np.array([fit.theta[name], *fit.intervals[name]]) / unit for name in fit.theta})
+    for other in found[1:]:
+        for name, values in found[0].items():
+            assert other[name] == pytest.approx(values, rel=1e-3)
+
+
+@pytest.mark.parametrize(("seed", "reaches_zero"), [(1, True), (6, False)])
+def test_the_lower_limit_of_a_spread_is_zero_where_the_fit_without_it_is_not_rejected(seed, reaches_zero):
+    rng, t = np.random.default_rng(seed), np.array([0.5, 1.0, 2.0, 4.0])
+    k, c = 0.5 * np.exp(0.4 * rng.normal(size=10)), 10 * np.exp(0.1 * rng.normal(size=10))
+    y = c[:, None] * np.exp(-k[:, None] * t) * (1 + 0.1 * rng.normal(size=(10, 4)))
+    frame = pd.DataFrame({"id": np.repeat(np.arange(10), 4), "time": np.tile(t, 10), "y": y.ravel()})
+    text = "x' = -k*x; x(0) = c; y ~ normal(x, b*x); log b; k ~ lognormal(k_pop, omega_k) by subject"
+    models = {"with": f"{text}; c ~ lognormal(c_pop, omega_c) by subject", "without": text}
+    fit, without = (od.fit(od.Model.from_text(own), od.read_csv(frame, states=["y"])) for own in models.values())
+    assert (2.0 * (fit.loglik - without.loglik) < 3.84) == reaches_zero
+    low, high = fit.intervals["omega_c"]
+    assert (low == 0.0) == reaches_zero
+    assert low < 0.9 * fit.theta["omega_c"] < 0.9 * high
+
+
 def crossover(subjects: int = 10, noise: float = 0.1) -> pd.DataFrame:
     """x grows at a rate that differs between subjects and between their two occasions, which begin at 0 and 3."""
     rng, rows = np.random.default_rng(6), []

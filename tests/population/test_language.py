@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 import odinfer as od
-from odinfer.apps.command import population as command
+from odinfer.apps.command import check
 from odinfer.population.structure import Structure
+from odinfer.problem.user_input import as_model_and_data
 
 DECAY = "x' = -k*x; x(0) = 10; y ~ normal(x, 0.3)"
 
@@ -78,6 +79,7 @@ def test_correlations_are_named_by_their_effects_and_round_trip():
         ("k ~ lognormal(k_pop, o) by subject; correlated k", "only one effect"),
         ("k ~ lognormal(k_pop, o) by subject; correlated k, z", "does not vary"),
         ("k ~ lognormal(k, g) by occasion", "not by subject"),
+        ("z ~ normal(q*x); k ~ lognormal(p, o) by id; q ~ normal(m, w) by place", "varies by place, but 'k' by id"),
     ],
 )
 def test_statements_that_make_no_sense_are_refused(statements, words):
@@ -111,7 +113,26 @@ def test_a_population_that_cannot_be_fitted_is_refused(text, subjects, words):
 
 def test_check_says_what_varies_by_what_and_with_which_covariates():
     own = problem("k ~ lognormal(k_pop*(wt/70)^b, omega_k) by subject", ["wt"], wt=[60, 70, 80, 90])
-    said = "\n".join(command.population_sentences(own))
-    assert "k varies by subject (4 subjects): lognormal about k_pop*(wt/70)^b, sd omega_k." in said
+    said = check.describe(own)
+    assert "4 subjects with 4 observations each, from 0.5 to 4." in said
+    assert "k varies by subject: lognormal about k_pop*(wt/70)^b, sd omega_k." in said
     assert "Covariates: wt." in said
     assert "3 parameters of the population: k_pop, b, omega_k." in said
+    assert "Of any sign: b." in said
+    assert not check.findings(own)
+
+
+def test_one_name_for_an_exponent_and_the_noise_is_pointed_out():
+    text = "x' = -k*x; x(0) = 10; y ~ normal(x, a + b*x); k ~ lognormal(k_pop*(wt/70)^b, omega_k) by subject"
+    own = od.Problem(od.Model.from_text(text), od.read_csv(table(wt=[60, 70, 80, 90]), covariates=["wt"]))
+    assert any(said.startswith("b is one parameter in a centre and in the equations") for said in check.findings(own))
+    assert "Assumed positive: a." in check.describe(own)
+
+
+def test_the_column_that_parameters_vary_by_marks_the_subjects():
+    own = table().rename(columns={"subject": "Tree"})
+    by_tree = od.Model.from_text(f"{DECAY}; k ~ lognormal(k_pop, omega_k) by Tree")
+    assert [e.name for e in as_model_and_data(by_tree, own)[1].experiments] == ["s0", "s1", "s2", "s3"]
+    by_plot = od.Model.from_text(f"{DECAY}; k ~ lognormal(k_pop, omega_k) by plot")
+    with pytest.raises(od.InputError, match="varies by plot, but each 'id' is a subject"):
+        as_model_and_data(by_plot, own.rename(columns={"Tree": "id"}).assign(plot=1))

@@ -1,5 +1,7 @@
 """The forms in which Python users pass models, data and noise."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,11 +63,68 @@ def test_noise_is_a_standard_deviation_or_a_distribution():
         ((TEXT, {"time": [1, 2], "x": [1]}), "columns of the data do not fit together"),
         (("missing.ode", TABLE), "model file 'missing.ode' does not exist"),
         ((TEXT, "missing.csv"), "missing.csv: No such file"),
+        ((TEXT, TABLE.to_numpy()), "data need names"),
+        ((TEXT, TABLE, od.Odin), "method must be a name"),
+        ((TEXT, TABLE, 3), "method must be a name"),
     ],
 )
 def test_a_wrong_type_is_told_what_to_pass(given, words):
     with pytest.raises(od.InputError, match=words):
         od.fit(*given)
+
+
+def test_an_initial_value_is_fixed_bounded_or_given_by_its_name():
+    fit = od.fit(TEXT, TABLE, fixed={"x(0)": 3})
+    assert (fit.params["x(0)"].value, fit.params["x(0)"].fixed) == (3.0, True)
+    assert repr(fit.params["x(0)"]) == "3 (fixed)"
+    assert od.fit(TEXT, TABLE, bounds={"x(0)": (0, 2.9)}).params["x(0)"].value == pytest.approx(2.9)
+    given = od.fit(od.Problem(TEXT, TABLE), initial={"x": 3})
+    assert given.table().loc["x(0)", "note"] == "given"
+    assert given.theta["k"] == pytest.approx(fit.theta["k"], rel=1e-6)
+    with pytest.raises(od.InputError, match=r"fixed: the model has no 'y\(0\)'"):
+        od.fit(TEXT, TABLE, fixed={"y(0)": 3})
+
+
+def test_a_model_whose_parameters_are_all_fixed_is_fitted():
+    fit = od.fit(TEXT, TABLE, fixed={"k": 0.5})
+    assert fit.params["k"].fixed
+    low, high = fit.profile("x(0)").interval()
+    assert low < 3 < high
+
+
+def test_methods_and_priors_are_found_in_any_spelling():
+    assert od.fit(TEXT, TABLE, method="Trajectory").method == "trajectory"
+    for text in ("HalfNormal(2)", "half-normal(2)", "halfnormal(2)"):
+        assert od.Problem(TEXT, TABLE, prior={"k": text}).prior["k"] == ("halfnormal", 0.0, 2.0)
+    with pytest.raises(od.InputError, match="unknown prior 'nomal' of 'k'; did you mean 'normal'"):
+        od.Problem(TEXT, TABLE, prior={"k": "nomal(1, 2)"})
+
+
+def test_errors_by_row_in_noise_are_told_where_to_go():
+    with pytest.raises(od.InputError, match="add a column 'x_sd' to the data"):
+        od.Problem(TEXT, TABLE, noise=np.full(12, 0.1))
+
+
+@pytest.mark.parametrize("name", ["X", "x [mg/l]", "DV"])
+def test_columns_are_found_in_capitals_with_a_unit_or_as_dv(name):
+    with pytest.warns(od.InputWarning, match="is taken as 'x'"):
+        problem = od.Problem(TEXT, TABLE.rename(columns={"x": name}))
+    assert problem.columns == ("x",)
+
+
+def test_a_covariate_in_capitals_is_no_parameter():
+    rows = [(i, t, 5 * np.exp(-0.1 * t * (1 + 0.1 * i)), 60 + i) for i in range(4) for t in range(6)]
+    table = pd.DataFrame(rows, columns=["ID", "TIME", "DV", "WT"])
+    text = "x' = -k*x; x(0) = 5; k ~ lognormal(k_pop*(wt/70), omega) by subject"
+    with warnings.catch_warnings(action="ignore"):
+        problem = od.Problem(text, table)
+    assert dict(problem.data.experiments[1].covariates) == {"wt": 61.0}
+
+
+def test_dv_is_nothing_by_itself_where_several_quantities_share_it():
+    table = TABLE.rename(columns={"x": "DV"}).assign(DVID=["a", "b"] * 6)
+    with pytest.raises(od.InputError, match="no column 'x'"), warnings.catch_warnings(action="ignore"):
+        od.Problem(TEXT, table)
 
 
 def test_progress_is_a_bar_a_function_or_nothing(capsys):

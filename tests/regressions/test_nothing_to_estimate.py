@@ -22,6 +22,11 @@ def test_a_model_whose_parameters_are_all_fixed_is_fitted(method, noise, start):
     assert "contradict" not in fit.summary()
 
 
+def test_a_fixed_rate_that_is_wrong_contradicts_level_data_from_any_initial_value():
+    fit = od.fit(od.Model.from_text("x' = -k*x; fixed k = 3"), od.Data(2 * T, 2.0 + 0.1 * SCATTER, states=["x"]))
+    assert "contradicts the data" in fit.summary()
+
+
 def test_a_fixed_rate_that_is_wrong_contradicts_the_data():
     model = od.Model.from_text("x' = -k*x; fixed k = 3; x(0) = 3")
     fit = od.fit(model, od.Data(T, CLEAN + 0.02 * SCATTER, states=["x"]))

@@ -1,5 +1,7 @@
 """Solutions that fit as well as the reported one are shown everywhere, and can be told apart by declarations."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,29 @@ def test_exchanged_rates_of_absorption_are_reported_in_headline_table_report_and
     assert "Solutions that fit as well" in html(fit)
     fit.save(tmp_path / "fit.json")
     assert od.load(tmp_path / "fit.json").summary() == fit.summary()
+
+
+def test_the_warning_names_the_order_of_the_rates_that_are_exchanged(data):
+    warnings = od.fit(od.Model.from_text(ABSORPTION), data).warnings
+    assert re.search("choose by an order, ka [<>] CL/V", warnings[0])
+
+
+def test_the_warning_names_the_order_of_exchangeable_exponentials():
+    text = "A' = -a*A; B' = -b*B; C' = -c*C; y ~ normal(A + B + C); log a, b, c; A > 0; B > 0; C > 0"
+    t = np.linspace(0.0, 4.0, 40)
+    y = np.exp(-0.3 * t) + 2.0 * np.exp(-2.0 * t) + np.exp(-9.0 * t) + 1e-5 * np.random.default_rng(2).normal(size=40)
+    warnings = od.fit(od.Model.from_text(text), od.Data(t, y, states=["y"])).warnings
+    assert re.search("choose by an order, [abc] < [abc]", warnings[0])
+
+
+def test_a_ridge_of_two_unknowns_of_which_the_product_is_known_is_one_solution():
+    model = od.Model.from_text("u' = a*u - b*u*v; v' = -c*v + d*u*v", name="prey")
+    t = np.linspace(0.0, 10.0, 60)
+    u = od.simulate(model, {"a": 2.0, "b": 1.0, "c": 4.0, "d": 1.0}, {"u": 5.0, "v": 3.0}, t)[:, 0]
+    fit = od.fit(model, od.Data(t, u + 0.3 * np.random.default_rng(3).normal(size=60), states=["u"]))
+    assert "alternatives" not in fit.details
+    assert fit.details["starts_agreeing"] >= 3
+    assert any("b is not identifiable" in w or "not individually identifiable" in w for w in fit.warnings)
 
 
 @pytest.mark.parametrize(("text", "ka"), [("ka > CL/V", 1.2), ("ka < CL/V", 4.0 / 35.0), ("CL/V > ka", 4.0 / 35.0)])

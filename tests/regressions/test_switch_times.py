@@ -63,3 +63,20 @@ def test_sensitivities_to_a_switch_time_jump_by_the_difference_of_the_slopes():
     values = [od.loglik(problem, {"tau": tau, "x(0)": 0.0, "sigma x": 1.0}) for tau in (1.69, 1.71)]
     right = [-0.5 * ((t - np.where(t < tau, t, 3 * t - 2 * tau)) ** 2).sum() for tau in (1.69, 1.71)]
     assert np.diff(values) == pytest.approx(np.diff(right), rel=1e-4)
+
+
+def test_a_pulse_at_a_time_that_is_a_parameter_is_not_stepped_over():
+    model = od.Model.from_text("x' = where(t > tau and t < tau + 0.01, 100, 0) - x", name="pulse")
+    x = od.simulate(model, {"tau": 3.3}, [0.0], [0.0, 50.0, 51.0])[:, 0]
+    exact = 100.0 * -np.expm1(-0.01) * np.exp(-np.array([46.69, 47.69]))
+    np.testing.assert_allclose(x[1:], exact, rtol=1e-6)
+
+
+def test_the_log_likelihood_of_a_state_that_rests_until_a_switch_is_exact():
+    model = od.Model.from_text("x' = where(t < tau, 0, k) - c*x; x(0) = 0", name="onset")
+    t = np.linspace(0.0, 12.0, 60)
+    y = switched(t, 3.3, 2.0, 0.5, 0.0) + 0.02 * np.random.default_rng(1).normal(size=60)
+    problem = od.Problem(model, od.Data(t, y, states=["x"]))
+    exact = (-0.5 * ((y - switched(t, 3.3, 2.0, 0.5, 0.0)) / 0.02) ** 2 - np.log(0.02 * np.sqrt(2.0 * np.pi))).sum()
+    assert od.loglik(problem, {"tau": 3.3, "k": 2.0, "c": 0.5, "sigma x": 0.02}) == pytest.approx(exact, abs=1e-6)
+    assert not od.fit(problem).warnings

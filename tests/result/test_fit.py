@@ -226,7 +226,7 @@ def test_a_fit_needs_a_problem_or_a_model_with_data(lv, lv_data):
         ((lv.model,), "needs data"),
         ((problem, lv_data), "takes no data"),
         ((7, lv_data), "fit takes equations as text"),
-        ((lv.model, lv_data.y), "the observations are|data are a DataFrame"),
+        ((lv.model, lv_data.y), "data need names"),
     ):
         with pytest.raises(od.InputError, match=words):
             od.fit(*arguments)
@@ -260,7 +260,7 @@ def test_every_kind_of_interval_is_that_of_its_own_result(kind, ends):
         "likelihood": fit.uncertainty.interval,
         "profile": lambda: {"a": fit.profiles["a"].interval()},
         "bootstrap": fit.bootstrapped.interval,
-        "sample": fit.posterior.interval,
+        "sample": fit.sampled.interval,
     }[kind]()
     assert fit.interval(kind=kind) == fit.intervals_by_kind()[kind] == found
     assert ends is None or found["a"] == ends
@@ -278,10 +278,10 @@ def test_the_best_interval_is_the_likelihoods_or_that_of_the_samplers_own_draws(
 
 def test_results_are_added_without_changing_the_fit_they_are_added_to():
     fit, known = make_fit(), uncertain()
-    more = fit.including(known.profiles["a"], known.bootstrapped, known.posterior)
+    more = fit.including(known.profiles["a"], known.bootstrapped, known.sampled)
     assert more.profiles == known.profiles
-    assert (more.bootstrapped, more.posterior) == (known.bootstrapped, known.posterior)
-    assert more.draws is known.posterior.theta
+    assert (more.bootstrapped, more.sampled) == (known.bootstrapped, known.sampled)
+    assert more.draws is known.sampled.theta
     assert fit.intervals_by_kind() == {}
     with pytest.raises(od.InputError, match="not dict"):
         fit.including({})
@@ -359,6 +359,33 @@ def test_a_plot_uses_axes_of_the_caller():
     assert len(single.lines) >= 4
     with pytest.raises(od.InputError, match="6 panels, but ax has 2 axes"):
         make_fit(tuple("ABCDEF")).plot(ax=axes)
+
+
+def test_plots_draw_on_axes_of_the_caller_and_return_them(lv_fit):
+    from matplotlib.figure import Figure
+
+    for plot in (lv_fit.plot_residuals, lv_fit.plot_predicted, lv_fit.plot_quantiles):
+        axes = Figure().subplots(1, 2)
+        assert list(plot(ax=axes)) == list(axes)
+        assert len(axes[0].figure.axes) == 2
+        assert len(plot()) == 2
+    ax = Figure().subplots()
+    assert lv_fit.plot_phase(ax=ax) is ax
+    with pytest.raises(od.InputError, match="2 panels, but ax has 1 axes"):
+        lv_fit.plot_residuals(ax=ax)
+    ax = Figure().subplots()
+    assert lv_fit.profile("a").plot(ax=ax) is ax.figure
+    assert ax.lines
+
+
+def test_names_of_other_packages_lead_to_ours(lv_fit):
+    with pytest.raises(AttributeError, match=r"'conf_int'; use fit.interval\(\)"):
+        _ = lv_fit.conf_int
+    with pytest.raises(od.InputError, match="no posterior draws; add them first"):
+        _ = lv_fit.posterior
+    with pytest.raises(od.InputError, match="times must be numbers"):
+        lv_fit.predict("now")
+    assert repr(lv_fit.params["a"]).startswith("2.08773 ± 0.058, 95 % 1.973")
 
 
 # --- results and live fits

@@ -248,7 +248,7 @@ def test_a_posterior_is_put_in_bayesian_words(tmp_path: Path):
                   "3.3 s, 0.8 s for the fit and 2.5 s for sampling"):  # fmt: skip
         assert words in text
     assert "95 of 100 such data sets" not in text
-    plain = Reader(html_of(replace(fit, posterior=None), tmp_path)).text
+    plain = Reader(html_of(replace(fit, sampled=None), tmp_path)).text
     assert "95 of 100 such data sets" in plain
     assert "credible" not in plain
 

@@ -33,7 +33,7 @@ from odinfer.result.summary import (
 from odinfer.style.text import format_number
 
 TRUTH = {"a": 1.5, "b": 2.5, "c": 3.5, "d": 4.5}
-LIKELIHOOD = dataclasses.replace(uncertain(), profiles={}, bootstrapped=None, posterior=None)
+LIKELIHOOD = dataclasses.replace(uncertain(), profiles={}, bootstrapped=None, sampled=None)
 
 
 def test_the_other_stage_the_truth_and_what_was_fixed_stand_beside_the_estimate():
@@ -52,7 +52,7 @@ def test_the_other_stage_the_truth_and_what_was_fixed_stand_beside_the_estimate(
 def test_what_was_asked_for_is_printed_before_the_default():
     fit = uncertain()
     found = []
-    for gone in ("", "posterior", "bootstrapped", "profiles", "uncertainty"):
+    for gone in ("", "sampled", "bootstrapped", "profiles", "uncertainty"):
         if gone:
             fit = dataclasses.replace(fit, **{gone: {} if gone == "profiles" else None})
         kind, intervals = preferred_intervals(fit)
@@ -74,7 +74,7 @@ def test_an_interval_stands_beside_its_estimate_with_as_many_digits_and_a_fixed_
 
 def test_the_error_is_that_of_the_kind_that_is_shown():
     fit = uncertain()
-    for kind, draws in (("sample", fit.posterior.theta), ("bootstrap", fit.bootstrapped.theta)):
+    for kind, draws in (("sample", fit.sampled.theta), ("bootstrap", fit.bootstrapped.theta)):
         assert standard_errors(fit, kind) == {name: pytest.approx(np.std(v)) for name, v in draws.items()}
     # On a log scale the covariance is that of the logarithm.
     assert standard_errors(fit, "likelihood") == pytest.approx({"a": 0.1, "b": np.sqrt(0.02), "c": np.sqrt(0.05)})
@@ -95,7 +95,7 @@ def test_a_posterior_has_bayesian_words_and_a_table_of_its_own():
         "effective draws",
     )
     assert [row[0] for row in table.rows] == ["a", "b", "c", "start of prey", "σ of prey"]
-    draws = fit.posterior.theta["a"]
+    draws = fit.sampled.theta["a"]
     assert float(table.rows[0][1]) == pytest.approx(draws.mean(), abs=1e-3)
     assert [float(cell) for cell in table.rows[0][4:6]] == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=1e-3)
     assert table.rows[0][6:] == ("1.010", "90")
@@ -107,7 +107,7 @@ def test_correlations_fill_half_a_table():
     assert table.header == ("", "a", "b")
     assert table.rows == (("b", f"{0.004 / np.sqrt(0.0002):+.2f}", ""), ("c", "+0.00", "+0.00"))
     drawn = correlation_table(uncertain())
-    expected = np.corrcoef(*(uncertain().posterior.theta[n].ravel() for n in "ab"))[0, 1]
+    expected = np.corrcoef(*(uncertain().sampled.theta[n].ravel() for n in "ab"))[0, 1]
     assert drawn.rows[0][1] == f"{expected:+.2f}"
     assert correlation_table(make_fit()) is None
 
@@ -119,11 +119,11 @@ def test_initial_values_follow_the_parameters_with_the_intervals_of_their_kind()
     assert (prey[0], predator[0]) == (f"prey({format_number(e.t[0])})", f"predator({format_number(e.t[0])})")
     for cell, column in zip((prey[1], *prey[3:5]), ("prey", "prey_low", "prey_high"), strict=True):
         assert float(cell) == pytest.approx(float(first[column].iloc[0]), abs=1e-3)
-    refits = parameter_table(dataclasses.replace(uncertain(), posterior=None)).rows[4]
+    refits = parameter_table(dataclasses.replace(uncertain(), sampled=None)).rows[4]
     ends = [v[0, 0] for v in uncertain().bootstrapped.band()]
     assert [float(v) for v in refits[3:5]] == pytest.approx(ends, abs=1e-3)
     drawn = parameter_table(uncertain(), {"a": 1.0}).rows[4]
-    ends = np.quantile(uncertain().posterior.x0["prey"], [0.025, 0.975])
+    ends = np.quantile(uncertain().sampled.x0["prey"], [0.025, 0.975])
     assert [float(v) for v in drawn[3:5]] == pytest.approx(ends, abs=1e-2)
     assert drawn[-1] == "-"
 
@@ -268,7 +268,7 @@ def test_what_is_known_about_the_intervals_is_said_with_them():
     assert any(line.startswith("Credible intervals: 95 %, posterior.") for line in lines)
     assert "3 of 63 refits of the bootstrap failed and are left out." in lines
     assert "Posterior (trajectory): converged: R-hat at most 1.010." in lines
-    odin = dataclasses.replace(fit, posterior=dataclasses.replace(fit.posterior, target="odin"))
+    odin = dataclasses.replace(fit, sampled=dataclasses.replace(fit.sampled, target="odin"))
     assert any("cover the truth less often" in line for line in facts(odin))
     sampler = make_fit(samples={"a": np.ones((2, 9))})
     assert any("has not been measured" in line for line in facts(sampler))

@@ -60,7 +60,7 @@ def test_where_a_trajectory_ends_early_the_value_is_infinite():
 
 
 def test_functions_and_long_series_are_left_to_others():
-    t = np.linspace(0.0, 9.0, 300)
+    t = np.linspace(0.0, 9.0, 800)
     model = od.Model.from_text("x' = -k*x; x(0) = 1")
     assert BatchLikelihood.can(od.Problem(model, od.Data(t[:50], t[:50, None], states=["x"]), positive=False))
     assert not BatchLikelihood.can(od.Problem(model, od.Data(t, t[:, None], states=["x"]), positive=False))

@@ -67,7 +67,7 @@ def test_every_candidate_has_a_line_over_the_data_and_the_best_is_the_strongest(
         assert dots.get_marker() == "o"
         assert len(lines) == 2
         assert lines[0].get_linewidth() > lines[1].get_linewidth()
-    said = {"data", "A one: prey contradicted", "B two: not contradicted", "prey", "predator"}
+    said = {"data", "A one: prey rejected", "B two: not rejected", "prey", "predator"}
     assert said | {"contradicted: the equation of A"} <= words(figure)
 
 

@@ -13,6 +13,7 @@ from fits import EVIL, strict_json
 from odinfer.diagnostics.equation_test import Judgement
 from odinfer.selection.report import (
     dumps,
+    estimates_table,
     evidence,
     failures,
     headline,
@@ -74,6 +75,22 @@ def test_the_headline_does_not_call_the_best_of_bad_ones_right():
     assert text.endswith("but no candidate describes the data: even its equation for prey is rejected.")
     text = headline(compared(one=made(10.0, p=0.01), two=made(2.0)))
     assert "the data reject it too" in text
+
+
+def test_models_with_equal_curves_are_said_to_be_one_and_estimates_stand_side_by_side(lv_data):
+    text = "prey' = a*prey - b*prey*predator\npredator' = {} - c*predator\n"
+    same, other = text.format("d*prey*predator"), text.format("d*predator*prey")
+    found = od.compare({"one": same, "two": other, "less": text.format("0")}, lv_data, seed=0)
+    assert headline(found).startswith(
+        "one and two are one model for these data: their curves and likelihoods are equal."
+    )
+    assert re.search(r"(one|two) is preferred over less by", headline(found))
+    table = estimates_table(found)
+    assert table.header[1:] == ("A one", "B two", "C less")
+    (row,) = [row for row in table.rows if row[0] == "d"]
+    assert row[1] == row[2] != row[3] == "-"
+    assert re.fullmatch(r"[\d.]+ \([\d.]+ to [\d.]+\)", row[1])
+    assert row[1] in html(found)
 
 
 def test_the_headline_ranks_only_what_has_a_trajectory():
@@ -142,7 +159,7 @@ def test_equations_that_nobody_accuses_have_no_picture_of_gaps(tmp_path):
 
 def test_candidates_have_letters_and_the_table_ends_with_p():
     table = ranking_table(compared(one=made(1.0), two=made(9.0, p=0.04321)))
-    assert table.header == ("", "model", "log L", "unknowns", "AICc", "BIC", "weight", "by AICc", "risk", "p")
+    assert table.header == ("", "model", "log L", "unknowns", "AICc", "BIC", "BIC weight", "AICc weight", "p")
     assert [row[:2] for row in table.rows] == [("A", "two"), ("B", "one")]
     assert table.rows[0][-1] == "0.043"
     assert table.rows[1][6] == "<0.001"

@@ -24,8 +24,8 @@ def comparison(words: str, pictures=None) -> str:
     table = TextTable((words,), ((words,),))
     return render_page(
         "comparison.html", live=True, headline=words, good=True, sentences=[words], failures=[words], ranking=table,
-        letters={words: "A"}, ended={words: words}, judged=table, equations={words: words}, footnote=words,
-        pictures=pictures or {}, version="1",
+        estimates=table, letters={words: "A"}, ended={words: words}, judged=table,
+        equations={words: words}, footnote=words, pictures=pictures or {}, version="1",
     )  # fmt: skip
 
 

@@ -63,3 +63,11 @@ def test_names_are_never_mathematics():
     )
     assert {"$\\frac$", "_$x^$_", "_$k$", "$g$", "$n"} <= set(words(combined_figure(picture)))
     assert svg(combined_figure(picture)).startswith(b"<svg")
+
+
+def test_titles_of_narrow_panels_do_not_collide():
+    title = "the model contradicts the data (p = 2.2e-5)"
+    plots = tuple(Plot(f"x, {i}", "", lambda ax: None, title=title) for i in range(13))
+    figure = combined_figure(PanelFigure(plots))
+    drawn = [text.get_text() for ax in figure.axes for text in (ax.title, ax._left_title) if text.get_text()]
+    assert drawn == ["the model contradicts the data"] * 13

@@ -130,7 +130,7 @@ def test_limits_hold_where_jumps_of_the_trajectory_move_in_time():
     y = x + 0.02 * x.std(0) * np.random.default_rng(0).normal(size=x.shape)
     problem, scale = od.Problem(model, od.Data(t, y, states=model.states)), x.std(0)
     best = maximise_from_initial(problem, scale, [y[0]], np.array([100.0]))
-    m = Maximum.of(problem, scale, best)
+    m = Maximum.of(problem, best, scale)
     limits = parameter_limits(m, 0.95)
     assert not limits.found.failed.any()
     assert limits.low[0] < 100.0 < limits.high[0]
@@ -149,7 +149,7 @@ def aside(growth_fit):
     problem, scale, fixed = maximum.problem, maximum.like.scale, maximum.problem.holding("r", r)
     held = refine(fixed, scale, [replace(p, problem=fixed) for p in maximum.refined.paths], maximum.phi[1:])
     paths = [replace(p, problem=problem) for p in held.paths]
-    return Maximum.of(problem, scale, refine(problem, scale, paths, np.append(r, held.phi), max_iterations=0))
+    return Maximum.of(problem, refine(problem, scale, paths, np.append(r, held.phi), max_iterations=0), scale)
 
 
 def test_a_better_optimum_is_reported_and_does_not_replace_the_estimate(growth_fit, aside):

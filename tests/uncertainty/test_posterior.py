@@ -25,18 +25,18 @@ def test_the_posterior_of_a_straight_line_is_students(line_fit, sampled):
     # With flat priors on x0 and k and 1/σ on the noise, k is Student-distributed around the regression slope.
     e = line_fit.experiments["1"]
     found = stats.linregress(e.t, e.y[:, 0])
-    k = sampled.posterior.theta["k"]
-    assert sampled.posterior.converged, sampled.posterior.status
+    k = sampled.sampled.theta["k"]
+    assert sampled.sampled.converged, sampled.sampled.status
     assert k.shape == (4, 1500)
     for p in (0.025, 0.25, 0.5, 0.75, 0.975):
         right = found.slope + found.stderr * stats.t.ppf(p, 6)
         assert np.quantile(k, p) == pytest.approx(right, abs=0.25 * found.stderr)
-    assert max(sampled.posterior.r_hat.values()) < 1.01
-    assert sampled.posterior.divergences < 30
+    assert max(sampled.sampled.r_hat.values()) < 1.01
+    assert sampled.sampled.divergences < 30
 
 
 def test_states_of_the_draws_reach_beyond_the_data(sampled):
-    posterior = sampled.posterior
+    posterior = sampled.sampled
     assert posterior.t[0][-1] == 4.0
     low, high = posterior.band()
     assert (low < high).all()
@@ -73,11 +73,12 @@ def test_arviz_reads_posterior_statistics_and_data(sampled, tmp_path):
 
     sampled.save(tmp_path / "fit.nc")
     data = arviz.from_netcdf(tmp_path / "fit.nc")
-    np.testing.assert_array_equal(data.posterior["k"], sampled.posterior.theta["k"])
+    np.testing.assert_array_equal(data.posterior["k"], sampled.sampled.theta["k"])
     assert {"x0_x", "sigma_x"} <= set(data.posterior.data_vars)
     assert set(data.sample_stats.data_vars) == {"lp", "acceptance_rate", "diverging", "n_steps"}
     np.testing.assert_array_equal(data.observed_data["y"], sampled.experiments["1"].y)
     assert float(arviz.summary(data, var_names=["k"])["r_hat"].iloc[0]) <= 1.01
+    np.testing.assert_array_equal(sampled.posterior.posterior["k"], sampled.sampled.theta["k"])
     sampled.save(tmp_path / "fit.json")
     assert od.load(tmp_path / "fit.json").interval(kind="sample") == sampled.interval(kind="sample")
 

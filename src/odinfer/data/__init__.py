@@ -1,7 +1,6 @@
-"""Tables people bring: CSV files, Excel sheets and DataFrames become `Data`.
+"""Read tables from CSV files, Excel sheets and DataFrames as `Data`.
 
-Each source becomes a `Table` of text cells, as if all were CSV (`csv_file`, `excel_file`, `frame`; `read` picks one).
-`roles` says which column is the time or marks experiments, `cells` and `dates` make numbers of text, `doses` makes
-doses of rows, `table` puts the series together, and `pose` joins them with a model to a Problem. Imports only from
-`problem`, `style` and the top.
+Each source becomes a `Table` of text cells, as if all were CSV (`csv_file.py`, `excel_file.py`, `frame.py`;
+`reader.py` chooses). `column_roles.py` finds the column of times and those that mark experiments, `cells.py` and
+`dates.py` make numbers of text, `dosing_columns.py` doses of rows, and `table.py` makes `Data`.
 """

@@ -1,4 +1,4 @@
-"""Cells of text to numbers and back: missing ones are NaN, and what is neither is refused with its place."""
+"""Convert cells of text to numbers and back; missing cells are NaN, and anything else is refused with its place."""
 
 from __future__ import annotations
 

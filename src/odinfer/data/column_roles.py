@@ -1,4 +1,4 @@
-"""Which column is the time, which marks experiments, which are those of a long table, of errors and of doses."""
+"""Recognise the roles of columns: time, experiment, observable and value of long tables, errors, doses."""
 
 from __future__ import annotations
 
@@ -73,10 +73,8 @@ class Roles(NamedTuple):
 
     def remarks(self) -> list[str]:
         """What was understood though it was not said in so many words, in a sentence each."""
-        time = (
-            self.time and _base_name(self.time) not in TIME and f"the column {quoted(self.time)} is taken as the time"
-        )
-        mark = self.experiment and _base_name(self.experiment) not in EXPERIMENT[:3]
+        time = self.time and base_name(self.time) not in TIME and f"the column {quoted(self.time)} is taken as the time"
+        mark = self.experiment and base_name(self.experiment) not in EXPERIMENT[:3]
         where = f"observable {quoted(self.dose)}" if self.dose else f"column {quoted(self.dosing.get('amt'))}"
         doses = (self.dose or self.dosing) and f"the {where} holds doses"
         return [text for text in (time, mark and f"each {quoted(self.experiment)} is an experiment", doses) if text]
@@ -135,19 +133,19 @@ def checked_column(name: str, columns: Iterable[str], what: str) -> str:
     return name
 
 
-def _base_name(name: str) -> str:
+def base_name(name: str) -> str:
     """A name without its unit, in lower case."""
     return _UNIT.sub("", name[:100]).lower()  # no name with a role is longer
 
 
 def _find_role(columns: Iterable[str], choices: Names) -> str | None:
     """The column of the earliest choice, in any unit; lower case first, since T beside t is a state."""
-    found = [column for column in columns if _base_name(column) in choices]
-    return min(found, key=lambda c: (choices.index(_base_name(c)), not _UNIT.sub("", c).islower()), default=None)
+    found = [column for column in columns if base_name(column) in choices]
+    return min(found, key=lambda c: (choices.index(base_name(c)), not _UNIT.sub("", c).islower()), default=None)
 
 
 def _find_time_by_unit(columns: Iterable[str]) -> str | None:
-    found = [column for column in columns if _base_name(column) in TIME_UNITS]
+    found = [column for column in columns if base_name(column) in TIME_UNITS]
     if len(found) > 1:
         raise InputError(f"{quoted(*found)} may each be the time; choose by --time COLUMN (in Python time=COLUMN)")
     return found[0] if found else None
@@ -155,4 +153,4 @@ def _find_time_by_unit(columns: Iterable[str]) -> str | None:
 
 def _numbers_rows(name: str, cells: Sequence[str]) -> bool:
     """An ID that never repeats numbers the rows and marks nothing."""
-    return _base_name(name) == "id" and len(set(cells)) == len(cells)
+    return base_name(name) == "id" and len(set(cells)) == len(cells)

@@ -1,4 +1,4 @@
-"""CSV files: text to a table, and columns to text."""
+"""Read and write CSV files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data: experiments with their times, observations (NaN = not observed), what is known of these, inputs and doses."""
+"""`Data` and `Experiment`: times, observations (NaN = missing), standard deviations, inputs and doses."""
 
 import functools
 import itertools
@@ -100,6 +100,7 @@ class Data:
 
     states: tuple[str, ...]
     experiments: tuple[Experiment, ...]
+    labels: Mapping[str, str]  # name, or "time" → its header in the table, where that is another
     beginning: bool = False  # the first rows only of what was observed, in which some states may be seen hardly or not
 
     def __init__(
@@ -116,7 +117,7 @@ class Data:
     ) -> None:
         states = checked_names(states, "state")
         only = make_experiment(name, t, y, states, inputs or {}, replicates, sd, limit, doses)
-        self.__dict__.update(states=states, experiments=tuple(checked_experiments(states, [only])))
+        self.__dict__.update(states=states, experiments=tuple(checked_experiments(states, [only])), labels={})
 
     def _with(self, experiments: Iterable[Experiment], **changes: Any) -> "Data":
         """The same but for the experiments, and for what else is to change."""
@@ -125,10 +126,13 @@ class Data:
         return new
 
     @classmethod
-    def from_experiments(cls, states: Names, experiments: Sequence[Experiment]) -> "Data":
+    def from_experiments(
+        cls, states: Names, experiments: Sequence[Experiment], labels: Mapping[str, str] | None = None
+    ) -> "Data":
         """From experiments that are checked one by one, after the checks that need all of them."""
         new = object.__new__(cls)
-        new.__dict__.update(states=tuple(states), experiments=tuple(checked_experiments(states, experiments)))
+        found = tuple(checked_experiments(states, experiments))
+        new.__dict__.update(states=tuple(states), experiments=found, labels=dict(labels or {}))
         return new
 
     @classmethod

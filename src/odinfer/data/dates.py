@@ -1,4 +1,4 @@
-"""Dates as times: days since the first."""
+"""Convert dates to days since the first."""
 
 from __future__ import annotations
 

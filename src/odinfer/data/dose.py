@@ -1,4 +1,4 @@
-"""Dose: an amount that is given to a state at some time."""
+"""`Dose`: an amount given to a state at a time, as a bolus or an infusion."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Doses in a table, in the convention of pharmacometrics: columns amt, cmt, rate, ii, addl, ss, evid and mdv."""
+"""Read doses from the columns amt, cmt, rate, ii, addl, ss, evid and mdv, as pharmacometric programs do."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _states(cells: Sequence[str] | None, rows: Sequence[int], place: Place) -> l
         return [None] * len(rows)
     for i in rows:
         if is_missing(cells[i]):
-            raise InputError(f"{place(i)}: it is not said what the dose goes to, as other doses do")
+            raise InputError(f"{place(i)}: the dose has no state that it goes to, but other doses have one")
     return [_counted(cells[i]) for i in rows]
 
 

@@ -1,4 +1,4 @@
-"""Excel files: the first sheet to a table. Sizes are limited before and while the file is read."""
+"""Read the first sheet of an Excel file; sizes are limited before and during reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pandas DataFrames to tables."""
+"""Convert pandas DataFrames to tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever holds data, to a table and to `Data`."""
+"""Read any source of data (path, DataFrame, dictionary, Data) as a table or as `Data`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from odinfer.data.data import Data
 from odinfer.data.series import Names, quoted
 from odinfer.data.table import Table
 from odinfer.errors import InputError
+from odinfer.files import readable
 
 if TYPE_CHECKING:
     import pandas
@@ -73,7 +74,7 @@ def read_table(
     if isinstance(source, str | os.PathLike):
         name = str(source)[-100:]
         try:
-            table = _table(name, Path(source).read_bytes())
+            table = _table(name, readable(source).read_bytes())
         except (OSError, ValueError) as error:  # ValueError: an InputError, or a NUL in the path
             raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
         return table.with_columns(time, columns, sd)

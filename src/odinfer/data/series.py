@@ -1,4 +1,4 @@
-"""Times and what was observed then: checked, in order, one row per time, replicates by policy."""
+"""Check and sort times and observations of one experiment; merge replicates by a policy."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""A table of text cells, wide or long, from which data are taken."""
+"""A table of text cells, wide or long, and its conversion to `Data`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from odinfer.checks import checked_positive
 from odinfer.data import dates
 from odinfer.data.cells import is_missing, is_number, is_observation, parse_numbers, parse_observations
-from odinfer.data.column_roles import Roles, checked_column, find_long_columns, find_roles, find_sd_columns
+from odinfer.data.column_roles import TIME, Roles, checked_column, find_long_columns, find_roles, find_sd_columns
 from odinfer.data.data import Data, make_experiment
 from odinfer.data.dose import Dose
 from odinfer.data.dosing_columns import Dosing, amounts, dosing
@@ -37,6 +37,7 @@ class Table:
         word: what the source calls a row.
         time: the column that was chosen to be the time, if any was.
         sd: series → the column that was chosen for its standard deviations.
+        headers: name → the header in the source, where that was another.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Table:
     word: str = "line"
     time: str | None = None
     sd: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def with_columns(
         self,
@@ -55,14 +57,14 @@ class Table:
         """With chosen columns of the time and of standard deviations, and with other names, old → new.
 
         Names are those of columns or, in a long table, of observables; standard deviations go by the new ones. What is
-        named "-" is left out.
+        named "-" is left out; what was chosen before stays.
         """
         names, sd = names or {}, sd or {}
         if dropped := {old for old, new in names.items() if new == UNUSED}:
             rest = {old: new for old, new in names.items() if new != UNUSED}
             return self._without(dropped).with_columns(time, rest, sd)
         with self._prefix_errors():
-            chosen = None if time is None else checked_column(time, self.columns, "time")
+            chosen = self.time if time is None else checked_column(time, self.columns, "time")
             observable, _ = find_long_columns(self.columns)
             kinds = dict.fromkeys(self.columns[observable] if observable else ())
             for known, what in ((self.columns, "column"), (kinds, "observable")):
@@ -83,7 +85,11 @@ class Table:
             self,
             columns=columns,
             time=names.get(chosen, chosen) if chosen else None,
-            sd={name: names.get(of, of) for name, of in sd.items()},
+            sd={
+                **{names.get(name, name): names.get(of, of) for name, of in self.sd.items()},
+                **{name: names.get(of, of) for name, of in sd.items()},
+            },
+            headers={**self.headers, **{new: self.headers.get(old, old) for old, new in names.items()}},
         )
 
     def _without(self, dropped: set[str]) -> Table:
@@ -175,7 +181,10 @@ class Table:
             driven = {key: values[rows] for key, values in u.items()}
             sd, limit = (None if beside is None else beside[rows] for beside in (errors, limits))
             parts.append(make_experiment(name, t[rows], y[rows], wanted, driven, replicates, sd, limit, own))
-        return Data.from_experiments(wanted, parts)
+        labels = {name: self.headers[name] for name in wanted if name in self.headers}
+        if role.time is not None and role.time not in TIME and is_number(self.columns[role.time][0]):
+            labels["time"] = self.headers.get(role.time, role.time)
+        return Data.from_experiments(wanted, parts, labels)
 
     def _row_of(self, role: Roles, t: np.ndarray, group: np.ndarray) -> np.ndarray:
         """The row of a wide table in which each row of this one lands (N,)."""

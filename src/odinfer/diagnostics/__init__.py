@@ -1,6 +1,5 @@
-"""Do the data contradict the model? Every accusation comes from here, with a known rate of false alarms.
+"""Tests of the model and of every equation, with a known false-alarm rate.
 
-`verdicts` is the one place that decides, for a fit and for a comparison; `equation_test` judges each equation by γ and
-by its solution alone (`single_equation`), `model_test` all together. Imports from `uncertainty` and
-before.
+`verdicts.py` decides, for a fit and for a comparison; `model_test.py` tests the model as a whole, `equation_test.py`
+each equation, by γ and by its own solution (`single_equation.py`); `monte_carlo.py` has the p-values.
 """

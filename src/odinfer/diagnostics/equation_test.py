@@ -1,4 +1,4 @@
-"""Which equations do the data contradict? γ, compared with the γ that a right equation would show for this design.
+"""Test single equations: compare γ with its simulated distribution under the model.
 
 An equation is judged by two numbers: ODIN's γ, and the evidence for a smooth signal in what its own solution, driven
 by the other states, leaves of the data (single_equation.py). Both depend on the times, the noise
@@ -183,7 +183,7 @@ def _null(
         for i in range(begin, end):
             y = [x + case.noise * rng.normal(size=x.shape) for x in truth]
             again = replace(problem, data=problem.data.with_observations(y))
-            simulated = _case(again, search.run(again, seed + 1 + i), equations, [k])
+            simulated = _case(again, search.run(again, seed + 1 + i, most=1), equations, [k])
             if simulated is not None:
                 found.append((simulated.gamma[k], simulated.signal[k]))
         return np.array(found).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""What a likelihood is worth after its unknowns are paid for: Akaike's and the Bayesian criterion; lower is better."""
+"""Akaike's criterion, its small-sample form, and the Bayesian information criterion; lower is better."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def judge_model(
     size = max(_SIDE_BY_SIDE // max(int(maximum.like.problem.count.sum()), 1), 1)
 
     def simulate(begin: int, end: int) -> Array:
-        say("testing the model as a whole", begin / draws)
+        say("testing the model", begin / draws)
         parts = [_left_by_refits(maximum, min(size, end - i), (seed, i)) for i in range(begin, end, size)]
         return np.concatenate(parts)[:, None]
 

@@ -1,4 +1,4 @@
-"""p-values from simulations of a right model, and when enough of them have been made.
+"""Monte Carlo p-values, and sequential stopping once the verdict at a level is certain.
 
 Simulations stop when the verdict at a level is settled (Besag and Clifford 1991). Statistics of evidence are
 log-likelihood ratios in nats: by Markov's inequality white noise alone exceeds x nats with probability e^-x at most.

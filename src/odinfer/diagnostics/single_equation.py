@@ -1,4 +1,4 @@
-"""One equation on its own: the other states, as estimated, drive it as known inputs.
+"""The problem of a single equation, driven by the estimates of the other states as known inputs.
 
 So an equation is judged whether or not the others are right: its own solution either follows its state or does not.
 """

@@ -1,4 +1,4 @@
-"""Decide what is said about a model and each of its equations, for fits and for comparisons.
+"""Combine the tests of the model and of its equations into verdicts, for fits and for comparisons.
 
 The model as a whole is tested first (model_test.py). If it is accepted, so is every equation. If it is rejected, or if
 there is no trajectory, the equations are tested one by one (equation_test.py). That no trajectory was found says
@@ -23,8 +23,9 @@ from odinfer.uncertainty.maximum import Maximum
 CONSISTENT, CONTRADICTS, NOT_JUDGED = "consistent", "contradicts the data", "not judged"
 TESTS = ("equation_tests", "model_test")  # the entries of a fit's details that hold results of tests
 
-# States times observation times up to which equations are judged unasked: every simulation costs an ODIN stage.
-_UNASKED = 150
+# Every simulation of an equation costs an ODIN stage. Simulations at most, unless more than `DRAWS` are asked for;
+# states times observation times up to which equations are judged unasked, and values in all their simulations then.
+_EQUATION_DRAWS, _UNASKED, _SIMULATED = 49, 150, 5000
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def judged(
         search, minima: how the ODIN stage was run, and what it found.
         maximum: of the likelihood over trajectories; None if there is none.
         level: probability of rejecting a right model, at most.
-        draws: simulations per tested equation, and of the whole model, at most.
+        draws: simulations of the whole model at most; of an equation fewer, unless more than `DRAWS` are asked for.
         whole: test the model however long its simulations take.
     """
     names = problem.model.states
@@ -100,6 +101,8 @@ def judged(
         return Case((only,), whole_test)
     if not minima.solutions or (too_large(problem) if whole else size(problem) > _UNASKED):
         return Case((), whole_test)
+    if draws <= DRAWS:
+        draws = min(draws, _EQUATION_DRAWS, draws if whole else _SIMULATED // size(problem))
     try:
         equations = judge(problem, search, seed, level, draws, sub_progress(say, 0.5, 1.0), learned)
     except (np.linalg.LinAlgError, ArithmeticError):  # of estimates at the edge of the floating-point numbers

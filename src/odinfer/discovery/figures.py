@@ -1,4 +1,4 @@
-"""The data with the trajectories of the given model and of the best terms."""
+"""Plot the data with the trajectories of the given model and of the best terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words, files and figures of a search for missing terms."""
+"""Tables, figures and files of a search for missing terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search for missing terms has found: proposals, their ranking, and the verdict."""
+"""`Discovery`, the result of a search for missing terms: proposals, their ranking and the verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from odinfer.errors import listed
 from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.model.model import Model
 from odinfer.problem.problem import Problem
-from odinfer.search.multistart import scale_of
 from odinfer.style.text import format_number
 from odinfer.uncertainty.maximum import Maximum
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
@@ -59,9 +58,7 @@ class Proposal:
     @cached_property
     def maximum(self) -> Maximum:
         """The same as a maximum, for tests and intervals."""
-        if self.problem.fully_observed_gaussian:
-            return Maximum.of(self.problem, scale_of(self.problem), self.optimum)
-        return Maximum.at(self.problem, self.optimum)
+        return Maximum.of(self.problem, self.optimum)
 
     @property
     def complexity(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Which candidate terms are worth a refit, by what they gain where that costs little.
+"""Screen candidate terms by their gain in weighted regression, before any refit.
 
 Where every state is observed with Gaussian noise, equations are matched to smoothed states in their integral form.
 Otherwise the likelihood over trajectories is maximised for a few steps from the base model's own maximum.

@@ -1,4 +1,4 @@
-"""Equations from data alone: few terms of a library in every equation.
+"""Sparse regression of equations from data alone, with terms of a library.
 
 Terms are selected by stepwise regression in the integral form, with swaps, at the lowest extended BIC (Chen and Chen
 2008). The equations together are then refitted by the likelihood over trajectories, and terms are dropped, added and

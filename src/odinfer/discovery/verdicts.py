@@ -1,4 +1,4 @@
-"""What may be said in the end, and from when on."""
+"""Thresholds and wording of the verdicts of a search for missing terms."""
 
 NOTHING, FOUND, TIED = "nothing is missing", "a term is missing", "these cannot be told apart"
 NO_TERM = "no single term explains what the model misses"

@@ -1,7 +1,6 @@
-"""Step 1: curves through noisy data, one state at a time, and the units that everything later is computed in.
+"""Step 1 of ODIN: Gaussian processes through noisy data, state by state, and standardised units.
 
-Gaussian processes (`kernels`, `evidence`, `operators`; `shape_grid` for thousands of states, `markov`
-for thousands of times), and the smoothers of
-other methods (`splines`, `ridge`). `smooth` does a whole problem; `residual_signal` asks what a fit has left.
-Imports from `problem` and `noise`.
+`kernels.py`, `evidence.py` and `operators.py` are Gaussian process regression (`shared_hyperparameters.py` for
+thousands of states, `markov/` for thousands of times), `smoother.py` does a whole problem; `splines.py` and
+`kernel_ridge.py` are smoothers of other methods. `residual_signal.py` tests what a fit leaves of the data.
 """

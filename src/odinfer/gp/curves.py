@@ -1,4 +1,4 @@
-"""Curves of states over time, as plain data: what every smoother and every trajectory ends in."""
+"""`Curve`: states over time with slopes and standard deviations, as plain arrays."""
 
 from __future__ import annotations
 

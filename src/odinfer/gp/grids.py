@@ -1,4 +1,4 @@
-"""Times between observations: grids on which equations are matched, and dense ones on which curves are kept."""
+"""Time grids: for matching equations, and dense ones for storing curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much smooth signal residuals still hold: what a right equation, or a right model, does not leave behind."""
+"""Evidence for a smooth signal in residuals, against independent noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's units and standardised ones: every conversion between them is here.
+"""Standardised units of states and times, and all conversions to and from the user's units.
 
 Standardised states have mean 0 and spread 1, standardised times are in units of `time`. Outside, arrays are (N, K) in
 the user's units; whatever is called z, or belongs to a risk, is standardised.
@@ -81,3 +81,11 @@ class Units:
     def of_state(self, k: int) -> Units:
         """Of one state alone."""
         return Units(self.mean[k : k + 1], self.scale[k : k + 1], self.time)
+
+
+def state_scales(problem: Problem) -> Array:
+    """Scales (K,) in which the accuracy of trajectories is measured: the spreads of the data of observed states.
+
+    NaN where states are hidden or observed otherwise; their scales are the sizes that each trajectory reaches.
+    """
+    return Units.of(problem).scale if problem.fully_observed_gaussian else np.full(len(problem.model.states), np.nan)

@@ -1,9 +1,8 @@
-"""Models and problems in the formats of others, SBML and PEtab: read as text of our language, and written from it.
+"""Read and write SBML and PEtab by way of the model language.
 
-What a file says becomes statements of a model and columns of data, so that everything that follows needs to know of
-neither; what cannot be said is refused by name. `formula`: mathematics; `sbml`: a model; `tables`: what stands in the
-tables of PEtab; `petab`: a problem. Imports from `observation` and what stands before it, and libsbml where it is asked
-for.
+What a file says becomes statements of the model language and columns of data; what cannot be said is refused by name.
+`sbml_reader.py` and `sbml_writer.py` are for models, `petab_reader.py`, `petab_tables.py` and `petab_writer.py` for
+problems; `formula.py` and `infix.py` translate formulas. libsbml is imported only when needed.
 """
 
 from __future__ import annotations

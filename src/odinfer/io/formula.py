@@ -1,4 +1,4 @@
-"""Formulas of SBML and PEtab as expressions of the model language, and names that are valid in both."""
+"""Translate formulas of SBML and PEtab to expressions of the model language, with valid names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions of our language as formulas that SBML and PEtab read, and identifiers for our names."""
+"""Write expressions of the model language as formulas of SBML and PEtab, with valid identifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits on files of others, checked before they are parsed: kind, size, and depth of nested elements."""
+"""Limits on files from elsewhere, checked before parsing: kind, size, and depth of nested elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem as files of our own: the text of its model, and its data as a CSV file."""
+"""Write a problem as model text and a CSV file."""
 
 from __future__ import annotations
 

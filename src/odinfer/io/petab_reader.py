@@ -1,4 +1,4 @@
-"""A PEtab problem as a Problem: its SBML model, tables and conditions in our language.
+"""Read a PEtab problem: its SBML model, tables and conditions.
 
 Every experiment is a simulation condition, by itself or after a preequilibration condition. What differs between them
 is an input with one value each, or chosen by `condition`, the number of the experiment. A system that settles first

@@ -1,4 +1,4 @@
-"""The tables of a PEtab problem, version 1 or 2: what is estimated, observed, measured, and under which conditions.
+"""Parse the tables of a PEtab problem, version 1 or 2.
 
 An experiment is a list of periods, of which each sets some quantities of the model from its time on; the first may
 begin at −∞: then the system settles in it.

@@ -1,4 +1,4 @@
-"""PEtab out: any problem with a model from text as tables, version 1, and an SBML model.
+"""Write a problem with a text model as PEtab tables (version 1) and an SBML model.
 
 Every experiment is a condition. PEtab starts at time 0 and measures after an event; so times count from the start of
 the experiments, and an event that shall not be seen by an observation at its time comes a little later.

@@ -14,7 +14,7 @@ from odinfer.io.limits import check_xml, checked_bytes, inside
 
 _PACKAGES = ("comp", "qual", "multi", "spatial", "arrays", "distrib", "dyn")  # which change the meaning of a model
 _CORE = "http://www.sbml.org/sbml/level"
-_NAMESPACES = {("2", "1"): f"{_CORE}2"}
+_NAMESPACES = {("1", "1"): f"{_CORE}1", ("1", "2"): f"{_CORE}1", ("2", "1"): f"{_CORE}2"}
 _NAMESPACES |= {("2", v): f"{_CORE}2/version{v}" for v in "2345"}
 _NAMESPACES |= {("3", v): f"{_CORE}3/version{v}/core" for v in "12"}
 _PACKAGE = re.compile(rf"{re.escape(_CORE)}3/version[12]/[a-z]+/version[1-9]")

@@ -14,6 +14,7 @@ from odinfer.io import libsbml
 from odinfer.io.formula import Writer
 from odinfer.io.sbml_document import listed
 from odinfer.io.sbml_system import Changes, names_in
+from odinfer.model.expression import RESERVED
 from odinfer.model.program import constant
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _condition(model: Translation, event: Any) -> str:
         options.append(f"priority {model.write(priority)}")
     if trigger.isSetPersistent() and not trigger.getPersistent():
         options.append("cancellable")
-    if not event.getUseValuesFromTriggerTime():
+    if not event.getUseValuesFromTriggerTime() or _rescaled_later(model, event):
         options.append("current values")
     if trigger.isSetInitialValue() and not trigger.getInitialValue():
         options.append("initially false")
@@ -117,11 +118,37 @@ def _condition(model: Translation, event: Any) -> str:
     return f"{condition} {{{', '.join(options)}}}" if options else condition
 
 
+def _rescaled_later(model: Translation, event: Any) -> bool:
+    """Whether new values are constants, but the states that stand for them depend on a size at the time of execution.
+
+    Raises:
+        InputError: the new values are those at the time of the trigger.
+    """
+    if _constant(model, _math(event.getDelay())) == 0 or not event.getUseValuesFromTriggerTime():
+        return False
+    given = _given(model, event)
+    changes = _changes(model, event)
+    if changes == {model.state_name(name): text for name, text in given.items()}:
+        return False
+    varying = {*model.moving, *model.assigned, *model.reactions}
+    constants = {own for name, own in model.names.items() if name not in varying} | RESERVED - {"t"}
+    if all(names_in([text]) <= constants for text in given.values()):
+        return True
+    raise InputError(
+        f"{model.where}: an event with a delay and values from its trigger time changes concentrations in a "
+        "compartment whose size changes, which cannot be read; let it use values of the time of its execution"
+    )
+
+
+def _given(model: Translation, event: Any) -> Changes:
+    """Identifiers that an event changes, with their new values."""
+    assignments = listed(event.getListOfEventAssignments())
+    return {a.getVariable(): model.write(a.getMath()) for a in assignments if a.getMath() is not None}
+
+
 def _changes(model: Translation, event: Any) -> Changes:
     """The states that an event changes, with their new values."""
-    assignments = listed(event.getListOfEventAssignments())
-    given = {a.getVariable(): model.write(a.getMath()) for a in assignments if a.getMath() is not None}
-    found = {}
+    given, found = _given(model, event), {}
     for name, text in given.items():
         if name in model.assigned:
             raise InputError(f"{model.where}: an event changes '{name}', which has an assignment rule; keep one")

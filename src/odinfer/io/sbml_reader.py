@@ -1,4 +1,4 @@
-"""Read an SBML file, level 2 or 3, as a model."""
+"""Read an SBML file as a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odinfer.model.model import Model
 
 
 def read_sbml(path: str | Path) -> Model:
-    """Read a model from an SBML file of level 2 or 3.
+    """Read a model from an SBML file of level 1, 2 or 3.
 
     Its constant parameters are parameters that start from the values in the file; compartments and initial values are
     as they are there. Everything that has an identifier is a state, a parameter or a definition. `Model.text` has the
@@ -28,18 +28,8 @@ def read_sbml(path: str | Path) -> Model:
 def model_of(system: System, path: Path) -> Model:
     """The model of a translated file."""
     lines = [f"# read from {path.name}", *statements(system, system.definitions)]
-    if not system.states:
-        lines += [f"{state}' = 1; {state}(0) = 0  # there is no differential equation" for state in [_clock(system)]]
     used = names_in(lines)
     for name, value in system.parameters.items():
         if value is not None:
             lines.append(f"start {name} = {number(value)}" if name in used else f"{name} = {number(value)}")
     return Model.from_text("\n".join([*lines, ""]), path.stem)
-
-
-def _clock(system: System) -> str:
-    """A name for the state of a model that has none."""
-    name = "elapsed"
-    while name in system.names.values() or name in system.definitions:
-        name += "_"
-    return name

@@ -1,4 +1,4 @@
-"""An SBML model as equations, definitions and events, and the statements that say them in the model language."""
+"""An SBML model as equations, definitions and events, and its text in the model language."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from odinfer.io.formula import number
 
 _WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_TIME = re.compile(r"(?<![\w.])t(?!\w)")
 
 Changes = dict[str, str]  # state → new value
 
@@ -57,13 +58,28 @@ def needed_definitions(definitions: Mapping[str, str], texts: Iterable[str]) -> 
 
 
 def statements(system: System, definitions: Mapping[str, str], begin: str = "0") -> list[str]:
-    """The statements of a system, with some of its definitions; initial values hold at time `begin`."""
+    """The statements of a system, with some of its definitions; initial values hold at time `begin`.
+
+    A system without differential equations gets a state, which a model needs: the time.
+    """
     lines = [f"{name}' = {text}" for name, text in system.states.items()]
+    if not lines:
+        clock = _clock(system)
+        lines = [f"{clock}' = 1; {clock}({begin}) = {begin}  # there is no differential equation"]
+        definitions = {name: _TIME.sub(clock, text) for name, text in definitions.items()}
     lines += [f"{name} = {text}" for name, text in definitions.items()]
     lines += [f"{name}({begin}) = {text}" for name, text in system.initial.items()]
     lines += [f"before {number(time)}: {_listed(changes)}" for time, changes in system.events.items()]
     lines += [f"at {number(time)}: {_listed(changes)}" for time, changes in system.events_after.items()]
     return [*lines, *(f"when {condition}: {_listed(changes)}" for condition, changes in system.triggers)]
+
+
+def _clock(system: System) -> str:
+    """A name for the state of a model that has none."""
+    name = "elapsed"
+    while name in system.names.values() or name in system.definitions:
+        name += "_"
+    return name
 
 
 def _listed(changes: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from odinfer.errors import InputError
 from odinfer.io.formula import Writer, named, number
+from odinfer.io.sbml_algebraic import solve_algebraic_rules
 from odinfer.io.sbml_document import listed
 from odinfer.io.sbml_events import events_of
 from odinfer.io.sbml_system import System, names_in, needed_definitions
@@ -79,11 +80,16 @@ class Translation:
                     self.references[ref.getId()] = ref
         everything = [*self.species, *self.compartments, *self.constants, *self.reactions, *self.references, *others]
         self.names = named(dict.fromkeys(everything))
+        changes = [a for e in listed(model.getListOfEvents()) for a in listed(e.getListOfEventAssignments())]
+        self.jumping = {a.getVariable() for a in changes if a.getMath() is not None} | {*moved}
+        algebraic = [rule.getMath() for rule in rules if rule.isAlgebraic()]
+        if algebraic:
+            self.assigned |= solve_algebraic_rules(
+                algebraic, self._undetermined(free), self.assigned, self.functions, where
+            )
         self.free = {*self.constants} if free is None else {*free}
         if free is None:
             self.free -= {*self.rates, *self.assigned, *self.starts, *given}
-        changes = [a for e in listed(model.getListOfEvents()) for a in listed(e.getListOfEventAssignments())]
-        self.jumping = {a.getVariable() for a in changes if a.getMath() is not None} | {*moved}
         self.varying = {c for c in self.compartments if c in self.rates or c in self.assigned or c in self.jumping}
         self.local: dict[str, str] = {}
         self.extra: dict[str, str] = {}  # definitions that have no identifier in the file
@@ -97,12 +103,33 @@ class Translation:
                 raise InputError(f"{where}: '{name[:60]}' has a rule, an assignment or an event but is not defined")
 
     def _refuse(self) -> None:
-        for rule in listed(self.model.getListOfRules()):
-            if rule.isAlgebraic() and rule.getMath() is not None:
-                raise InputError(f"{self.where}: algebraic rules cannot be read; solve for a variable")
         for reaction in listed(self.model.getListOfReactions()):
             if reaction.isSetFast() and reaction.getFast():
                 raise InputError(f"{self.where}: '{reaction.getId()}' is a fast reaction, which cannot be read")
+
+    def _undetermined(self, free: Collection[str] | None) -> list[str]:
+        """What algebraic rules may determine: all that varies and has neither equation nor rule.
+
+        First come those that no event changes, those without initial values, and those that are no boundary species.
+        """
+        everything = {**self.species, **self.compartments, **self.constants, **self.references}
+        fixed, found = {*self.given, *(free or ())}, []
+        for name, own in everything.items():
+            boundary = name in self.species and own.getBoundaryCondition()
+            moves = (name in self.terms and not boundary) or name in self.rates or name in self.assigned
+            if not (own.getConstant() or moves or name in fixed):
+                found.append((name in self.jumping, self._has_value(name), boundary, name))
+        return [name for *_, name in sorted(found, key=lambda own: own[:3])]
+
+    def _has_value(self, name: str) -> bool:
+        """Whether the file gives a value or an initial value."""
+        if name in self.starts:
+            return True
+        if name in self.species:
+            return bool(self.species[name].isSetInitialAmount() or self.species[name].isSetInitialConcentration())
+        if name in self.compartments:
+            return bool(self.compartments[name].isSetSize())
+        return name in self.constants and bool(self.constants[name].isSetValue())
 
     def _states(self) -> dict[str, None]:
         """The identifiers of what has an equation."""

@@ -1,4 +1,4 @@
-"""SBML out: quantities with rate rules, assignment rules and events, as a file of level 3."""
+"""Write a system of rate rules, assignment rules and events as SBML, level 3."""
 
 from __future__ import annotations
 

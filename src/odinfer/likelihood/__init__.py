@@ -1,7 +1,8 @@
-"""Exact solutions of the equations: from ODIN's estimate, or from nothing, to the maximum of the likelihood.
+"""The likelihood of trajectories: residuals, gradients and Gauss–Newton matrices, by collocation or forward
+integration.
 
-`collocation` are paths that need not solve the equations yet, `refine` carries one to the maximum, `batch` many side by
-side, `continuation` does it for many states; `bordered` are the matrices of many experiments that share parameters.
-Where no mesh follows, `integrate` makes one forward in time; `finding` says in which order to look, and how. `simulate`
-is for users, `likelihood` the one they all share. Imports from `matching` and before.
+`likelihood.py` is the likelihood that all searches share, with `observation_operator.py` and
+`variable_projection.py`. `refinement.py` maximises it along one collocated trajectory, `collocation_batch.py` along
+many, `batch_likelihood.py` and `forward_batch.py` by forward integration, `event_refinement.py` where states trigger
+events. `extension.py` goes beyond the data; `loglik.py` is the reference.
 """

@@ -1,4 +1,4 @@
-"""The likelihood of many sets of unknowns at once, by trajectories that go forward side by side (forward/)."""
+"""The likelihood of many sets of unknowns at once, by batched forward integration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from odinfer.likelihood.variable_projection import VariableProjection, moving
 from odinfer.model.differentiation import TextField
 from odinfer.ode.adaptive_mesh import along_steps
 from odinfer.ode.breakpoints import Timetable
-from odinfer.ode.collocation import MANY, CollocationPath
+from odinfer.ode.collocation import CollocationPath
 from odinfer.ode.right_hand_side import Field
 from odinfer.problem.problem import Problem
 from odinfer.scaling.dimensional_analysis import implied_sizes, natural_sizes_of_phi
@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one trajectory
+MOST_TIMES = 500  # of one series: longer ones are followed one start point after the other
 _FINER = 1e-3
 _SMALL = 1e-3  # of their natural size: unknowns that are smaller still change in steps of this
 _ROOM = 20_000_000  # derivatives that are kept at once
@@ -82,8 +83,8 @@ class BatchLikelihood:
 
     @staticmethod
     def can(problem: Problem) -> bool:
-        """Whether a problem can be solved so: its model is text, and it has no more observations than steps."""
-        few = all(len(e.t) <= MANY for e in problem.data.experiments)
+        """Whether a problem can be solved so: its model is text, and no series is very long."""
+        few = all(len(e.t) <= MOST_TIMES for e in problem.data.experiments)
         return few and isinstance(problem.model.derivatives, TextField)
 
     def finer(self) -> BatchLikelihood:
@@ -124,7 +125,8 @@ class BatchLikelihood:
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
             x0 = np.stack([p.condition(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
-        experiments, theta, x0 = np.tile(np.arange(E), B), theta.reshape(B * E, -1), x0.reshape(B * E, -1)
+        experiments = np.tile(np.arange(E), B)
+        theta, x0 = (own.reshape(B * E, own.shape[-1]) for own in (theta, x0))
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
         trajectories = integrate_batch(self.field, experiments, theta, x0, self.tolerance, limit, self.halting)
         with np.errstate(all="ignore"):
@@ -173,7 +175,7 @@ class BatchLikelihood:
         own = (which[:, None] * E + np.arange(E)).ravel()
         S0 = np.zeros((len(own), K, first + len(wanted)))
         S0[:, initial, np.arange(first)] = 1.0
-        theta = solved.theta[own].reshape(len(which), E, -1)
+        theta = solved.theta[own].reshape(len(which), E, solved.theta.shape[-1])
         for e in range(E):
             S0[e::E, :, first:] = p.condition(e).initial_slopes(theta[:, e])[..., wanted]
         S = sensitivities(self.field, solved.trajectories, solved.experiments, solved.theta, S0, own)
@@ -194,12 +196,17 @@ class BatchLikelihood:
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,
         or their own size."""
-        p, u = self.problem, self.like.unknowns
-        is_log = np.zeros(u.size, bool)
-        is_log[u.of_phi] = p.is_log
+        u = self.like.unknowns
         width = 0.1 * (u.high - u.low)
         size = np.maximum(np.abs(v), _SMALL * self.natural)
-        return np.where(is_log, 1.0, np.where(np.isfinite(width), width, size))
+        return np.where(self.is_log, 1.0, np.where(np.isfinite(width), width, size))
+
+    @functools.cached_property
+    def is_log(self) -> NDArray[np.bool_]:
+        """Which unknowns (P,) are on a log scale."""
+        own = np.zeros(self.like.unknowns.size, bool)
+        own[self.like.unknowns.of_phi] = self.problem.is_log
+        return own
 
     @functools.cached_property
     def natural(self) -> Array:

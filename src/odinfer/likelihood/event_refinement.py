@@ -1,4 +1,4 @@
-"""Maximum likelihood where states trigger events: trajectories go forward in time, since no mesh is made for events.
+"""Maximum likelihood of models whose states trigger events, by forward integration.
 
 An optimum has the form of those on meshes: the steps of the integration are the mesh, and states and sensitivities at
 the collocation points are read off the steps.

@@ -1,4 +1,4 @@
-"""Trajectories carried on beyond the data."""
+"""Extend trajectories beyond the data."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Trajectories side by side, as those of batch.py, but forward in time and without a mesh.
-
-Where a mesh takes many numbers, this takes a tenth of the time.
-"""
+"""Batches of trajectories by forward integration, with the interface of collocated ones."""
 
 from __future__ import annotations
 
@@ -21,27 +18,16 @@ from odinfer.optimize.arrow_matrix import ArrowMatrix
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Numbers in the matrices of a trajectory on its meshes, from which on going forward takes less time, although its loops
-# have to be loaded first.
-_EASY = 5000
+_STEPS = 4000  # of one trajectory, at these tolerances
 _TOLERANCES, _EXACT = (1e-6, 1e-8), 0.01  # of steps: those with which a maximum is worth what it should be, in nats
 
 
-def easy(refined: TrajectoryOptimum) -> bool:
-    """Whether trajectories on the meshes of one are cheap, and loading the compiled loops would take longer."""
-    if refined.compiled:
-        return False
-    numbers: int = sum(n * (s * K) ** 2 for n, s, K in (path.Z.shape for path in refined.paths))
-    return numbers <= _EASY
-
-
 def trajectories_near(like: Likelihood, refined: TrajectoryOptimum) -> Trajectories:
-    """Trajectories near a refined one, on its meshes or forward in time, whichever takes less."""
+    """Trajectories near a refined one: forward in time, or on its meshes where that cannot be or is not exact."""
     if like.problem.model.said.triggers:
         return ForwardTrajectories.of(like, refined) or ForwardTrajectories.at_tolerance(like, _TOLERANCES[-1])
-    suits = easy(refined) and not like.problem.model.switches  # a mesh is made for the times of its switches
-    forward = not suits and BatchLikelihood.can(like.problem)
-    return (ForwardTrajectories.of(like, refined) if forward else None) or CollocationTrajectories.of(like, refined)
+    forward = ForwardTrajectories.of(like, refined) if BatchLikelihood.can(like.problem) else None
+    return forward or CollocationTrajectories.of(like, refined)
 
 
 class Maps(NamedTuple):
@@ -68,7 +54,7 @@ class ForwardTrajectories(Trajectories):
     @staticmethod
     def at_tolerance(like: Likelihood, tolerance: float) -> ForwardTrajectories:
         """With a given relative error of a step."""
-        return ForwardTrajectories(like, replace(BatchLikelihood.of(like.problem, tolerance), like=like))
+        return ForwardTrajectories(like, replace(BatchLikelihood.of(like.problem, tolerance, _STEPS), like=like))
 
     def take(self, index: Index) -> ForwardTrajectories:
         return self._with(self.like.take(index))
@@ -94,7 +80,7 @@ class ForwardTrajectories(Trajectories):
         bend = self.unbent(len(v)) if bend is None else bend
         solved = self.solver.solve(v)
         states, maps = self.solver.linearised(solved, np.arange(len(v)))
-        x0 = solved.x0.reshape(len(v), self.like.unknowns.experiments, -1)
+        x0 = solved.x0.reshape(-1, self.like.unknowns.experiments, solved.x0.shape[-1])
         phi, worth = self.like.unknowns.phi(v), solved.worth
         first = tuple(x0[:, e] for e in range(x0.shape[1]))
         return Batch(phi, first, tuple(states), tuple(map(Maps, maps)), worth.noise, worth.value, bend)

@@ -1,4 +1,4 @@
-"""The likelihood of trajectories, for one or many side by side: a single one is a batch of one.
+"""The likelihood of a batch of trajectories with its gradient and Gauss–Newton matrix; a single one is a batch of one.
 
 It takes states at the observation times and their derivatives by each experiment's own numbers. It returns values,
 Gauss–Newton equations over the vector of unknowns (problem/parameter_vector.py) and steps within its bounds. Noise

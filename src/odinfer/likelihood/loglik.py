@@ -1,4 +1,4 @@
-"""The log-likelihood at given parameters, by integration as accurate as floats allow: what others can be checked by."""
+"""`od.loglik` without random effects: the log-likelihood at given values by integration at tight tolerances."""
 
 from __future__ import annotations
 
@@ -121,12 +121,16 @@ def at(problem: Problem, values: Mapping[str, float]) -> tuple[Problem, Array]:
 def solution(course: Condition, theta: Array, x0: Array, t: Array) -> Array | None:
     """States (N, K) at times t (N,) of an experiment, before what jumps then; None if the trajectory ends earlier.
 
+    Switches at times that are parameters are those of the equations as they are written.
+
     Args:
         theta: the model's parameters (P,).
         x0: states (K,) at the start of the experiment.
     """
+    course = course.with_sharp_switches
     interval = settling_interval(course)
-    between = [time for time in interval or () if course.start < time < t[-1]]
+    between = np.append(course.switch_times(theta), interval or ())
+    between = between[(between > course.start) & (between < t[-1])]
     stops = np.unique(np.concatenate([[course.start, t[-1]], between, course.between(course.start, t[-1])]))
     if course.model.said.triggers:
         return _triggered(course, theta, x0, t, stops)

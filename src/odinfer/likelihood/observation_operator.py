@@ -1,4 +1,4 @@
-"""What data read off a path: its states at the observation times, or fewer numbers that tell the same.
+"""Linear operators that read states at observation times off collocated paths, compressed for long series.
 
 Few times are points of the mesh. Where there are many the mesh follows the trajectory alone, and states in between are
 values of the collocation polynomials: B v with the s + 1 values v of an interval and a row of B per time. Gaussian data

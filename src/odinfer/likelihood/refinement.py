@@ -1,4 +1,4 @@
-"""From an ODIN solution to the maximum likelihood: trajectory matching by constrained Gauss–Newton.
+"""Maximise the likelihood of trajectories from a nearby guess: constrained Gauss–Newton on collocation equations.
 
 Unknowns are θ and the initial values of every experiment; the trajectory between them is a collocation path
 (collocation.py). A first phase moves path and unknowns together, so that the estimate of the states is used and
@@ -32,7 +32,8 @@ ACCURATE = 1e-6  # defect between stages, same units
 _CRAWLING, _AHEAD, _BEND = 15, 0.1, 0.75
 _FINER = 3  # times at most that a mesh is made finer
 _STEPS = 3000  # of integration, where a mesh was too coarse
-_GAIN, _ROUNDING = 1e-8, 1e-10  # shares of the objective: of a step that gains little, and of one that promises nothing
+_GAIN = 1e-11  # share of the objective that a step gains, below which it gains little
+_ROUNDING = 1e-13  # share of the objective that a step promises, below which it promises nothing
 _ROUGH = 1e-3  # nats that a step must gain as long as the mesh may still become finer
 _WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 
@@ -50,7 +51,6 @@ class TrajectoryOptimum:
         objective: −loglik − log p(θ).
         information: Gauss–Newton information of the unknowns.
         iterations, converged: of the second phase.
-        compiled: the compiled batched search found it, so that its loops are loaded.
     """
 
     phi: Array
@@ -62,7 +62,6 @@ class TrajectoryOptimum:
     information: ArrowMatrix
     iterations: int
     converged: bool
-    compiled: bool = False
 
     def states(self, t: Sequence[Array]) -> list[Array]:
         """States (1, N, K) of every experiment at times (N,) inside its mesh."""
@@ -202,7 +201,7 @@ def maximise_from_initial(
         return _ended(like, point, iterations, converged)
 
 
-def scale_of(paths: Sequence[CollocationPath], known: Array) -> Array:
+def scales_along(paths: Sequence[CollocationPath], known: Array) -> Array:
     """Scales (K,) of the states: those that are known, or what they come to on paths."""
     if not np.isnan(known).any():
         return known
@@ -291,7 +290,7 @@ def _along(
     problem: Problem, paths: Sequence[CollocationPath], phi: Array, scale: Array
 ) -> tuple[Likelihood, _Point] | None:
     """The trajectory near paths that were integrated elsewhere, with its likelihood."""
-    like = Likelihood(problem, scale_of(paths, scale))
+    like = Likelihood(problem, scales_along(paths, scale))
     point = _settled(like, tuple(paths), phi)
     return None if point is None else (like, point)
 
@@ -313,7 +312,7 @@ def _from_initial(
         paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
         if paths is None:
             return None
-        own = like or Likelihood(problem, scale_of(paths, scale))
+        own = like or Likelihood(problem, scales_along(paths, scale))
         point = _settled(own, paths, phi)
         if point is not None:
             return own, point
@@ -321,7 +320,14 @@ def _from_initial(
 
 
 def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
-    """The trajectory on the meshes of integrated paths, which were made for it."""
+    """The trajectory on the meshes of integrated paths, which were made for it.
+
+    One Newton step is always taken: states that start from almost nothing have errors that are small on their scale and
+    grow with them.
+    """
+    lins, violation = _condense(like, paths, phi)
+    if np.isfinite(violation):
+        paths = _moved(like, paths, lins, np.zeros(like.unknowns.size), phi)
     point = _restored(like, paths, phi)
     return None if point is None else replace(point, defects=_defects(like, point))
 

@@ -1,4 +1,4 @@
-"""Parameters that only the measurement has, such as scales, offsets and noise, at their best for given trajectories.
+"""Variable projection: scales, offsets and noise parameters at their optimum for given trajectories.
 
 No trajectory depends on them, so that they are found without integrating anything: a start is judged by what its
 trajectory can explain, not by a scale that was drawn.

@@ -1,4 +1,4 @@
-"""Inference methods and `fit`, the entry point. A new method is one module and one line in `MODULES`.
+"""Inference methods, and `od.fit`. A new method is one module and one line in `MODULES`.
 
 A method is a frozen dataclass whose fields are its options, with a `name`, `fit(problem, seed, progress) -> Fit` and
 `paper(system)`; `quick()` if it is slow. The class is named after the method: "two-step" is TwoStep. The methods that
@@ -18,6 +18,7 @@ from odinfer.errors import InputError, nearest
 from odinfer.model.model import Model
 from odinfer.problem.observables import need_fully_observed_gaussian, need_times
 from odinfer.problem.problem import Problem
+from odinfer.problem.resting import check_not_resting
 from odinfer.problem.user_input import is_model
 from odinfer.progress import Progress
 from odinfer.style.progress_bar import shown_progress
@@ -104,6 +105,7 @@ def fit(
     start: Mapping[str, float] | None = None,
     prior: Mapping[str, Any] | None = None,
     noise: Any = None,
+    initial: Mapping[str, Any] | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     store: str | Path | None = None,
@@ -119,12 +121,14 @@ def fit(
         seed: random seed; the same seed gives the same answer.
         progress: True shows a bar, False none, a function is called with (what, share done); in notebooks there is a
             bar if nothing is given.
-        bounds: parameter or state → (low, high), None where open.
+        bounds: parameter or state → (low, high), None where open; "x(0)" names the initial value of x, here and in the
+            next three.
         fixed: parameter → value that is not estimated.
         start: parameter → start value of the search.
         prior: parameter → "normal(2, 0.5)" or a frozen distribution of scipy.stats.
         noise: a known standard deviation or a distribution such as "poisson", for all columns or by column.
-            `od.Problem` has the same keywords and further ones (scale, initial, local, events, observe).
+        initial: state → its known initial value, or an expression such as "N - I(0)". `od.Problem` has these
+            keywords and further ones (scale, local, events, observe).
         workers: number of processes for the start points; the answer is the same for any number.
         cluster: address of a Dask scheduler instead.
         store: a folder for finished start points; the same call resumes from it.
@@ -148,9 +152,10 @@ def fit(
     import numpy as np
     from threadpoolctl import threadpool_limits
 
-    keywords = {"bounds": bounds, "fixed": fixed, "start": start, "prior": prior, "noise": noise}
+    keywords = {"bounds": bounds, "fixed": fixed, "start": start, "prior": prior, "noise": noise, "initial": initial}
     problem = _as_problem(problem, data, {name: value for name, value in keywords.items() if value is not None})
     seed = checked_integer("seed", seed)
+    check_not_resting(problem)
     if problem.model.said.effects:
         from odinfer.population.fit import fit_population
 
@@ -159,7 +164,7 @@ def fit(
         # Callers inside the package have refused such models; others get what the docstring says.
         with shown_progress(progress) as tell:
             return cast("Fit", fit_population(problem, seed, tell, workers, cluster))
-    chosen: Method = method_class(method or "odin")() if method is None or isinstance(method, str) else method
+    chosen = _chosen_method(method)
     check_method(chosen, problem)
     # The matrices are small: threads inside BLAS cost more than they give. What leaves the floating-point numbers on
     # the way of a search shows in what it finds.
@@ -172,12 +177,21 @@ def fit(
         return chosen.fit(problem, seed, tell, **crew)
 
 
+def _chosen_method(method: Any) -> Method:
+    """The method that a user passed: an instance, a name in any case, or nothing."""
+    if isinstance(method, str) or method is None:
+        return cast("Method", method_class((method or "odin").lower())())
+    if isinstance(method, type) or not callable(getattr(method, "fit", None)):
+        raise InputError('method must be a name such as "trajectory", or a method with its options: od.Odin(starts=20)')
+    return cast("Method", method)
+
+
 def _as_problem(given: Any, data: Any, keywords: dict[str, Any]) -> Problem:
     """The problem from a model and data, or from a Problem with entries that the keywords override."""
     if isinstance(given, Problem):
         if data is not None:
             raise InputError("fit(problem) takes no data of its own: they are in the Problem")
-        for name in {*keywords} - {"noise"}:
+        for name in {*keywords} - {"noise", "initial"}:
             before = getattr(given, name)
             if callable(before):
                 raise InputError(f"the Problem has a joint prior; give {name}= to the Problem instead of fit")

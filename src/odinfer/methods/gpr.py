@@ -1,4 +1,4 @@
-"""Gaussian process regression: step 1 of ODIN alone, the baseline for states. The equations are not used."""
+"""Gaussian process regression of the states without the equations: step 1 of ODIN alone."""
 
 from __future__ import annotations
 

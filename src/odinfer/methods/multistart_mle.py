@@ -1,4 +1,4 @@
-"""What ODIN does where not every state can be smoothed: hidden states, other observations, other noise, known starts.
+"""Maximum likelihood by multi-start search, for problems with hidden states, other observables or other noise.
 
 There is no γ then. The best trajectory is looked for from many starts, and the model is judged as a whole.
 """
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from odinfer.diagnostics.model_test import judge_model, unasked
 from odinfer.errors import Status
 from odinfer.gp.curves import Curve
+from odinfer.gp.standardisation import state_scales
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.ode.steady_state import steady_state_warnings
 from odinfer.problem.parameter_vector import ParameterVector
@@ -23,7 +24,7 @@ from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, sub_progress
 from odinfer.result.assemble import assemble, stage
 from odinfer.result.fit import Cache, Fit
-from odinfer.search.multistart import OdinStart, SearchResult, scale_of, search
+from odinfer.search.multistart import OdinStart, SearchResult, search
 from odinfer.search.release import released
 from odinfer.search.start_executor import StartExecutor
 from odinfer.uncertainty.maximum import Maximum
@@ -49,11 +50,8 @@ def optimum(problem: Problem, found: SearchResult) -> Maximum | None:
     """The best optimum of a search, with either sign of parameters that tended to zero; None if there is none."""
     if found.best is None:
         return None
-    problem, best = released(problem, scale_of(problem), found.best)
-    maximum = (
-        Maximum.of(problem, scale_of(problem), best) if problem.fully_observed_gaussian else Maximum.at(problem, best)
-    )
-    return replace(maximum, known=found.known)
+    problem, best = released(problem, state_scales(problem), found.best)
+    return replace(Maximum.of(problem, best), known=found.known)
 
 
 def search_details(problem: Problem, found: SearchResult | None) -> dict[str, Any]:
@@ -91,21 +89,39 @@ def search_warnings(problem: Problem, found: SearchResult | None) -> list[str]:
     values = ", ".join(f"{problem.free[i]} = {other[i]:.3g} instead of {own[i]:.3g}" for i in order if apart[i] > 0.05)
     count = len(found.alternatives)
     what = "another solution fits" if count == 1 else f"{count} other solutions fit"
-    choice = _telling_apart(problem.free, own, other, int(order[0])) if len(order) else "a bound"
+    choice = _telling_apart(problem.free, own, other, order.tolist()) if len(order) else "a bound"
     said = f" ({values})" if values else ", with other initial values"
     return [*warnings, f"{what} the data as well{said}; choose by {choice}, or by fixing a parameter"]
 
 
-def _telling_apart(names: Sequence[str], own: Array, other: Array, furthest: int) -> str:
-    """What a user can declare to have the first of two solutions: an order of exchanged parameters, or a bound."""
-    for i in range(len(names)):
-        for j in range(i + 1, len(names)):
-            exchanged = np.allclose([own[i], own[j]], [other[j], other[i]], rtol=_EXCHANGED)
-            if exchanged and not np.isclose(own[i], own[j], rtol=_EXCHANGED):
-                return f"an order, {names[i]} {'<' if own[i] < own[j] else '>'} {names[j]}"
-    a, b = float(own[furthest]), float(other[furthest])
+def _telling_apart(names: Sequence[str], own: Array, other: Array, differing: Sequence[int]) -> str:
+    """What a user can declare to have the first of two solutions: an order of what is exchanged, or a bound.
+
+    Args:
+        own, other: values (F,) of the parameters in both solutions.
+        differing: places of parameters, the one that differs most first.
+    """
+
+    def same(a: Any, b: Array) -> NDArray[np.bool_]:
+        return np.asarray(np.isclose(a, b, rtol=_EXCHANGED, atol=0.0))
+
+    with np.errstate(all="ignore"):
+        ratios, other_ratios = own[:, None] / own, other[:, None] / other
+        for i in sorted(differing):
+            cycle = [i]
+            while (next_ := np.flatnonzero(same(other[cycle[-1]], own))).size == 1 and next_[0] not in cycle:
+                cycle.append(int(next_[0]))
+            if len(cycle) > 1 and next_.tolist() == [i] and not any("(" in names[j] for j in cycle):
+                return f"an order, {' < '.join(names[j] for j in sorted(cycle, key=lambda j: float(own[j])))}"
+            pairs = np.argwhere(same(own[i], other_ratios) & same(other[i], ratios) & ~same(own[i], ratios))
+            for j, k in (pair for pair in pairs.tolist() if i not in pair):
+                three = [names[m].partition("[") for m in (i, j, k)]
+                if len({of for *_, of in three}) == 1:  # parameters of one experiment
+                    sign = "<" if own[i] < other[i] else ">"
+                    return f"an order, {three[0][0]} {sign} {three[1][0]}/{three[2][0]}"
+    a, b = float(own[differing[0]]), float(other[differing[0]])
     between = np.sign(a) * np.sqrt(a * b) if a * b > 0 else 0.5 * (a + b)
-    bound = f"a bound, {names[furthest]} {'>' if a > b else '<'} {between:.2g}"
+    bound = f"a bound, {names[differing[0]]} {'>' if a > b else '<'} {between:.2g}"
     return f"{bound}, an inequality between parameters" if len(names) > 1 else bound
 
 

@@ -266,8 +266,9 @@ def _assembled(
         maximum = reached if used == "refined" and isinstance(reached, Maximum) else None
         case = none_if_singular(lambda: judge(maximum)) or Case(())
         verdicts = case.verdicts(names)
+    rejected = CONTRADICTS in verdicts.values() or (case is not None and case.rejected(level))
     if reached is not None and used == "refined":
-        if isinstance(reached, Maximum) and case is not None and case.rejected(level):
+        if isinstance(reached, Maximum) and rejected:
             reached = replace(reached, verify=False)
         known = none_if_singular(reached.intervals)
     return assemble(
@@ -285,7 +286,7 @@ def _assembled(
         warnings=(
             *notes,
             *engine.notes,
-            *([MODEL_IS_WRONG] if known is not None and CONTRADICTS in verdicts.values() else []),
+            *([MODEL_IS_WRONG] if known is not None and rejected else []),
         ),
         uncertainty=known,
         cache=_kept(method, minima, reached, case),

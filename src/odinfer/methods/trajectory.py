@@ -1,7 +1,7 @@
-"""Trajectory matching from random starts: maximum likelihood over θ and initial values, nothing known beforehand.
+"""Trajectory matching: maximum likelihood over θ and initial values from random or given start points.
 
 This is what is done without gradient matching, and therefore the yardstick. The optimiser is the one that ends
-ODIN (refine.py); only what it starts from differs: a simulation at a random θ from the first observations.
+ODIN (refinement.py); only what it starts from differs: a simulation at a random θ from the first observations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from odinfer.checks import checked_choice, checked_integer
 from odinfer.errors import InputError, Status, nearest
 from odinfer.gp.smoother import noise_sd, posterior_curves, smooth_states
-from odinfer.gp.standardisation import Units
+from odinfer.gp.standardisation import Units, state_scales
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, refine
 from odinfer.methods.multistart_mle import FAILED, nothing_found
 from odinfer.methods.odin import Odin
@@ -82,10 +82,7 @@ class Trajectory:
             problem.check_field()
         clock = time.perf_counter()
         guesses = self._guesses(problem, seed)
-        # Of what is not observed as it is, the sizes are those of each trajectory.
-        scale = (
-            Units.of(problem).scale if problem.fully_observed_gaussian else np.full(len(problem.model.states), np.nan)
-        )
+        scale = state_scales(problem)
         ends: list[TrajectoryOptimum] = []
         for i, (x0, phi) in enumerate(guesses):
             say(f"following start {i + 1} of {len(guesses)}", 0.05 + 0.9 * i / len(guesses))
@@ -105,7 +102,7 @@ class Trajectory:
             theta = problem.theta(np.full(len(problem.free), np.nan))
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
-            maximum = Maximum.of(problem, scale, best) if problem.fully_observed_gaussian else Maximum.at(problem, best)
+            maximum = Maximum.of(problem, best)
             maximum = verified_optimum(maximum) if best.converged else maximum
             known = maximum.intervals()
             best, curves = maximum.refined, maximum.curves()

@@ -1,8 +1,8 @@
-"""The language of models: text in, programs of instructions with their derivatives out. Nothing in it is ever run.
+"""The model language: parse text to instructions with derivatives. No text is ever executed.
 
-`equations.py` puts together what `statements.py` reads line by line, `expression.py` expression by expression, and
-`program.py` makes instructions of: `columns.py` what is observed and how, `initial.py` from where it starts,
-`events.py` what jumps, `declarations.py` what is said about parameters. `optional_terms.py` makes many models of one
-text. `traced.py` runs programs in JAX, `differentiate.py` turns them into functions of numpy arrays with exact
-derivatives. Imports from `noise` what families there are, and from what stands before it.
+`parser.py` combines what `statements.py` reads line by line and `expression.py` expression by expression;
+`program.py` makes instructions of both. `distributions.py`, `initial_values.py`, `events.py`, `declarations.py`,
+`random_effects.py` and `unknown_functions.py` are about one kind of statement each; `optional_terms.py` makes several
+models of one text. `differentiation.py` evaluates instructions in numpy with exact derivatives, `jax_program.py` in
+JAX; `numpy_field.py` is for models that are Python functions.
 """

@@ -1,4 +1,4 @@
-"""What a text declares about parameters and states, checked for sense: bounds, scales, values, priors, extents."""
+"""Check the declarations of a text: bounds, scales, values, priors, local parameters."""
 
 import math
 from collections.abc import Collection, Mapping

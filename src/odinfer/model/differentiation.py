@@ -1,4 +1,4 @@
-"""Text models differentiate themselves: their instructions run forward in numpy, derivatives beside the values.
+"""Forward-mode differentiation of text models, evaluated in numpy.
 
 Every instruction carries derivatives by those states and parameters on which it depends, and by no others, so that the
 pattern of the Jacobian is exact. They are instructions, too, simplified and shared like the others, and all become one

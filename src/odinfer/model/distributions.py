@@ -1,4 +1,4 @@
-"""What stands to the right of a tilde: the distribution of a column of the data, or the prior of a parameter."""
+"""Distributions on the right of `~`: noise of a column, or prior of a parameter."""
 
 import ast
 from collections import Counter

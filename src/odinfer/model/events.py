@@ -1,4 +1,4 @@
-"""When something jumps: events at times or by conditions, and the times at which expressions change their form."""
+"""Events at times or by conditions, and the times at which expressions change form."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence

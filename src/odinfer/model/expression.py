@@ -1,4 +1,4 @@
-"""One expression of an equation as text and as a tree: how it is spelled, and which names it has.
+"""An expression as text and syntax tree, with its spelling and names.
 
 The text is parsed by Python's own parser and never run. What the nodes of the tree mean is in `program.py`.
 """

@@ -1,4 +1,4 @@
-"""Initial values: given as numbers or expressions, or parameters named "x(0)" about which something is declared."""
+"""Initial values of states: numbers, expressions, or parameters such as "x(0)"."""
 
 from collections.abc import Collection, Iterable, Mapping
 

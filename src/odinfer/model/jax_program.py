@@ -1,4 +1,4 @@
-"""Programs in JAX, with derivatives that branches which are not taken leave alone."""
+"""Evaluate instructions in JAX, with derivatives that ignore branches not taken."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
+from odinfer.files import readable
 from odinfer.model.differentiation import TextField
 from odinfer.model.numpy_field import NamedArguments, NumpyField, by_name, is_traceable, parameter_names
 from odinfer.model.parser import Code, Equations, parse
@@ -162,12 +163,28 @@ class Model:
     @functools.cached_property
     def switches(self) -> frozenset[str]:
         """The parameters and inputs that the times of switches depend on, such as tau of where(t < tau, 0, k)."""
-        if not isinstance(self.evaluator, TextField) or self.text is None:
-            return frozenset()
         field = Instructions()
-        field.code = list(self._exact.code)
-        every = (field.leaves(i) for i in switching(field.code, self.states))
+        field.code = list(self.said.code)
+        every = (field.leaves(i) for i, _ in self._switching)
         return frozenset(name for names in every for name in names) - {"t"}
+
+    @functools.cached_property
+    def _switching(self) -> list[tuple[int, float]]:
+        """The comparisons behind `switches`, and by how much what they compare moves apart in a unit of time."""
+        if not isinstance(self.evaluator, TextField) or self.text is None:
+            return []
+        return switching(self.said.code, self.states)
+
+    def switch_times(self, theta: Array, u: Array) -> Array:
+        """Compute the times of those switches at parameters (P,) and constant inputs (U,)."""
+        if not self._switching:
+            return np.empty(0)
+        sides = [j for i, _ in self._switching for j in self.said.code[i][1]]
+        at_zero = np.zeros(1), np.zeros((1, len(self.states))), theta[None], u[None]
+        with np.errstate(all="ignore"):
+            a, b = self.program(tuple(sides)).evaluate(*at_zero)[0].reshape(-1, 2).T
+            times = (b - a) / np.array([rate for _, rate in self._switching])
+        return np.unique(times[np.isfinite(times)])
 
     @property
     def _exact(self) -> TextField:
@@ -177,6 +194,11 @@ class Model:
     def smoothed(self, width: float) -> Model:
         """The same with smooth switches of a width in time; see `odinfer.model.switches`."""
         return replace(self, evaluator=smoothed(self._exact, width))
+
+    @functools.cached_property
+    def with_sharp_switches(self) -> Model:
+        """The same with switches as they are written."""
+        return replace(self, evaluator=self._exact) if self._switching else self
 
     def program(self, instructions: tuple[int, ...]) -> FieldDerivatives:
         """Some instructions of the text as a function of t, x, θ and u with derivatives."""
@@ -290,12 +312,12 @@ def _by_statement(error: InputError, text: str, before: int) -> InputError:
 def read_text(path: Path) -> str:
     """The text of a model file, or an error that says why it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return readable(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"model file '{path}' does not exist") from None
     except IsADirectoryError:
         raise InputError(f"model file '{path}' is a folder") from None
     except UnicodeDecodeError:
         raise InputError(f"model file '{path}' is not UTF-8 text; save it as UTF-8") from None
-    except OSError as error:
-        raise InputError(f"model file '{path}' cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a zero character in the path
+        raise InputError(f"model file {str(path)!r} cannot be read: {getattr(error, 'strerror', error)}") from None

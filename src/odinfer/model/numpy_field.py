@@ -1,4 +1,4 @@
-"""Right-hand sides that are plain Python functions of numpy arrays, and their derivatives without JAX.
+"""Right-hand sides given as plain numpy functions, with derivatives by the complex step or differences.
 
 Derivatives are exact to rounding by the complex step, f'(x) = Im f(x + ih)/h (Squire and Trapp, SIAM Review 40, 1998),
 where the function allows it; otherwise they are central differences. Points are evaluated together where the function

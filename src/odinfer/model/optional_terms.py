@@ -1,4 +1,4 @@
-"""Many candidate models from one text: what stands in square brackets may be there or not.
+"""Candidate models from one text with optional terms in square brackets.
 
     prey' = a*prey [- e*prey^2] - b*prey*predator     # with and without the term: two candidates
     prey' = [a*prey | a*prey*(1 - prey/K)] - b*...    # one of several: a candidate each

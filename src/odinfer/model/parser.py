@@ -1,4 +1,4 @@
-"""A system of equations as text: statements and declarations to a vector field and what is known about it.
+"""Parse a text of equations and declarations to a vector field.
 
 The statements are read by `statements.py`, the expressions in them by `expression.py`; nothing is run. A statement
 stands on one line, `;` separates several:

@@ -1,4 +1,4 @@
-"""Priors on parameters, in both forms: −log p(θ) with derivatives for optimisers, and log p(θ) in JAX for samplers.
+"""Priors of parameters: −log p(θ) with two derivatives for optimisers, and log p(θ) in JAX for samplers.
 
 A family is one line in FAMILIES: what to write, what it takes, where p > 0, and −log p with two derivatives.
 """
@@ -242,7 +242,7 @@ _SCIPY: dict[str, Callable[[tuple[float, ...], float, float], tuple[str, float, 
     "loguniform": lambda s, loc, scale: ("loguniform", s[0] * scale, s[1] * scale) if loc == 0 else None,
     "reciprocal": lambda s, loc, scale: ("loguniform", s[0] * scale, s[1] * scale) if loc == 0 else None,
 }
-_TEXT = re.compile(r"\s*(\w+)\s*\(([^()]*)\)\s*")
+_TEXT = re.compile(r"\s*([\w-]+)\s*\(([^()]*)\)\s*")
 
 
 def named_prior(name: str, given: Any) -> Any:
@@ -254,9 +254,13 @@ def named_prior(name: str, given: Any) -> Any:
     if isinstance(given, str):
         try:
             family, inside = match.groups() if (match := _TEXT.fullmatch(given)) else ("", "")
-            return (family, *two_numbers(family, [float(v) for v in inside.split(",")]))
+            numbers = [float(v) for v in inside.split(",")]
         except ValueError:
             raise InputError(f"prior of '{name}' must be text such as 'normal(2, 0.5)', not {given[:60]!r}") from None
+        family = re.sub(r"[-_]", "", family).lower()  # HalfNormal and half-normal are halfnormal
+        if family not in FAMILIES:
+            raise InputError(f"unknown prior '{family}' of '{name}'{nearest(family, FAMILIES)}")
+        return (family, *two_numbers(family, numbers))
     if hasattr(given, "dist") and hasattr(given, "logpdf"):
         shapes, loc, scale = given.dist._parse_args(*given.args, **given.kwds)
         own = _SCIPY.get(given.dist.name)

@@ -1,4 +1,4 @@
-"""Programs: the instructions that an expression becomes, one for every node of its syntax that is allowed.
+"""Compile expressions to instructions, one per allowed node of the syntax tree.
 
 Equal instructions are shared, and constants are folded: the length of a program is that of its text, whatever the
 branches.

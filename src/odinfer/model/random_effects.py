@@ -1,4 +1,4 @@
-"""Parameters that vary: `CL ~ lognormal(CL_pop*(wt/70)^b, omega_CL) by subject`, and which of them are correlated.
+"""Random effects: `CL ~ lognormal(CL_pop*(wt/70)^b, omega_CL) by subject`, and their correlations.
 
 A parameter of the equations with `by subject` has one value per experiment, drawn from a distribution. The first
 argument is its centre (the median of a log-normal), the second the standard deviation on the scale on which the
@@ -10,6 +10,7 @@ if the data have a column of that name; `where(sex == female, a, 1)` compares a 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +33,7 @@ class RandomEffect:
         family: one of `FAMILIES`.
         centre: instruction of the centre in `RandomEffects.code`.
         omega: name of the standard deviation, or its value if it is known.
-        by: what it varies by: "subject", or the column of occasions.
+        by: what it varies by: "subject" or the column that marks subjects, or the column of occasions.
         factors: names whose product or quotient, with what has no name of its own, is the centre.
         line: where it is stated.
         deviates: the parameter from which it is the deviation on one occasion, where it is one.
@@ -111,6 +112,10 @@ def random_effects(said: Statements, parameters: Collection[str], taken: Collect
             raise InputError(f"{start} as {effect.family} but by subject as {family}; write {family} in both lines")
     if len({effect.by for effect in levels["occasion effect"]}) > 1:
         raise InputError(f"line {effect.line}: effects vary by two kinds of occasions; use one column for all")
+    for first, effect in itertools.pairwise(levels["effect"]):
+        if effect.by != first.by:
+            start = f"line {effect.line}: '{effect.name}' varies by {effect.by}, but '{first.name}' by {first.by}"
+            raise InputError(f"{start}; write one of them in both lines")
     groups = _groups(said, [effect.name for effect in levels["effect"]])
     subjects, occasions = (tuple(found) for found in levels.values())
     return RandomEffects(subjects, occasions, groups, tuple(names), tuple(program.code), labels)

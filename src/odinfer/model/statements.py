@@ -1,4 +1,4 @@
-"""The statements of a text, one by one: what each says about which name. `equations.py` puts them together."""
+"""Split a text into statements and parse each; `parser.py` combines them."""
 
 import ast
 import re
@@ -157,7 +157,7 @@ def _remedy(kind: str, rival: str, name: str) -> str:
 
 
 def statements(text: str) -> Statements:
-    """Read a text; its format is shown at the top of `equations.py`."""
+    """Read a text; its format is shown at the top of `parser.py`."""
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise InputError(f"line 1: equations are a text of at most {MAX_CHARACTERS} characters; shorten it")
     pieces: list[tuple[int, str]] = []

@@ -1,4 +1,4 @@
-"""Switches whose times are parameters or inputs: conditions such as t < tau, made smooth so that fits can follow them.
+"""Smooth switches at estimated times, such as t < tau, for the search.
 
 A field that jumps at a time tau has no derivative by tau: its sensitivity jumps at tau by (f before − f after). A
 symmetric smooth step of width w gives that jump to order w², so a fit replaces each such condition by one that is much
@@ -20,8 +20,12 @@ Code = Sequence[tuple[str, tuple[Any, ...]]]
 _BELOW, _ABOVE = ("<", "<="), (">", ">=")
 
 
-def switching(code: Code, states: Collection[str]) -> list[int]:
-    """Find the comparisons that change at times which are no constants but do not depend on the states."""
+def switching(code: Code, states: Collection[str]) -> list[tuple[int, float]]:
+    """Find the comparisons that change at times which are no constants but do not depend on the states.
+
+    Returns:
+        The instruction of each, and the rate at which the first side gains on the second.
+    """
     names = {args[0] for op, args in code if op == "name"}
     timed, moving, known = (depending(code, some) for some in ({"t"}, {*states}, names - {"t"}))
     rates = _rates(code, timed)
@@ -29,7 +33,7 @@ def switching(code: Code, states: Collection[str]) -> list[int]:
     for i, (op, args) in enumerate(code):
         if op in (*_BELOW, *_ABOVE) and timed[i] and known[i] and not moving[i]:
             change = rates[args[0]] - rates[args[1]]
-            found += [i] if np.isfinite(change) and change != 0.0 else []
+            found += [(i, change)] if np.isfinite(change) and change != 0.0 else []
     return found
 
 
@@ -64,10 +68,9 @@ def smoothed(field: TextField, width: float) -> TextField:
     """
     states = field.names[0]
     code = field.code
-    switches = {*switching(code, states)}
+    switches = dict(switching(code, states))
     if not switches:
         return field
-    rates = _rates(code, depending(code, {"t"}))
     new = Instructions()
     place: list[int] = []
     steps: dict[int, tuple[int, int]] = {}  # of conditions: distance to the nearest switch, and the share that is true
@@ -82,7 +85,7 @@ def smoothed(field: TextField, width: float) -> TextField:
         own = args if op in LEAVES else tuple(place[j] for j in args)
         soft = () if op in LEAVES else [j for j in args if j in steps]
         if i in switches:
-            scale = number(1.0 / (width * abs(rates[args[0]] - rates[args[1]])))
+            scale = number(1.0 / (width * abs(switches[i])))
             z = new.emit("*", new.emit("-", *(own if op in _ABOVE else own[::-1])), scale)
             inner = new.emit("max", number(-1.0), new.emit("min", number(1.0), z))
             bend = new.emit("*", number(0.25), new.emit("*", inner, inner))

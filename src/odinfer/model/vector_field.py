@@ -1,4 +1,4 @@
-"""The vector field at many points at once with its Jacobians, and where it is finite: what numerics ask of a model."""
+"""Evaluate the vector field and its Jacobians at many points, and check where it is finite."""
 
 from __future__ import annotations
 

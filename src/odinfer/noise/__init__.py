@@ -1,8 +1,8 @@
-"""How one column of the data scatters about what is predicted: one file per family, and one line in `FAMILIES`.
+"""Noise families of observed columns: one file per family, and one line in `FAMILIES`.
 
-A family has arguments, the predicted value first: `normal(x, sd)`, `poisson(m)`. It is a few functions of observed
-values and arguments, arrays of any shapes that fit together, and knows nothing of models, problems or
-states. Imports nothing but `errors`, and JAX where it is asked for.
+A family has arguments, the predicted value first: `normal(x, sd)`, `poisson(m)`. Its functions take observed values
+and arguments as arrays that broadcast, and know nothing of models, problems or states. JAX is imported only when
+needed.
 """
 
 from odinfer.noise.binomial import Binomial

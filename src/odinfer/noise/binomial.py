@@ -1,4 +1,4 @@
-"""binomial(mean, n): how many of n, each with probability mean/n. n is whole, so nothing is differentiated by it."""
+"""binomial(mean, n): counts out of n, each with probability mean/n."""
 
 from __future__ import annotations
 

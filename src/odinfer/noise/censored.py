@@ -1,4 +1,4 @@
-"""Values of which only a limit is known: the log-probability of the tail instead of the density.
+"""Censored values: the log-probability of a tail in place of the density.
 
 `limit` says of each observation where the true value lies: −1 below y, +1 above y, 0 at y.
 """

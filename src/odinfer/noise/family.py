@@ -1,4 +1,4 @@
-"""What a family of noise is, and the two kinds there are: a location and a scale, or counts.
+"""The interface of a noise family, for location–scale families and for counts.
 
 Arguments outside their domain, NaN among them, have log p = −∞; a NaN in y stays NaN. Neither warns. Formulas are never
 given such values, but harmless ones instead: choosing between results alone would let NaN into the derivatives of JAX.

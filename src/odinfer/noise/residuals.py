@@ -1,4 +1,4 @@
-"""Residuals on one scale for all noise: standard normal if the model is right."""
+"""Quantile residuals: standard normal under the model, for every noise family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logarithms of probabilities that scipy and JAX have only as such: accurate for large means and far out in the tails.
+"""Log-probabilities that stay accurate for large means and in far tails.
 
 Each works in both, given numpy or jax.numpy as `xp`.
 """

@@ -1,9 +1,9 @@
-"""What is observed of a trajectory, and how it scatters: the one object that owns it, and everybody asks.
+"""The observation model of a problem: predictions, their derivatives, and the likelihood of columns.
 
-An observation turns states into predicted values, has the log-likelihood, the residuals with derivatives that
-Gauss–Newton needs (Fisher's scoring where the noise is not Gaussian), standardised residuals, and draws. Standard
-deviations that are not known are at their best. `plain.py`: every state itself with Gaussian noise; `measured.py`:
-anything else, by the families of `noise`. Imports from `problem` and what stands before it.
+An observation model predicts the columns from states, and gives the log-likelihood, residuals with the derivatives
+that Gauss–Newton needs (Fisher scoring for other than Gaussian noise), standardised residuals and random draws.
+Unknown standard deviations are at their optimum. `gaussian_states.py` is for fully observed states with Gaussian
+noise, `column_model.py` for all else, with the families of `noise/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns with any distribution: what the model predicts for each, and how the data scatter about it."""
+"""Observation models of columns with any noise family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state as it is, with Gaussian noise of one standard deviation per state, known or estimated.
+"""The observation model of fully observed states with Gaussian noise.
 
 States and squares are (..., K) with any leading axes, so that one data set and many side by side are the same.
 """

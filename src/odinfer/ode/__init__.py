@@ -1,9 +1,15 @@
-"""Many trajectories forward in time side by side, every one with steps of its own, and their sensitivities.
+"""Integrate trajectories, alone or in batches, with sensitivities, events, doses and steady states.
 
-`tape.py` has the equations as numbers, which the compiled loops of `machine.py` run (`compiled.py`), and `drive.py`
-what changes in time beside them; `field.py` is both. `rodas.py` is one step of a stiff method, `timetable.py` where
-steps must end and what jumps there, `march.py` goes from start to end, `sensitivities.py` follows with derivatives by
-initial values and parameters; `settled.py` asks whether systems came to rest; `trust_region.py` has the steps of many
-searches; `triggered.py` is for one trajectory whose states make events happen. What is compiled is imported where it is
-used, since that takes a moment. Imports from `matching` and what stands before it.
+Every solver takes a problem's `Condition` or a batch of parameter sets and returns states at given times:
+
+- `integrate_batch.py` integrates batches by RODAS (`rodas.py`), the default; `sensitivities.py` adds derivatives.
+  Equations are encoded by `right_hand_side.py`, `bytecode.py` and `forcing.py` for the compiled loops in `kernels/`,
+  which `interpreter.py` calls for single points; `breakpoints.py` says where steps must end, `event_crossing.py`
+  handles events of states.
+- `linear_propagation.py` replaces it for linear equations with constant coefficients.
+- `collocation.py` solves Radau collocation equations on a mesh, which `adaptive_mesh.py` finds.
+- `simulate.py` and `state_events.py` integrate single trajectories with SciPy, as a reference and for any model.
+
+`steady_state.py` solves for steady states, `tolerance.py` has the error control. Compiled modules are imported where
+they are used, since loading them takes a moment.
 """

@@ -1,8 +1,8 @@
-"""Trajectories by integration forward in time, with steps that follow what happens: for stiff and bursting systems.
+"""Integrate a trajectory forward in time to obtain a mesh for collocation, for stiff systems.
 
-A stiff method finds the steps: a compiled one for models from text (forward/), or SciPy's Radau, which is slow but
-solves the very equations of a collocation path (collocation.py). The steps become the mesh of such a path, whose
-equations are then solved exactly. So a trajectory that was integrated has the sensitivities of any other.
+The steps are those of the compiled Rosenbrock method for models from text (integrate_batch.py), or of SciPy's Radau,
+which is slower. They become the mesh of a collocation path (collocation.py), whose equations are then solved exactly,
+so that an integrated trajectory has the sensitivities of any other.
 """
 
 from __future__ import annotations

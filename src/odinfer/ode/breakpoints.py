@@ -1,4 +1,4 @@
-"""Where trajectories stop: at observations and wherever something jumps or bends, experiment by experiment.
+"""Breakpoints of integration: observation times, jumps and kinks of every experiment.
 
 Rows of the tables are experiments; shorter ones are filled up with their last time.
 """

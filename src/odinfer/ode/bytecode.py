@@ -1,4 +1,4 @@
-"""Instructions of a field as numbers in arrays, which a compiled loop can run (machine.py).
+"""Encode instructions of a vector field as arrays of numbers for the compiled interpreter.
 
 Registers hold the time, the states, inputs and parameters, constants, and then what the instructions give, one register
 each.

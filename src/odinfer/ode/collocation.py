@@ -99,7 +99,7 @@ def alike(problem: Problem, paths: Sequence[CollocationPath]) -> list[list[int]]
 
 
 class Condensed(NamedTuple):
-    """First-order dependence on an experiment's own numbers (unknowns.py), W of them, and 1.
+    """First-order dependence on an experiment's own numbers (parameter_vector.py), W of them, and 1.
 
     Of B paths at once all of it has a leading axis B, and the violation is (B,).
 

@@ -1,9 +1,9 @@
-"""Events that states trigger, along trajectories of a batch: where a condition becomes true, and what happens then.
+"""State-triggered events in batched integration: locate crossings and apply jumps with their sensitivities.
 
 A step within which a condition becomes true is shortened to end there: the length is bisected, and every trial is a
-step of the method itself. The change of the states then depends on parameters and earlier states in two ways: by the
-new values, and by the time τ of the crossing. With the jump x⁺ = h(x⁻, θ, τ), the right-hand sides f⁻ and f⁺ before and
-after it, and the distance g(x, θ, t) that vanishes at τ,
+step of the method itself (kernels/event_crossing.c). The change of the states then depends on parameters and earlier
+states in two ways: by the new values, and by the time τ of the crossing. With the jump x⁺ = h(x⁻, θ, τ), the right-hand
+sides f⁻ and f⁺ before and after it, and the distance g(x, θ, t) that vanishes at τ,
 
     dτ  = −(g_x dx⁻ + g_θ dθ) / (g_x f⁻ + g_t),
     dx⁺ = h_x dx⁻ + h_θ dθ + (h_x f⁻ + h_t − f⁺) dτ
@@ -20,18 +20,14 @@ from numpy.typing import NDArray
 
 from odinfer.model.events import Trigger
 from odinfer.ode.bytecode import Tape
-from odinfer.ode.compilation import compiled
 from odinfer.ode.forcing import Drive
-from odinfer.ode.interpreter import ask
-from odinfer.ode.rodas import Step, step
+from odinfer.ode.interpreter import values_of_tape
 from odinfer.problem.condition import Condition
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_PLACES = 4  # points of a step at which conditions are evaluated; one that holds between two points may be missed
-_HALVINGS = 48  # of a step: down to the resolution of floating-point numbers
 _MOST_AT_ONCE = 100  # executions at one time, after which a trajectory ends
 _DERIVATIVE = 1e-6  # of the interval between two stops: step of the finite differences in time
 
@@ -43,74 +39,7 @@ def holding(conditions: Tape, drive: Drive, e: int, t: Array, x: Array, numbers:
         drive: without infusions.
         numbers: inputs and parameters (b, N).
     """
-    found = np.empty((len(x), len(conditions.values)))
-    _evaluate(conditions, drive, e, t, x, numbers, conditions.registers.copy(), found)
-    return found
-
-
-@compiled
-def _evaluate(
-    conditions: Tape, drive: Drive, e: int, t: Array, x: Array, numbers: Array, r: Array, found: Array
-) -> None:
-    """Fill in which conditions are true; r has the registers."""
-    b, K = x.shape
-    for i in range(b):
-        for j in range(numbers.shape[1]):
-            r[1 + K + j] = numbers[i, j]
-        ask(conditions, drive, e, t[i], x[i], r, found[i])
-
-
-@compiled
-def shortened(
-    tape: Tape, conditions: Tape, drive: Drive, plain: Drive, e: int, t: float, h: float, low: float, high: float,
-    x: Array, r: Array, r_conditions: Array, f0: Array, fx: Array, ft: Array, to: Step, held: Mask, truth: Array,
-    at: Array,
-) -> float:  # fmt: skip
-    """The length at which a step of length h must end since a condition becomes true then; h if none does.
-
-    Args:
-        plain: the drive without infusions.
-        to: the whole step, and the shortened one afterwards.
-        held: which conditions (T,) are true at the beginning, and just before the end afterwards.
-        truth: conditions (T,) at the end, afterwards.
-        at: room for states (K,).
-    """
-    K, T, before = len(x), len(held), 0.0
-    for place in range(1, _PLACES + 1):
-        share = place / _PLACES
-        for k in range(K):
-            bend = to.bend[0, k] + share * to.bend[1, k]
-            at[k] = (1.0 - share) * x[k] + share * (to.end[k] + (1.0 - share) * bend)
-        ask(conditions, plain, e, min(max(t + share * h, low), high), at, r_conditions, truth)
-        if not is_new(truth, held):
-            for i in range(T):
-                held[i] = truth[i] != 0.0
-            before = share
-            continue
-        a, b = before, share
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (a + b)
-            if middle <= a or middle >= b:
-                break
-            step(tape, drive, e, t, middle * h, low, high, x, r, f0, fx, ft, to)
-            ask(conditions, plain, e, min(max(t + middle * h, low), high), to.end, r_conditions, truth)
-            if is_new(truth, held):
-                b = middle
-            else:
-                a = middle
-        step(tape, drive, e, t, b * h, low, high, x, r, f0, fx, ft, to)
-        ask(conditions, plain, e, min(max(t + b * h, low), high), to.end, r_conditions, truth)
-        return b * h
-    return h
-
-
-@compiled
-def is_new(truth: Array, held: Mask) -> bool:
-    """Whether a condition is true that was not."""
-    found = False
-    for i in range(len(held)):
-        found = found or (truth[i] != 0.0 and not held[i])
-    return found
+    return values_of_tape(conditions, drive, e, t, x, numbers)
 
 
 class Executed(NamedTuple):

@@ -1,4 +1,4 @@
-"""What drives experiments, as numbers in arrays: inputs that change in time, and infusions."""
+"""Inputs that change in time, and infusions, as arrays for the compiled loops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From start to end: many trajectories, each with steps of its own length, as far as it gets.
+"""Integrate a batch of trajectories with the RODAS method, each with its own step sizes.
 
 The steps that were taken are kept for sensitivities. States at observations are read off within steps where nothing but
-the states changes the field.
+the states changes the field. The steps are those of kernels/integrate_batch.c.
 """
 
 from __future__ import annotations
@@ -13,31 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.ode.breakpoints import Timetable
-from odinfer.ode.bytecode import Tape
-from odinfer.ode.compilation import compiled
-from odinfer.ode.event_crossing import Execution, holding, is_new, shortened
-from odinfer.ode.forcing import Drive
-from odinfer.ode.interpreter import ask, slopes
+from odinfer.ode.event_crossing import Execution, holding
+from odinfer.ode.kernels.library import call
 from odinfer.ode.right_hand_side import Field
-from odinfer.ode.rodas import ORDER, Step, inside, step
+from odinfer.ode.rodas import Step, inside
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Errors are measured relative to a state, but to no less than a share of the largest value that it has had. States that
-# start from zero have no size of their own yet: to no less than a share of the largest value that any has had. Those
-# that start from very little have: an epidemic may grow from 1e-20.
-_LEAST, _NOTHING = 1e-3, 1e-13
-_ALL_BLANK = 1e-6  # where all states have been zero so far: the share of what they reach by the next stop
-_SAFE, _SHORTER, _LONGER, _BAD = 0.9, 0.2, 6.0, 0.1  # changes of the length of a step
-_SHORTEST, _FIRST = 1e-12, 1e-3  # of the way to the next stop: the first step after a corner
-_CHANGE = 0.03  # of a state, at most, in it
-_STRETCH = 1.1  # a stop that is so much further than a step is reached by it
-_AHEAD = 1e-4  # of a step: how far ahead of a time the field's own change is looked at
-_STUCK = 1e-14  # of the time: a step that is shorter
 _EVENT = 10  # tries of steps that an event costs
-_ROOM = 40  # steps of a trajectory for which there is room at first
+_ROOM, _LEAST_ROOM = 40, 1000  # steps for which there is room at first: of a trajectory, and of all
 
 
 class Read(NamedTuple):
@@ -261,150 +247,13 @@ def _jump(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: In
 def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
     """The steps of some trajectories until something jumps or they end."""
     K = w.x.shape[1]
-    steps, count, what = Steps.room(_ROOM * len(rows), K), 0, (f.values, f.by_states, f.drive, f.varies)
-    events, work = (f.conditions, f.drive_without_infusions), _Work.of(f, K, w.held.shape[1])
-    while (count := _walk(*what, *events, stops, w, rows, tolerance, steps, count, work)) < 0:
+    steps, count, work = Steps.room(max(_ROOM * len(rows), _LEAST_ROOM), K), 0, _Work.of(f, K, w.held.shape[1])
+    while (count := call("walk", f.packed, stops, w, rows, tolerance, steps, count, work)) < 0:
         old, count = steps, -count - 1
         steps = Steps.room(2 * count, K)
         for new, own in zip(steps.until_step(count), old, strict=True):
             new[:] = own
     return steps.until_step(count)
-
-
-@compiled
-def _walk(
-    tape: Tape, by_states: Tape, drive: Drive, varies: bool, conditions: Tape, plain: Drive, stops: _Stops, w: _Walkers,
-    rows: Index, tolerance: float, steps: Steps, count: int, work: _Work,
-) -> int:  # fmt: skip
-    """Go on with some trajectories until something jumps or they end, and write down the steps that are taken.
-
-    Args:
-        conditions: of events; a trajectory stops where one becomes true.
-        plain: the drive without infusions.
-        steps, count: where they are written, and how many already are.
-        work: registers, which hold the constants, and arrays to work on.
-
-    Returns:
-        How many steps have been taken; that number negative, less one, if there was no room for more.
-    """
-    K, N, T = w.x.shape[1], w.numbers.shape[1], w.held.shape[1]
-    r, r_all, r_conditions, truth, f0, ahead, ft, fx, nothing, to = work
-    for row in rows:
-        if not w.going[row]:
-            continue
-        e, x, size, blank = w.e[row], w.x[row], w.size[row], w.blank[row]
-        for j in range(N):
-            r[1 + K + j] = r_all[1 + K + j] = w.numbers[row, j]
-            if T:
-                r_conditions[1 + K + j] = w.numbers[row, j]
-        last = stops.last[e]
-        while w.stop[row] < last:
-            if count == len(steps.who):
-                return -count - 1
-            if w.tries[row] >= w.most[row]:
-                w.going[row] = False
-                break
-            w.tries[row] += 1
-            now, stop = w.t[row], w.stop[row]
-            low, high = stops.low[e, stop], stops.high[e, stop]
-            goal = stops.halt[e, stop]
-            way = stops.stops[e, goal] - now
-            ask(by_states, drive, e, min(max(now, low), high), x, r_all, f0)
-            rate = 0.0
-            for k in range(K):
-                rate += abs(f0[k])
-            if not np.isfinite(rate):
-                w.going[row] = False
-                break
-            slopes(by_states, r_all, fx, nothing)
-            pace = w.h[row]
-            if w.fresh[row]:
-                first = _first(x, f0, size, way)
-                pace = min(pace, first) if pace > 0.0 else first
-            cut = pace * _STRETCH >= way
-            length = way if cut else pace
-            if varies:
-                ask(tape, drive, e, min(max(now + _AHEAD * length, low), high), x, r, ahead)
-                for k in range(K):
-                    ft[k] = (ahead[k] - f0[k]) / (_AHEAD * length)
-            step(tape, drive, e, now, length, low, high, x, r, f0, fx, ft, to)
-            error = _error(x, to, size, blank, way / length) / tolerance
-            good = error <= 1.0
-            change = _BAD
-            if error < np.inf:
-                change = min(max(_SAFE * max(error, 1e-10) ** (-1.0 / (ORDER + 1)), _SHORTER), _LONGER)
-            follow = length * change
-            # A step that a stop has cut says little of how long one could be.
-            if good:
-                w.h[row] = max(follow, pace) if cut else follow
-            else:
-                w.h[row] = min(follow, 0.9 * pace)
-            w.fresh[row] = w.fresh[row] and not good and w.h[row] == 0.0
-            if good and T:
-                short = shortened(
-                    tape, conditions, drive, plain, e, now, length, low, high, x, r, r_conditions, f0, fx, ft, to,
-                    w.held[row], truth, ahead,
-                )  # fmt: skip
-                w.crossed[row] = is_new(truth, w.held[row])
-                cut, length = cut and short == length, short
-            if good:
-                w.t[row] = stops.stops[e, goal] if cut else now + length
-                steps.who[count], steps.t[count], steps.until[count] = row, now, w.t[row]
-                for k in range(K):
-                    steps.x[count, k], steps.end[count, k] = x[k], to.end[k]
-                    steps.bend[count, 0, k], steps.bend[count, 1, k] = to.bend[0, k], to.bend[1, k]
-                    size[k] = max(size[k], abs(x[k]), abs(to.end[k]))
-                    x[k] = to.end[k]
-                count += 1
-                if cut:
-                    w.stop[row] = goal
-                    w.fresh[row] = stops.corner[e, goal]
-            if w.h[row] <= _STUCK * max(abs(w.t[row]), 1e-280):
-                w.going[row] = False
-                break
-            if good and (w.crossed[row] or (cut and (stops.jumps[e, goal] or (T and stops.corner[e, goal])))):
-                w.waits[row], w.going[row] = True, False
-                break
-    return count
-
-
-@compiled
-def _error(x: Array, to: Step, size: Array, blank: Mask, steps: float) -> float:
-    """Compute the error of a step relative to the states; infinite where it is not finite.
-
-    Where all states have been zero so far, they are given a size: a share of what the slopes of this step lead to by
-    the next stop.
-
-    Args:
-        steps: number of steps of this length to the next stop.
-    """
-    largest, ahead, found = 0.0, 0.0, 0.0
-    for k in range(len(x)):
-        largest = max(largest, size[k], abs(x[k]))
-        ahead = max(ahead, abs(to.end[k]))
-    if largest == 0.0:
-        for k in range(len(x)):
-            size[k] = _ALL_BLANK * steps * ahead / _LEAST
-    largest = max(largest, ahead)
-    for k in range(len(x)):
-        if not np.isfinite(to.end[k]) or not np.isfinite(to.error[k]):
-            return np.inf
-        both = max(abs(x[k]), abs(to.end[k]))
-        least = _NOTHING * largest if blank[k] else 0.0
-        matter = max(_LEAST * max(size[k], both), both, least + 1e-290)
-        found = max(found, abs(to.error[k]) / matter)
-    return found
-
-
-@compiled
-def _first(x: Array, f: Array, size: Array, way: float) -> float:
-    """The length of a first step, in which no state changes by much."""
-    largest, rate = 0.0, 0.0
-    for k in range(len(x)):
-        largest = max(largest, size[k])
-    for k in range(len(x)):
-        rate = max(rate, abs(f[k]) / max(size[k], 1e-3 * largest, 1e-290))
-    return min(max(_CHANGE / max(rate, 1e-290), _SHORTEST * way), _FIRST * way)
 
 
 def read(table: Timetable, e: Index, steps: Steps) -> Read:

@@ -1,8 +1,9 @@
-"""Trajectories of linear equations with constant coefficients, by the matrix exponential from stop to stop.
+"""Solve linear equations with constant coefficients by matrix exponentials.
 
 Compartment models are of this kind: x' = A x + b, with A and b from the parameters and from inputs that are constant
 between stops, infusions as pieces of b, and doses as jumps. The exponential is that of the matrix [[A, b], [0, 0]], by
-scaling and squaring of a Taylor polynomial (Moler and Van Loan 2003, method 3), accurate to about 1e-11.
+scaling and squaring of a Taylor polynomial (Moler and Van Loan 2003, method 3), accurate to about 1e-11
+(kernels/linear_propagation.c).
 """
 
 from __future__ import annotations
@@ -16,18 +17,13 @@ from numpy.typing import NDArray
 
 from odinfer.model.differentiation import TextField
 from odinfer.model.program import needed
-from odinfer.ode.bytecode import Tape
-from odinfer.ode.compilation import compiled
-from odinfer.ode.forcing import Drive
-from odinfer.ode.interpreter import run, slopes
+from odinfer.ode.kernels.library import call
 from odinfer.ode.right_hand_side import Field
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 MOST_STATES = 12  # beyond, steps of a solver are cheaper than exponentials
-_DEGREE, _SMALL = 10, 0.5  # of the polynomial, and the norm for which it is used
-_MOST_SQUARINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +73,8 @@ class LinearPropagation:
         table = self.field.table
         found = np.full((len(e), *self._amounts.shape[1:]), np.nan)
         numbers, work = self.field.numbers(e, theta), _Work.of(self.field, x0.shape[1])
-        _propagate(
-            self.field.by_states, self.field.drive, e, numbers, x0, table.stops, table.last, self._amounts,
+        call(
+            "propagate", self.field.by_states, self.field.drive, e, numbers, x0, table.stops, table.last, self._amounts,
             self._inputs, found, work,
         )  # fmt: skip
         return found
@@ -104,106 +100,3 @@ class _Work(NamedTuple):
         registers, (x, rate, before) = field.by_states.registers.copy(), np.zeros((3, K))
         M, P, T, W = np.zeros((4, K + 1, K + 1))
         return _Work(registers, x, rate, before, np.empty((K, K)), np.empty((K, 0)), M, P, T, W)
-
-
-@compiled
-def _propagate(
-    tape: Tape, drive: Drive, e: Index, numbers: Array, x0: Array, stops: Array, last: Index, amounts: Array,
-    inputs: Array, found: Array, work: _Work,
-) -> None:  # fmt: skip
-    """Fill in the states at all stops of all trajectories."""
-    B, K = x0.shape
-    N = numbers.shape[1]
-    r, x, rate, before, fx, nothing, M, P, T, W = work
-    for i in range(B):
-        own = e[i]
-        r[0] = 0.0
-        for k in range(K):
-            r[1 + k] = 0.0
-            x[k] = found[i, 0, k] = x0[i, k]
-        for j in range(N):
-            r[1 + K + j] = numbers[i, j]
-        run(tape.code, r)
-        slopes(tape, r, fx, nothing)
-        length = -1.0
-        for stop in range(last[own]):
-            t, until = stops[own, stop], stops[own, stop + 1]
-            same = length == until - t
-            changed = False
-            for j in range(inputs.shape[2]):
-                changed = changed or r[1 + K + j] != inputs[own, stop, j]
-                r[1 + K + j] = inputs[own, stop, j]
-            if changed:
-                run(tape.code, r)
-                slopes(tape, r, fx, nothing)
-                same = False
-            for k in range(K):
-                x[k] += amounts[own, stop, k]
-                rate[k] = r[tape.values[k]]
-            if drive.infused:
-                middle = 0.5 * (t + until)
-                for j in range(drive.infusions[own], drive.infusions[own + 1]):
-                    if drive.begin[j] <= middle < drive.end[j]:
-                        rate[drive.into[j]] += drive.rate[j]
-            for k in range(K):
-                same = same and rate[k] == before[k]
-                before[k] = rate[k]
-            if not same:
-                length = until - t
-                for a in range(K):
-                    for b in range(K):
-                        M[a, b] = fx[a, b] * length
-                    M[a, K] = rate[a] * length
-                _exponential(M, P, T, W)
-            for a in range(K):
-                total = P[a, K]
-                for b in range(K):
-                    total += P[a, b] * x[b]
-                W[0, a] = total
-            for a in range(K):
-                x[a] = W[0, a]
-                found[i, stop + 1, a] = x[a]
-
-
-@compiled
-def _exponential(M: Array, P: Array, T: Array, W: Array) -> None:
-    """P = exp(M); M is scaled in its place, T and W are room to work in."""
-    n = len(M)
-    norm = 0.0
-    for a in range(n - 1):
-        total = 0.0
-        for b in range(n - 1):
-            total += abs(M[a, b])
-        norm = max(norm, total)
-    squarings = 0
-    while norm > _SMALL and squarings < _MOST_SQUARINGS:
-        norm *= 0.5
-        squarings += 1
-    scale = 0.5**squarings
-    for a in range(n):
-        for b in range(n):
-            M[a, b] *= scale
-            T[a, b] = 1.0 * (a == b)
-            P[a, b] = T[a, b]
-    for k in range(1, _DEGREE + 1):
-        _multiply(T, M, W)
-        for a in range(n):
-            for b in range(n):
-                T[a, b] = W[a, b] / k
-                P[a, b] += T[a, b]
-    for _ in range(squarings):
-        _multiply(P, P, W)
-        for a in range(n):
-            for b in range(n):
-                P[a, b] = W[a, b]
-
-
-@compiled
-def _multiply(A: Array, B: Array, C: Array) -> None:
-    n = len(A)
-    for a in range(n):
-        for b in range(n):
-            total = 0.0
-            for c in range(n):
-                total += A[a, c] * B[c, b]
-            C[a, b] = total

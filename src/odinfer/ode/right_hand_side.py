@@ -1,4 +1,4 @@
-"""The equations of several experiments as instructions, with what drives them.
+"""Instructions and forcing of the equations of several experiments.
 
 Derivatives are by what is asked for and nothing else: by the states alone where steps are made, by free parameters,
 too, where sensitivities follow.
@@ -17,6 +17,7 @@ from odinfer.model.model import Model
 from odinfer.ode.breakpoints import Timetable
 from odinfer.ode.bytecode import Tape, tape_of
 from odinfer.ode.forcing import Drive
+from odinfer.ode.kernels.library import Packed, pack
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -71,6 +72,17 @@ class Field:
     @functools.cached_property
     def drive_without_infusions(self) -> Drive:
         return self.drive._replace(infused=False)
+
+    @functools.cached_property
+    def packed(self) -> Packed:
+        """What steps are made with, as kernels take it."""
+        events = self.conditions, self.drive_without_infusions
+        return pack(self.values, self.by_states, self.drive, self.varies, *events)
+
+    @functools.cached_property
+    def packed_by_all(self) -> Packed:
+        """What sensitivities are made with."""
+        return pack(self.by_all, self.drive)
 
     def _tape(self, *columns: str) -> Tape:
         m = self.model

@@ -1,7 +1,7 @@
-"""Derivatives of trajectories by initial values and parameters, along steps that are already known.
+"""Forward sensitivities of trajectories along known steps.
 
-They solve the linear equations S' = ∂f/∂x S + ∂f/∂θ, here by Radau IIA of order 3 on the steps of the trajectory.
-Within a step they are read off the polynomial through its start and both stages.
+They solve the linear equations S' = ∂f/∂x S + ∂f/∂θ, here by Radau IIA of order 3 on the steps of the trajectory
+(kernels/sensitivities.c). Within a step they are read off the polynomial through its start and both stages.
 """
 
 from __future__ import annotations
@@ -11,18 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.ode.bytecode import Tape
-from odinfer.ode.compilation import compiled
-from odinfer.ode.forcing import Drive
 from odinfer.ode.integrate_batch import BatchTrajectories, Jumped, Read, Steps, read
-from odinfer.ode.interpreter import ask, factor, slopes, solve_all
+from odinfer.ode.kernels.library import call
 from odinfer.ode.right_hand_side import Field
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-
-_STAGE, _END = 1.0 / 3.0, 1.0 - 1e-9  # of a step; its end is moved inside it, where the field may jump there
-_RADAU = np.array([[5.0, -1.0], [9.0, 3.0]]) / 12.0
 
 
 def sensitivities(f: Field, trajectories: BatchTrajectories, e: Index, theta: Array, S0: Array, wanted: Index) -> Array:
@@ -41,7 +35,7 @@ def sensitivities(f: Field, trajectories: BatchTrajectories, e: Index, theta: Ar
     for event in trajectories.events:
         if isinstance(event, Steps):
             at, work = read(f.table, e, event), _Work.of(f, S.shape[1], S.shape[2])
-            _follow(f.by_all, f.drive, e, numbers, place, event, at, S, found, work)
+            call("follow", f.packed_by_all, e, numbers, place, event, at, S, found, work)
             continue
         own = place[event.who] >= 0
         who = place[event.who[own]]
@@ -98,72 +92,8 @@ def stage_sensitivities(
         n, s = len(event.who), len(shares)
         at = Read(np.repeat(np.arange(n), s), np.arange(n * s), np.tile(shares, n))
         found, first = np.empty((1, n * s, *S.shape[1:])), S[0].copy()
-        _follow(f.by_all, f.drive, one, numbers, one, event, at, S, found, work)
+        call("follow", f.packed_by_all, one, numbers, one, event, at, S, found, work)
         own = found.reshape(n, s, *S.shape[1:])
         stages.append(own)
         starts.append(np.concatenate([first[None], own[:-1, -1]]))
     return np.concatenate(starts), np.concatenate(stages)
-
-
-@compiled
-def _follow(
-    tape: Tape, drive: Drive, e: Index, numbers: Array, place: Index, steps: Steps, at: Read, S: Array,
-    found: Array, work: _Work,
-) -> None:  # fmt: skip
-    """Carry S (b, K, W) along the steps, and read off what is found (b, n, K, W) at the stops within them.
-
-    Args:
-        place: of all trajectories (B,) among those that are wanted; −1 if they are not.
-        work: registers, which hold the constants, and arrays to work on.
-    """
-    K, W, N, Q = S.shape[1], S.shape[2], numbers.shape[1], work.ft.shape[2]
-    r, x, f, fx, ft, matrix, order, Z = work
-    last, reading = -1, 0
-    for i in range(len(steps.who)):
-        who = steps.who[i]
-        own = place[who]
-        while reading < len(at.step) and at.step[reading] < i:
-            reading += 1
-        if own < 0:
-            continue
-        if who != last:
-            for j in range(N):
-                r[1 + K + j] = numbers[who, j]
-            last = who
-        t, h, now = steps.t[i], steps.until[i] - steps.t[i], S[own]
-        for j in range(2):
-            share = _END if j else _STAGE
-            for k in range(K):
-                x[k] = steps.end[i, k]
-                if not j:
-                    bend = steps.bend[i, 0, k] + _STAGE * steps.bend[i, 1, k]
-                    x[k] = (1.0 - _STAGE) * steps.x[i, k] + _STAGE * (steps.end[i, k] + (1.0 - _STAGE) * bend)
-            ask(tape, drive, e[who], t + share * h, x, r, f)
-            slopes(tape, r, fx[j], ft[j])
-        # Z_i = S + h Σ_j a_ij (J_j Z_j + F_j); both stages of a state are neighbours, so that chains have few factors.
-        for a in range(2):
-            for k in range(K):
-                for b in range(2):
-                    for m in range(K):
-                        matrix[2 * k + a, 2 * m + b] = -h * _RADAU[a, b] * fx[b, k, m]
-                matrix[2 * k + a, 2 * k + a] += 1.0
-                for w in range(W):
-                    Z[2 * k + a, w] = now[k, w]
-        first = W - Q
-        for a in range(2):
-            for k in range(K):
-                for q in range(Q):
-                    Z[2 * k + a, first + q] += h * (_RADAU[a, 0] * ft[0, k, q] + _RADAU[a, 1] * ft[1, k, q])
-        factor(matrix, order)
-        solve_all(matrix, order, Z)
-        while reading < len(at.step) and at.step[reading] == i:
-            # Lagrange's polynomials at 0, 1/3 and 1.
-            s = at.share[reading]
-            start, stage, end = (s - 1.0) * (3.0 * s - 1.0), 4.5 * s * (1.0 - s), 0.5 * s * (3.0 * s - 1.0)
-            for k in range(K):
-                for w in range(W):
-                    found[own, at.stop[reading], k, w] = start * now[k, w] + stage * Z[2 * k, w] + end * Z[2 * k + 1, w]
-            reading += 1
-        for k in range(K):
-            for w in range(W):
-                now[k, w] = Z[2 * k + 1, w]

@@ -1,4 +1,4 @@
-"""Integrate a model's equations forward in time, with its events, steps of inputs and given initial values."""
+"""`od.simulate`: integrate a model with its events, inputs and initial values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def simulate(
     named = dict(zip(model.inputs, series, strict=True))
     course = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
     start, x = _beginning(course, x0, th)
-    corners = np.unique(np.concatenate([course.corners, *(c for c, _ in series)]))
+    corners = np.unique(np.concatenate([course.corners, course.switch_times(th), *(c for c, _ in series)]))
     # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
     stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
     if model.said.triggers:

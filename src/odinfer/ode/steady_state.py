@@ -1,4 +1,4 @@
-"""Steady states: whether a system that is meant to settle has done so, and Newton's method where it has not."""
+"""Steady states: test whether one is reached, else solve for it by Newton's method with conservation laws."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Step 2, ODIN's own: match the slopes of the smoothed curves with the equations by minimising the risk.
+"""Step 2 of ODIN: minimise the risk that matches slopes of the smoothed curves with the equations.
 
-`risk` and `gamma` are the paper's, `minimise` and `lbfgsb` the optimisers, `starts` where they start (at the sizes that
-`natural` finds), and `search` the stage as a whole. An engine is a risk that minimises itself: `dense`, `sparse` for
-many states, or `markov` for many times; `engine` chooses. `levenberg` is the loop that every search of the package goes
-through. Imports from `smoothing` and before.
+`risk.py` and `gamma.py` are the paper's, `gauss_newton.py` and `lbfgsb.py` the optimisers, `startpoints.py` the start
+points of θ, and `multistart.py` the stage as a whole. An engine is a risk that minimises itself: `dense_engine.py`,
+`sparse/` for many states, `markov/` for many times; `engine.py` chooses.
 """

@@ -1,4 +1,4 @@
-"""The dense engine: ODIN for few states and some hundred times, by factorisations, with bands from the Hessian."""
+"""The dense engine of ODIN, by Cholesky factorisations, for few states and some hundred times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine is, and which one a problem gets: the choice between them is made here alone."""
+"""The engine protocol, and the choice of dense, Markov or sparse algebra for a problem."""
 
 from __future__ import annotations
 

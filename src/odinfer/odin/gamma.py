@@ -1,4 +1,4 @@
-"""γ: how it is treated, and its exact update between steps."""
+"""The treatment of γ, and its exact update."""
 
 from __future__ import annotations
 

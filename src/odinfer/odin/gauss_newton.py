@@ -1,4 +1,4 @@
-"""Minimise the risk: Gauss–Newton with the exact γ update."""
+"""Minimise the risk by Gauss–Newton with the exact γ update."""
 
 from __future__ import annotations
 

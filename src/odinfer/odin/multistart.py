@@ -1,4 +1,4 @@
-"""The ODIN stage as a whole: smooth, start from many places, minimise, and keep the different minima."""
+"""The ODIN stage: smooth the data, minimise the risk from many start points, and keep the distinct minima."""
 
 from __future__ import annotations
 

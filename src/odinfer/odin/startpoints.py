@@ -1,4 +1,4 @@
-"""Where θ starts: random draws, each carried to the θ that best matches the smoothed derivatives."""
+"""Start points of θ: random draws, each moved to the best match of the smoothed derivatives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     """Random φ (count, F): |N(0, 1)| as in the paper, later ones over several magnitudes and both signs.
 
     All in units of the scales that data and equations imply. A start the user gave is the first for its parameter; the
-    later draws scatter around it. Sines of time run at all speeds (natural/rhythms.py).
+    later draws scatter around it. Sines of time run at all speeds (scaling/frequencies.py).
     """
     F, natural = len(problem.free), natural_sizes_of_free(problem)
     theta = np.abs(rng.normal(size=(count, F))) * natural

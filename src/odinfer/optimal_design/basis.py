@@ -1,4 +1,4 @@
-"""What is known before a design is made: parameter values, noise, and the information of data that exist."""
+"""The basis of a design: parameter values, noise, and the information of existing data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of a design by simulation: data of the proposed samples are simulated and fitted."""
+"""Confirm a design by simulating and fitting data at the proposed samples."""
 
 from __future__ import annotations
 

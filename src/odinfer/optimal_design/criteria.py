@@ -1,4 +1,4 @@
-"""Optimality criteria: numbers that a design should make small, from its Fisher information.
+"""Optimality criteria: functions of the Fisher information that a design minimises.
 
 Informations are (..., P, P) of relative changes (log θ, or θ in units of its value), so that variances are squared
 relative standard errors. References: Atkinson, Donev and Tobias, "Optimum Experimental Designs, with SAS" (2007),

@@ -1,4 +1,4 @@
-"""Which samples tell two models apart.
+"""Choose samples that discriminate between two models.
 
 Where one model is true, the other one adjusts its parameters to come as close as the data allow. What remains of the
 difference δ of their predictions, in standard deviations of the noise, is δᵀ(I + JCJᵀ)⁻¹δ, with the sensitivities J of

@@ -1,4 +1,4 @@
-"""`od.design`: which samples to take next."""
+"""`od.design`: choose the samples to take next."""
 
 from __future__ import annotations
 

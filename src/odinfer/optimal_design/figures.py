@@ -1,4 +1,4 @@
-"""The picture of a design: predictions and sensitivities over time with the samples, and the gain by their number."""
+"""Plot predictions and sensitivities with the chosen samples, and the gain over the number of samples."""
 
 from __future__ import annotations
 

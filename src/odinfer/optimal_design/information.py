@@ -1,4 +1,4 @@
-"""The Fisher information of candidate samples: what a measurement at some time would say about the unknowns."""
+"""The Fisher information of every candidate sample."""
 
 from __future__ import annotations
 

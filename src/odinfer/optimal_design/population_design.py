@@ -1,4 +1,4 @@
-"""The times at which all subjects of a study are best observed."""
+"""Choose the sampling times of all subjects of a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Design: the samples to take, what they promise, and how they compare with others."""
+"""`Design`: the chosen samples, expected standard errors, and efficiencies."""
 
 from __future__ import annotations
 

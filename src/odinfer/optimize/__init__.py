@@ -1,4 +1,4 @@
 """Optimisation building blocks: Levenberg–Marquardt, trust-region steps within bounds, arrow-shaped matrices.
 
-Nothing here knows of differential equations. Depends on `problem` for the layout of unknowns only.
+Nothing here knows of differential equations.
 """

@@ -1,4 +1,4 @@
-"""Symmetric matrices over the unknowns of many experiments, which meet through θ alone.
+"""Arrow matrices: blocks of single experiments, coupled through shared parameters.
 
 In the order (x0 of every experiment, φ) such a matrix is an arrow: a block per experiment, an edge from each to φ, and
 a corner. To eliminate block by block takes time linear in the number of experiments, and the inverse is blocks again

@@ -1,4 +1,4 @@
-"""Levenberg–Marquardt: one loop for all searches, single ones and many side by side, and what happens at bounds.
+"""Levenberg–Marquardt for single problems and batches, with active bounds.
 
 A step of Gauss–Newton is damped until it lowers the objective; success lowers the damping, failure raises it. What a
 point is, how a step is made and when it is good enough are the caller's; the loop owns the damping.

@@ -1,4 +1,4 @@
-"""Steps of Gauss–Newton within a distance that is trusted and within bounds, for many searches side by side."""
+"""Trust-region steps within bounds for a batch of searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Populations of tempered chains on AGM's density: their moves and swaps, compiled, and the shape of both."""
+"""Parallel tempering for AGM: compiled moves and swaps of a population of chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the methods that sample share: their options, the density they sample, and where their chains start."""
+"""Options, density and start points that the sampling methods share."""
 
 from __future__ import annotations
 

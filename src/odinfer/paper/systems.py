@@ -1,4 +1,4 @@
-"""The systems of the paper, as data: equations, true parameters, initial values, times; and noisy samples."""
+"""The paper's systems: equations, true parameters, initial values and times, and noisy samples of them."""
 
 from __future__ import annotations
 

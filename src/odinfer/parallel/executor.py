@@ -1,4 +1,4 @@
-"""Independent tasks on this process, on worker processes, or on a Dask cluster: the same results from each."""
+"""Map independent tasks over this process, worker processes or a Dask cluster; retry tasks of dead workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs whose results last: what the store does not have is claimed, computed by workers, and stored as it comes."""
+"""Compute jobs whose results are kept in a store: claim, compute, store."""
 
 from __future__ import annotations
 

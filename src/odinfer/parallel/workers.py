@@ -1,4 +1,4 @@
-"""Where tasks run: worker processes of this machine, or the workers of a Dask cluster.
+"""Worker processes on this machine, and workers of a Dask cluster, behind one protocol.
 
 A worker that dies takes no other down: each local worker is an executor of `concurrent.futures` of its own, spawned
 (JAX does not survive a fork) and with one thread for linear algebra.

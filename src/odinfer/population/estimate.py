@@ -11,7 +11,7 @@ from odinfer.population.marginal import Marginal, marginal, nodes_at, place_at_m
 from odinfer.population.modes import find_modes
 from odinfer.population.nodes import Engine, Nodes, Placement
 from odinfer.population.quadrature import levels
-from odinfer.population.start import start_vectors
+from odinfer.population.start import start_vectors, with_units
 from odinfer.population.structure import Structure
 from odinfer.progress import Progress, no_progress
 
@@ -86,14 +86,15 @@ def estimate(structure: Structure, seed: int = 0, say: Progress = no_progress, v
     """Maximise the exact marginal likelihood.
 
     Args:
-        v: unconstrained parameters to start from; found from the data if not given.
+        v: unconstrained parameters to start from, in the units of the structure; found from the data if not given.
     """
-    engine = Engine(structure)
     if v is None:
         say("fitting all subjects together, then each", 0.0)
+        structure = with_units(structure)
         starts = start_vectors(structure, seed)
     else:
         starts = [v]
+    engine = Engine(structure)
     ends = [_expectation_maximisation(engine, own, say) for own in starts]
     best = max(value for value, *_ in ends)
     ends = _distinct([end for end in ends if end[0] > best - _MUCH])

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from odinfer.errors import InputError
 from odinfer.population.estimate import Estimate
-from odinfer.population.marginal import nodes_at, place_by_moments
+from odinfer.population.marginal import nodes_at, place_at_modes, place_by_moments
+from odinfer.population.modes import find_modes
 from odinfer.population.nodes import Nodes
 from odinfer.population.quadrature import levels
 
@@ -17,16 +18,21 @@ Index = NDArray[np.int64]
 KINDS = ("profile", "curvature")
 _ROUNDS = 25  # of the search for a limit
 _ACCURATE = 0.1  # of the deviance at a limit, 1 % of the distance
-_FURTHEST = 8.0, 60.0  # standard errors (one at least), and units of a log scale, beyond which there is no limit
-_PLACEMENTS = 4  # of nodes, at most, until a limit is where nodes placed there say
+_NEAR = 0.15  # of the distance by curvature: so near to their place, nodes give a limit
+_FURTHEST = 8.0, 60.0  # standard errors of 1 at least, and unconstrained units, beyond which there is no limit
+_PLACEMENTS = 8  # of nodes, at most
+_REACH = 1.0  # logarithm of a standard deviation: so far from their place, nodes are close enough to each other
+_ZERO = 4.0  # logarithm below the estimate: with 2 % of it, the likelihood is that without variation
+_POOR = 1.0  # log-likelihood that the other parameters may gain on nodes that were placed without it
+_FURTHEST_MODE = 4.0  # standard deviations of random effects, where the search for a mode may start
 _STEPS = 50  # of an optimisation with one parameter held
+_GAIN = 0.005  # log-likelihood that its next step would gain when it stops
 
 
 def intervals(found: Estimate, level: float = 0.95, kind: str = "profile") -> dict[str, tuple[float, float]]:
     """Confidence intervals by name.
 
-    The profile of a parameter is computed on the nodes of the maximum; at each limit the likelihood is computed again
-    on nodes placed there, and the search goes on if the two differ. Correlations in groups of three or more have
+    Each limit of a profile is computed on nodes that are placed there. Correlations in groups of three or more have
     intervals from the curvature on Fisher's z scale.
     """
     from scipy.special import ndtri
@@ -95,8 +101,7 @@ def profile(found: Estimate, name: str, points: int = 10) -> tuple[Array, Array]
         w, nodes = found.v, start
         for k in range(1, points + 1):
             _, w = _constrained(nodes, w + sign * step * C[:, j] / C[j, j], others, j, C)
-            there = place_by_moments(found.engine, w, nodes, nodes.posterior_placement())
-            nodes = nodes_at(found.engine, w, there, _sizes(found))
+            nodes = _moved_nodes(found, nodes, w)
             found_at[sign * k] = w, nodes.value(w)
     order = sorted(found_at)
     shift = found.marginal.value - start.value(found.v)
@@ -106,69 +111,93 @@ def profile(found: Estimate, name: str, points: int = 10) -> tuple[Array, Array]
 def _limit(found: Estimate, nodes: Nodes, j: int, sign: float, z: float) -> Array:
     """Unconstrained parameters (Q,) where the profile of parameter j has fallen by z²/2; that one may be infinite.
 
-    The limit is searched for on nodes of the maximum, then on nodes placed at the limit, until both agree.
+    Nodes are placed where the curvature says that the limit is, the limit is searched for on these, and so on until
+    the limit is where the nodes are; if it never is, the curvature gives it. Nodes serve half of their distance
+    towards the maximum. A standard deviation of random effects is followed in short parts, as its nodes have to be as
+    close as the effects are.
     """
-    top, distance, w = nodes.value(found.v), z * min(float(np.sqrt(found.covariance[j, j])), 1.0), found.v
+    C, top, here = found.covariance, nodes.value(found.v), np.arange(len(found.v)) == j
+    se, spread = float(np.sqrt(C[j, j])), found.structure.parameters[j].role == "omega"
+    furthest = _ZERO if spread and sign < 0 else min(_FURTHEST[0] * max(se, 1.0), _FURTHEST[1])
+    distance = min(z * min(se, 1.0), _REACH if spread else np.inf)
+    w = found.v + sign * distance * C[:, j] / C[j, j]
     for _ in range(_PLACEMENTS):
-        distance, w = _crossing(found, nodes, top, j, sign, z, distance, w)
-        if not np.isfinite(distance):
-            w = np.where(np.arange(len(w)) == j, sign * np.inf, w)
-            break
-        there = place_by_moments(found.engine, w, nodes, nodes.posterior_placement())
-        nodes = nodes_at(found.engine, w, there, _sizes(found))
-        if abs(2.0 * (top - nodes.value(w)) - z**2) < _ACCURATE:
-            break
-    return w
+        nodes, placed = _moved_nodes(found, nodes, w), distance
+        value = nodes.value(w)
+        ends = 0.5 * placed, (min(furthest, placed + _REACH) if spread else furthest)
+        distance, w = _crossing(found, nodes, top, j, sign, z, distance, w, ends)
+        if distance >= furthest:
+            return np.where(here, sign * np.inf, w)
+        if abs(distance - placed) < _NEAR * z * se and abs(nodes.value(w) - value) < _POOR:
+            return w
+    return np.where(here, found.v + sign * z * se, w)
+
+
+def _moved_nodes(found: Estimate, nodes: Nodes, w: Array) -> Nodes:
+    """Nodes about the posterior means at parameters w, which are found from the modes there.
+
+    Args:
+        nodes: others, near whose means the modes are searched for.
+    """
+    engine, s, sizes = found.engine, found.structure, _sizes(found)
+    means = nodes.moments(nodes.v)[0] - s.means(w)[0][:, s.active]
+    start = np.clip(np.linalg.solve(s.cholesky(w), means.T).T, -_FURTHEST_MODE, _FURTHEST_MODE)
+    place = place_at_modes(engine, w, find_modes(engine, w, start))
+    rough = nodes_at(engine, w, place, np.full_like(sizes, levels(len(s.active))[0]))
+    return nodes_at(engine, w, place_by_moments(engine, w, rough, place), sizes)
 
 
 def _crossing(
-    found: Estimate, nodes: Nodes, top: float, j: int, sign: float, z: float, trial: float, w: Array
-) -> tuple[float, Array]:
+    found: Estimate, nodes: Nodes, top: float, j: int, sign: float, z: float, trial: float, w: Array,
+    ends: tuple[float, float],
+) -> tuple[float, Array]:  # fmt: skip
     """The distance at which the root of the deviance on given nodes is z, by the secant method, and the optimum there.
 
     Args:
         trial: the first distance.
         w: parameters near the optimum there (Q,).
+        ends: the smallest and the largest distance, which are returned if the root is larger or smaller than z there.
     """
     C, others = found.covariance, [i for i in range(len(found.v)) if i != j and not found.at_bound[i]]
-    direction, se = C[:, j] / C[j, j], float(np.sqrt(C[j, j]))
-    furthest = min(_FURTHEST[0] * max(se, 1.0), _FURTHEST[1])
-    se = min(se, 1.0)
-    at, depth = 0.0, 0.0
+    direction, se = C[:, j] / C[j, j], min(float(np.sqrt(C[j, j])), 1.0)
+    at, depth, trial = 0.0, 0.0, float(np.clip(trial, *ends))
     for _ in range(_ROUNDS):
-        start = w + (found.v[j] + sign * trial - w[j]) * direction
-        value, w = _constrained(nodes, start, others, j, C)
+        starts = [x + (found.v[j] + sign * trial - x[j]) * direction for x in (w, found.v)]
+        value, w = _constrained(nodes, max(starts, key=nodes.value), others, j, C)
         root = np.sqrt(max(2.0 * (top - value), 0.0))
-        if abs(root**2 - z**2) < 0.5 * _ACCURATE:
+        outside = (trial >= ends[1] and root < z) or (trial <= ends[0] and root > z)
+        if outside or abs(root**2 - z**2) < 0.5 * _ACCURATE:
             return trial, w
         slope = (root - depth) / (trial - at) if trial != at else 0.0
         at, depth = trial, root
-        if at > furthest:
-            return np.inf, w
         flat = slope <= 0.1 / se  # the profile hardly falls: go on in longer steps
         step = at if flat and root < z else np.clip((z - root) / max(slope, 1e-300), -0.5 * at, 2.0 * z * se)
-        trial = float(at + step)
+        trial = float(np.clip(at + step, *ends))
     return at, w
 
 
 def _constrained(nodes: Nodes, start: Array, others: list[int], held: int, C: Array) -> tuple[float, Array]:
-    """The highest likelihood with one parameter held, from a start, by BFGS from the curvature at the maximum."""
+    """The highest likelihood with one parameter held, from a start, by BFGS.
+
+    The variables are scaled by a root of the covariance matrix of the others, so that the curvature is about one, and
+    half the squared norm of the gradient is what another step would gain.
+    """
     from scipy.optimize import minimize
 
     w = start.copy()
     if not others:
         return nodes.value(w), w
-
-    def objective(part: Array) -> tuple[float, Array]:
-        full = w.copy()
-        full[others] = part
-        value, gradient = nodes.value_and_gradient(full)
-        return (-value, -gradient[others]) if np.isfinite(value) else (1e10, np.zeros(len(others)))
-
     inverse = C[np.ix_(others, others)] - np.outer(C[others, held], C[others, held]) / C[held, held]
     e, V = np.linalg.eigh(0.5 * (inverse + inverse.T))
-    inverse = (V * np.clip(e, 1e-10, 1.0)) @ V.T
-    options = {"maxiter": _STEPS, "gtol": 0.02, "hess_inv0": 0.5 * (inverse + inverse.T)}
-    solved = minimize(objective, start[others], jac=True, method="BFGS", options=options)
-    w[others] = solved.x
+    root = V * np.sqrt(np.clip(e, 1e-10, 1.0))
+
+    def objective(z: Array) -> tuple[float, Array]:
+        full = w.copy()
+        full[others] = start[others] + root @ z
+        value, gradient = nodes.value_and_gradient(full)
+        return (-value, -gradient[others] @ root) if np.isfinite(value) else (1e10, np.zeros(len(others)))
+
+    options = {"maxiter": _STEPS, "gtol": np.sqrt(2.0 * _GAIN), "norm": 2}
+    solved = minimize(objective, np.zeros(len(others)), jac=True, method="BFGS", options=options)
+    w[others] = start[others] + root @ solved.x
     return -float(solved.fun), w

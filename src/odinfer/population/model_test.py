@@ -1,4 +1,4 @@
-"""Test a population model as a whole: do studies simulated from it look like the data?
+"""Test a population model as a whole, by simulated studies.
 
 Two statistics are compared with those of studies that are simulated from the fit and fitted again, so that p-values are
 right although parameters are estimated (parametric bootstrap).
@@ -70,8 +70,8 @@ def judge(
 
 def _replicate(structure: Structure, v: Array, study: Data, seed: int) -> Array:
     """The statistics of a simulated study, after a fit to it."""
-    problem = replace(structure.problem, data=study)
-    return _statistics(estimate(Structure(problem, structure.effects, structure.zero), seed, v=v), seed)
+    same = replace(structure, problem=replace(structure.problem, data=study))
+    return _statistics(estimate(same, seed, v=v), seed)
 
 
 def _statistics(found: Estimate, seed: int) -> Array:

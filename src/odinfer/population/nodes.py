@@ -1,4 +1,4 @@
-"""Nodes of all subjects with trajectories, on which the marginal likelihood is a cheap function of the parameters.
+"""Quadrature nodes with trajectories of all subjects, on which the marginal likelihood is cheap to evaluate.
 
 The nodes are latent values x_ik. Parameters of the random effects and of the noise change the density p(x|β, Ω) and the
 distribution of the data about the trajectories, but not the trajectories themselves. Parameters of the equations that

@@ -1,4 +1,4 @@
-"""Draws from the posterior of a population: its parameters and those of all subjects.
+"""Sample the posterior of a population's parameters and of all individual parameters.
 
 Parameters are drawn by adaptive importance sampling (Cappé et al. 2004) on the marginal likelihood: Student's t about
 the maximum, then twice about the weighted draws. Random effects are integrated out of it, so that few dimensions are

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odinfer.files import make_folder, write_file
 from odinfer.population.figures import PICTURES, draw
 from odinfer.population.summary import headline, likelihood_table, population_table
-from odinfer.style.drawing import png
+from odinfer.style.drawing import png, svg
 from odinfer.style.html import render_page
 from odinfer.version import __version__
 
@@ -17,17 +18,20 @@ if TYPE_CHECKING:
     from odinfer.population.result import PopulationFit
 
 OUTPUTS = ("fit.json", "individual.csv", "residuals.csv", "plot.png", "report.html")
-_DPI = 110
 
 
-def html(fit: PopulationFit) -> str:
-    """The report as one HTML page."""
+def pictures(fit: PopulationFit) -> dict[str, bytes]:
+    """The pictures of the report as SVG files by name."""
     known = any(e.covariates for e in fit.problem.data.experiments)
-    pictures = []
-    for name, picture in PICTURES.items():
-        if name != "covariates" or known:
-            image = base64.b64encode(png(draw(fit, name), _DPI)).decode()
-            pictures.append({"title": picture.title, "why": picture.caption, "image": image})
+    return {name: svg(draw(fit, name)) for name in PICTURES if name != "covariates" or known}
+
+
+def html(fit: PopulationFit, drawn: Mapping[str, bytes] | None = None) -> str:
+    """The report as one HTML page; `drawn` are its pictures, if they are there already."""
+    shown = [
+        {"title": PICTURES[name].title, "why": PICTURES[name].caption, "image": base64.b64encode(image).decode()}
+        for name, image in (pictures(fit) if drawn is None else drawn).items()
+    ]
     return render_page(
         "population.html",
         live=False,
@@ -39,13 +43,18 @@ def html(fit: PopulationFit) -> str:
         warnings=fit.warnings,
         test="" if fit.model_test is None else str(fit.model_test),
         text=fit.problem.model.text or "",
-        pictures=pictures,
+        pictures=shown,
         criteria=f"AIC {fit.aic:.2f}, BIC {fit.bic:.2f}",
     )
 
 
-def write_outputs(fit: PopulationFit, folder: str | Path) -> list[Path]:
+def write_outputs(fit: PopulationFit, folder: str | Path, drawn: Mapping[str, bytes] | None = None) -> list[Path]:
     """Write fit.json, individual.csv, residuals.csv, plot.png and report.html.
+
+    Args:
+        fit: the result.
+        folder: where to.
+        drawn: the pictures of the report, if they are there already.
 
     Returns:
         The paths of the files.
@@ -57,5 +66,5 @@ def write_outputs(fit: PopulationFit, folder: str | Path) -> list[Path]:
     fit.save(paths[1])
     write_file(paths[2], fit.residuals.to_csv(index=False))
     write_file(paths[3], png(draw(fit, "fits")))
-    write_file(paths[4], html(fit))
+    write_file(paths[4], html(fit, drawn))
     return paths

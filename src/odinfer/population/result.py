@@ -1,4 +1,4 @@
-"""PopulationFit: what a fit with random effects gives, with everything that follows from it."""
+"""`PopulationFit`: the result of a fit with random effects."""
 
 from __future__ import annotations
 
@@ -407,16 +407,17 @@ def _warnings(found: Estimate, theta: Mapping[str, float]) -> tuple[str, ...]:
         said.append(f"The doses before do not lead to a steady state, as the data say, in {named}; give these doses.")
     if not found.converged:
         said.append("The maximum of the likelihood was not reached.")
+    said += [f"{name} is one parameter, in a centre and in the equations or the noise." for name in s.used_twice]
     flat = np.diag(found.covariance) >= FLAT**2
     for i, p in enumerate(s.parameters):
-        if flat[i] and p.low == 0.0 and found.v[i] < 0:
-            said.append(f"{p.name} is estimated as zero, where the likelihood no longer changes with it.")
-        elif flat[i]:
-            said.append(f"The likelihood hardly depends on {p.name}; fix it, or give more data.")
         if p.role == "correlation" and abs(theta[p.name]) > 0.98:
             said.append(
                 f"{p.name} is close to {np.sign(theta[p.name]):+.0f}: the data show fewer directions of variation."
             )
+        elif flat[i] and p.low == 0.0 and found.v[i] < 0:
+            said.append(f"{p.name} is estimated as zero, where the likelihood no longer changes with it.")
+        elif flat[i]:
+            said.append(f"The likelihood hardly depends on {p.name}; fix it, or give more data.")
     few = [c for c in found.engine.subjects.counts if c < len(s.active)]
     if len(few) == len(s.subjects):
         said.append("Every subject has fewer observations than random effects; omit some of them.")

@@ -221,7 +221,7 @@ def forecast_new(found: Estimate, t: Array, data: Data, draws: int, seed: int) -
     # Two copies, as a population has at least two subjects; the first is read.
     one = replace(alone.experiments[0], name="1")
     pair = s.problem.data._with((one, replace(one, name="2")))
-    structure = Structure(replace(s.problem, data=pair), s.effects, s.zero)
+    structure = replace(s, problem=replace(s.problem, data=pair))
     engine, rng = Engine(structure), np.random.default_rng([seed, 10])
     place = place_at_modes(engine, v, find_modes(engine, v))
     e = np.zeros(draws, np.int64)

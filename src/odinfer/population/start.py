@@ -1,10 +1,10 @@
-"""Where the estimation of a population starts: a fit to all subjects together, then one to each about it."""
+"""Start values of a population fit: a pooled fit, then individual fits near it."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,31 @@ _LARGEST_STEP = 1.5  # of a latent value or an unconstrained parameter
 _MODES, _DISTINCT, _WORSE = 3, 0.5, 20.0  # modes kept, how far apart (latent values), and log-likelihood lost at most
 _WORSE_EACH = 0.05  # the same for each observation: without random effects, likelihoods differ by more than they should
 _SETTLED = 1e-2  # log-likelihood that a step of the fit to all gains in the end
+
+
+def with_units(structure: Structure) -> Structure:
+    """The same with parameters without bounds in units that change a latent value, or the equations, by its size.
+
+    Steps, differences and limits of a search are in these units, so that they do not depend on the units of the data.
+    """
+    p, v, units = structure.problem, _default(structure), dict[str, float]()
+    size = dict(zip(p.free, np.abs(natural_sizes_of_free(p)), strict=True))
+    latent_size = np.array([size.get(e.name, 1.0) if e.family == "normal" else 1.0 for e in structure.effects])
+    unbounded = {
+        q.name: i
+        for i, q in enumerate(structure.parameters)
+        if q.role in ("centre", "fixed") and np.isinf(q.low) and np.isinf(q.high)
+    }
+    for effect, own in zip(structure.effects, latent_size, strict=True):
+        for name in effect.factors:
+            if name in unbounded and effect.family == "normal":
+                units[name] = v[unbounded[name]] = float(own)
+    slopes = np.sqrt((structure.means(v)[1] ** 2).mean(0))
+    for name, i in unbounded.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = float(np.nanmin(np.append(latent_size / slopes[:, i], np.inf)))
+        units.setdefault(name, unit if 0.0 < unit < np.inf else float(size.get(name, 1.0)))
+    return replace(structure, units=units)
 
 
 def start_vectors(structure: Structure, seed: int = 0) -> list[Array]:

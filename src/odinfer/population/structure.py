@@ -1,4 +1,4 @@
-"""The parameters of a population, and the normal distribution of each subject's latent values that they imply.
+"""Parameters of a population, and the normal distribution of the latent values of each subject.
 
 A latent value is the individual parameter on the scale on which its distribution is normal: its logarithm (lognormal),
 its logit (logitnormal) or itself (normal). Subject i has latent values x_i ~ N(m_i(β), Ω) with one component for each
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,14 @@ class Parameter:
     Attributes:
         role: "centre", "fixed" (of the equations, equal in all subjects), "sigma", "omega" or "correlation".
         low, high: the range.
+        unit: of one without any bound, which is estimated as a multiple of it.
     """
 
     name: str
     role: str
     low: float = -np.inf
     high: float = np.inf
+    unit: float = 1.0
 
     def free(self, value: float) -> float:
         """The unconstrained number that stands for a value."""
@@ -50,7 +52,7 @@ class Parameter:
             return float(np.log(share) - np.log1p(-share))
         if np.isfinite(self.low):
             return float(np.log(value - self.low))
-        return float(-np.log(self.high - value)) if np.isfinite(self.high) else float(value)
+        return float(-np.log(self.high - value)) if np.isfinite(self.high) else float(value) / self.unit
 
     def value(self, v: float) -> float:
         """The value that an unconstrained number stands for."""
@@ -58,7 +60,7 @@ class Parameter:
             return float(self.low + (self.high - self.low) / (1.0 + np.exp(-v)))
         if np.isfinite(self.low):
             return float(self.low + np.exp(v))
-        return float(self.high - np.exp(-v)) if np.isfinite(self.high) else float(v)
+        return float(self.high - np.exp(-v)) if np.isfinite(self.high) else float(v) * self.unit
 
     def slope(self, v: float) -> float:
         """Derivative of the value by the unconstrained number."""
@@ -67,7 +69,7 @@ class Parameter:
             return float((self.high - self.low) * p * (1.0 - p))
         if np.isfinite(self.low):
             return float(np.exp(v))
-        return float(np.exp(-v)) if np.isfinite(self.high) else 1.0
+        return float(np.exp(-v)) if np.isfinite(self.high) else self.unit
 
 
 def latent(family: str, value: Array) -> Array:
@@ -99,11 +101,13 @@ class Structure:
         problem: the equations, with the individual parameters, and the data; experiments are subjects.
         effects: the random effects, D of them.
         zero: names of effects whose standard deviation is zero: all subjects have the centre.
+        units: of parameters without bounds, by name; 1 if not given.
     """
 
     problem: Problem
     effects: tuple[RandomEffect, ...]
     zero: tuple[str, ...] = ()
+    units: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
     def of(problem: Problem, zero: tuple[str, ...] = ()) -> Structure:
@@ -117,7 +121,9 @@ class Structure:
             remedy = f"write {free[0]}(0) = 0, or {free[0]}(0) = {free[0]}0 with a parameter {free[0]}0"
             raise InputError(f"the initial value of '{free[0]}' is not given; {remedy}")
         if len(problem.data.experiments) < 2:
-            raise InputError("parameters vary by subject, but the data have one subject; leave `by subject` out")
+            by = model.said.effects.subject[0].by
+            remedy = f"name the column that marks subjects 'subject', or leave `by {by}` out"
+            raise InputError(f"parameters vary by {by}, but the data have one subject; {remedy}")
         for effect in model.said.effects.subject:
             if effect.name in problem.fixed:
                 raise InputError(f"'{effect.name}' is fixed and varies by subject; leave one of the two out")
@@ -130,7 +136,7 @@ class Structure:
         """The same with the standard deviation of one effect, and of those that share it, at zero."""
         omega = next(e.omega for e in self.effects if e.name == name)
         shared = [e.name for e in self.effects if e.name == name or (e.omega == omega and isinstance(omega, str))]
-        return Structure(self.problem, self.effects, (*self.zero, *shared))
+        return replace(self, zero=(*self.zero, *shared))
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -162,6 +168,13 @@ class Structure:
         rows = [[*a, *b] for a, b in zip(values, flags, strict=True)]
         return (*names, *said.labels), np.array(rows).reshape(len(experiments), -1)
 
+    @property
+    def used_twice(self) -> tuple[str, ...]:
+        """Parameters that stand in a centre and in the equations or the noise as well."""
+        model = self.problem.model
+        centres = {name for effect in model.said.effects.subject for name in model.said.effects.names_of_centre(effect)}
+        return tuple(name for name in model.parameters if name in centres)
+
     @functools.cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """What is estimated, in the order of the vector v."""
@@ -176,7 +189,8 @@ class Structure:
         found += [Parameter(f"sigma {c}", "sigma", 0.0) for c in noise]
         found += [Parameter(name, "omega", 0.0) for name in omegas if name not in p.fixed]
         pairs = [(a, b) for group in self.groups for j, b in enumerate(group) for a in group[:j]]
-        return (*found, *(Parameter(f"corr({a},{b})", "correlation") for a, b in pairs))
+        every = (*found, *(Parameter(f"corr({a},{b})", "correlation") for a, b in pairs))
+        return tuple(replace(own, unit=self.units.get(own.name, 1.0)) for own in every)
 
     def _range(self, name: str) -> tuple[float, float]:
         low, high = self.problem.limits(name)

@@ -1,4 +1,4 @@
-"""Trajectories and observations of subjects, many sets of individual parameters side by side."""
+"""Trajectories and observations of all subjects for many sets of individual parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a population fit says in words: the table of the population, the likelihood, and what to note."""
+"""Text summary of a population fit: table, likelihood and warnings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def likelihood_table(fit: PopulationFit) -> TextTable:
     constant = fit.observations * float(np.log(2.0 * np.pi))
     rows = [("exact", f"{fit.loglik:.3f}", f"± {format_number(fit.loglik_error, 2)}", f"{fit.ofv:.3f}")]
     for words, value in (("FOCEI would have said", fit.focei), ("Laplace would have said", fit.laplace)):
-        rows.append((words, f"{value:.3f}", f"{value - fit.loglik:+.3f}", f"{-2.0 * value - constant:.3f}"))
+        error = round(value - fit.loglik, 3) + 0.0  # which is never −0
+        rows.append((words, f"{value:.3f}", f"{error:+.3f}", f"{-2.0 * value - constant:.3f}"))
     return TextTable(("likelihood", "log-likelihood", "error", "OFV (NONMEM)"), tuple(rows))
 
 

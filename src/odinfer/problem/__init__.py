@@ -1,6 +1,6 @@
-"""What is asked: equations and data, what is known beforehand, and what is to be estimated.
+"""The problem statement: model, data, prior knowledge, and the vector of unknowns.
 
-Text becomes a `Model` by `equations` and `expression`, a file or frame `Data` by `tables`; a `Problem` joins both with
-bounds, fixed values and priors, and has every check on them. `unknowns` packs what is estimated along trajectories
-into one vector. Imports nothing of the package but what stands at the top.
+A `Problem` (`problem.py`) joins a `Model` and `Data` with bounds, fixed values and priors, and has every check on
+them. `parameter_vector.py` packs what is estimated along trajectories into one vector, `condition.py` is one
+experiment for the solvers, `user_input.py`, `matching.py` and `from_table.py` build problems from what users pass.
 """

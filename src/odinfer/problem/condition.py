@@ -1,4 +1,4 @@
-"""One experiment as a trajectory meets it: when it starts and from where, what drives it, and where it jumps.
+"""One experiment as the solver needs it: start, initial values, inputs, doses and jumps.
 
 Times at which something jumps or bends are `corners`: meshes have points there, and steps end there. Where a state
 jumps at a time, an observation at that time is taken before the jump; what jumps `before` a time does so a little
@@ -116,7 +116,7 @@ class Condition:
     def abrupt(self) -> bool:
         """Whether the field itself jumps somewhere."""
         said = self.model.said
-        return bool(said.steps or said.breaks or said.input_breaks or self.infusions)
+        return bool(said.steps or said.breaks or said.input_breaks or self.infusions or self.model.switches)
 
     @functools.cached_property
     def times(self) -> Array:
@@ -178,6 +178,15 @@ class Condition:
         values = program.evaluate(np.array([self.start]), *nothing, inputs)[0]
         times = np.array([(v - own.offset) / own.slope for v, own in zip(values, given, strict=True)])
         return np.asarray(times[np.isfinite(times)])
+
+    @functools.cached_property
+    def with_sharp_switches(self) -> Condition:
+        """The same with switches as they are written."""
+        return replace(self, model=self.model.with_sharp_switches) if self.model.switches else self
+
+    def switch_times(self, theta: Array) -> Array:
+        """Times at which a condition changes whose time depends on parameters (P,) or inputs."""
+        return self.model.switch_times(theta, self.inputs_at(np.array([self.start]))[0])
 
     def between(self, first: float, last: float) -> Array:
         """The corners strictly between two times."""

@@ -1,4 +1,4 @@
-"""Covariates: columns of the data that are constant within a subject and stand in the centre of a random effect."""
+"""Covariates: columns that are constant within a subject and occur in the centre of a random effect."""
 
 from __future__ import annotations
 

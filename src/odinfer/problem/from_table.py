@@ -1,4 +1,4 @@
-"""A model, a table and what is known beforehand to a Problem, as the command and the studio pose it."""
+"""Build a Problem from a model, a table and options, as the command and the studio do."""
 
 from __future__ import annotations
 

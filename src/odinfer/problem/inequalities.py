@@ -1,4 +1,4 @@
-"""Inequalities between expressions of parameters, such as `ka > CL/V`, as a steep one-sided penalty.
+"""Inequalities between expressions of parameters, such as `ka > CL/V`, as a one-sided penalty.
 
 The relative slack of an inequality a < b is s = (b − a)/(|a| + |b|), which does not depend on units. Where s < 0 the
 objective has a term ½(s/w)², whose Gauss–Newton matrix leads back within one step. Estimates at an inequality miss it

@@ -1,4 +1,4 @@
-"""Parameters that are local: one value per experiment, as parameters of their own."""
+"""Local parameters: one value per experiment."""
 
 from __future__ import annotations
 

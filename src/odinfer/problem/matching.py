@@ -1,11 +1,13 @@
-"""A model and a table of data: what each column is to the model, and which states have none."""
+"""Match columns of a table with states, observables and inputs of a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from odinfer.data.column_roles import base_name
 from odinfer.data.covariates import split_covariates
 from odinfer.data.data import Data
+from odinfer.data.series import quoted
 from odinfer.data.table import UNUSED, Table
 from odinfer.errors import InputError, listed, nearest
 from odinfer.model.model import Model
@@ -42,7 +44,9 @@ def matched(
             raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
     said = {*inputs, *known}
     said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
+    data = _with_names_of_model(system, data, notes)
     names, found = observable(system), list(inputs)
+    data = _with_subjects(system, data)
     data, covariates = split_covariates(data, covariate_columns(system), system.inputs)
     used = (*names, *system.inputs, *(name for name in system.parameters if name in DOSING))
     for name in sorted({*system.parameters} & data.series(used) - said):
@@ -57,6 +61,49 @@ def matched(
     observed = data.data(names, varying, replicates, optional=names).with_covariates(covariates)
     notes += data.remarks((*names, *varying))
     return system, observed
+
+
+def _with_names_of_model(system: Model, data: Table, notes: list[str]) -> Table:
+    """The table with columns under their names in the model where these differ by capitals or a unit only.
+
+    NONMEM's DV gets the name of the only column that the model observes, unless DVID tells several apart.
+    """
+    names = (*observable(system), *system.inputs, *covariate_columns(system))
+    columns = data.series(names)
+    free = sorted(columns - {*names, *system.parameters})
+    found: dict[str, str] = {}
+    for name in names:
+        near = [column for column in free if base_name(column) == name.lower()]
+        if name not in columns and len(near) == 1:
+            found[near[0]] = name
+    said = [c.name for c in system.said.columns] or list(system.states)
+    kinds = [len({*cells}) for column, cells in data.columns.items() if base_name(column) == "dvid"]
+    measured = [column for column in free if base_name(column) == "dv"]
+    unobserved = {*columns, *found.values()}.isdisjoint(observable(system))
+    if unobserved and len(said) == len(measured) == 1 and max(kinds, default=1) == 1:
+        found[measured[0]] = said[0]
+    if len({*found.values()}) < len(found) or not found:
+        return data
+    notes += [f"the column {quoted(column)} is taken as {quoted(name)}" for column, name in found.items()]
+    return data.with_columns(data.time, found, data.sd)
+
+
+def _with_subjects(system: Model, data: Table) -> Table:
+    """The table with the column by which parameters vary as the one that marks experiments.
+
+    Raises:
+        InputError: another column does.
+    """
+    for effect in system.said.effects.subject[:1]:
+        marks = data.roles(system.inputs).experiment
+        if effect.by not in data.columns or effect.by == marks:
+            return data
+        if marks:
+            start = f"line {effect.line}: '{effect.name}' varies by {effect.by}, but each '{marks}' is a subject"
+            nested = f"{effect.name} ~ {effect.family}({effect.name}, gamma_{effect.name}) by {effect.by}"
+            raise InputError(f"{start}; write by subject, and for variation within subjects {nested} as well")
+        return data.with_columns(names={effect.by: "experiment"})
+    return data
 
 
 def observable(system: Model) -> tuple[str, ...]:

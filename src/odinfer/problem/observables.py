@@ -1,4 +1,4 @@
-"""What is observed: which columns of the data are what, and whether all that is estimated can be seen in them."""
+"""Observed columns, and the check that every unknown influences an observation."""
 
 from __future__ import annotations
 

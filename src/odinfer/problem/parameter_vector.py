@@ -1,4 +1,4 @@
-"""What is estimated along trajectories as one vector v: initial values of every experiment, φ, and the noise if asked.
+"""Packing of all unknowns in one vector v: initial values of every experiment, φ, and noise.
 
 Everything that goes by trajectories (refinement, intervals, profiles, bootstraps, posteriors) packs and unpacks here
 and nowhere else. A trajectory of experiment e depends on its own numbers: those initial values that are free (I of K),

@@ -1,4 +1,4 @@
-"""Problem: a model, data, and what is known beforehand. Every method takes one; every check on it is here."""
+"""`Problem`: a model, data and prior knowledge, with all checks on them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class Problem:
         data: the observations: Data, a DataFrame, a dictionary of columns, or the path of a CSV or Excel file. A column
             is a state, a definition of the model's text, or has a distribution of its own (`observe`). States without a
             column are hidden.
-        bounds: name of a parameter or state → (low, high), None where open.
+        bounds: name of a parameter or state → (low, high), None where open; "x(0)" is the initial value of x, here
+            and in fixed, prior, start and scale.
         fixed: parameter → value that is not estimated.
         prior: parameter → text such as "normal(2, 0.5)", a frozen distribution of scipy.stats, a tuple
             ("normal", mean, sd), or a function value ↦ −log p; or one function {parameter: value} ↦ −log p for all.
@@ -114,6 +115,7 @@ class Problem:
     def __post_init__(self) -> None:
         self._read_input()
         self._add_statements(statements(self.model, self.observe, self.initial, self.local, self.events))
+        self._declare_initial_values()
         m = self.model
         if m.said.effects:
             object.__setattr__(self, "data", with_covariates(m, self.data))
@@ -175,6 +177,15 @@ class Problem:
         if isinstance(self.prior, Mapping):
             named = {name: named_prior(name, given) for name, given in self.prior.items()}
             object.__setattr__(self, "prior", named)
+
+    def _declare_initial_values(self) -> None:
+        """Make initial values parameters about which something is said beside the model's text, as "x(0)"."""
+        from odinfer.problem.user_input import declared_initial_values
+
+        given = [getattr(self, option) for option in _DECLARED]
+        names = [name for own in given if isinstance(own, Mapping) for name in own]
+        if text := declared_initial_values(self.model, names):
+            self._add_statements(text)
 
     def _add_statements(self, text: str) -> None:
         """Take further statements into the model, where they stand from now on."""

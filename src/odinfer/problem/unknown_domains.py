@@ -1,4 +1,4 @@
-"""Over which ranges unknown functions vary: those of the data, unless the text says otherwise."""
+"""Ranges of the arguments of unknown functions, from the data or the text."""
 
 from __future__ import annotations
 

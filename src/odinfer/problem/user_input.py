@@ -1,4 +1,4 @@
-"""What users pass in Python as model, data and noise, to Model, Data and statements of the language."""
+"""Convert what Python users pass as model, data and noise."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import inspect
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from odinfer.checks import checked_positive
 from odinfer.data.data import Data
 from odinfer.data.reader import read_table
 from odinfer.errors import InputError, InputWarning, nearest
+from odinfer.model.expression import initial_name
 from odinfer.model.model import Model
 from odinfer.noise import FAMILIES
 from odinfer.problem.matching import matched, observable
@@ -67,6 +70,8 @@ def as_table(value: Any) -> Table:
             value = pd.DataFrame(value)
         except ValueError as error:
             raise InputError(f"the columns of the data do not fit together: {error}") from None
+    if isinstance(value, np.ndarray | Sequence) and not isinstance(value, str):
+        raise InputError('data need names: {"time": t, "x": x}, a DataFrame, or od.Data(t, y, states=["x"])')
     if not (isinstance(value, str | os.PathLike) or (hasattr(value, "iloc") and hasattr(value, "columns"))):
         raise InputError(f"data are {_DATA}, not {type(value).__name__}")
     return read_table(value)
@@ -99,6 +104,13 @@ def as_model_and_data(model: Any, data: Any) -> tuple[Model, Data]:
     return system, data
 
 
+def declared_initial_values(model: Model, names: Iterable[str]) -> str:
+    """Statements that make initial values parameters: those named as "x(0)" by bounds, fixed, start, prior or scale."""
+    own = [name for name in names if name not in model.parameters]
+    initial = {initial_name(state) for state in model.states}
+    return "\n".join(f"real {name}" for name in dict.fromkeys(own) if name in initial)
+
+
 def read_noise(noise: Any, columns: Sequence[str]) -> tuple[dict[str, float], tuple[Observe, ...]]:
     """Known standard deviations and distributions from the keyword `noise`.
 
@@ -119,6 +131,9 @@ def read_noise(noise: Any, columns: Sequence[str]) -> tuple[dict[str, float], tu
     for column, value in given.items():
         if column not in columns:
             raise InputError(f"noise: the data have no column '{column}'{nearest(str(column), columns)}")
+        if isinstance(value, np.ndarray | Sequence) and not isinstance(value, str):
+            remedy = f"for errors that differ by row, add a column '{column}_sd' to the data"
+            raise InputError(f"noise of '{column}' must be one number or a distribution; {remedy}")
         if not isinstance(value, str):
             sds[column] = checked_positive(f"noise of '{column}'", value)
             continue

@@ -1,5 +1,5 @@
-"""A Fit and what one does with it: files, pictures, words and the report.
+"""Results: Fit, summary, figures, report and files.
 
-`assemble` makes one from a method's numbers, `from_draws` from a sampler's. Imports from `uncertainty` and before; what
-`Fit` needs of its own folder it imports when asked.
+`assemble.py` makes a `Fit` from a method's numbers, `from_draws.py` from a sampler's; `fit.py` is what users get.
+`summary.py` and `estimates.py` are its text, `figures/` and `report.py` its pictures and pages, `formats/` its files.
 """

@@ -1,4 +1,4 @@
-"""From a method's numbers to a Fit: names, residuals and warnings, the same for every method."""
+"""Assemble a Fit from the numbers of any method: names, residuals and warnings."""
 
 from __future__ import annotations
 
@@ -176,6 +176,7 @@ def _common_details(problem: Problem, stages: Mapping[str, Stage], used: str, th
         "version": __version__,
         "fixed": sorted(problem.fixed),
         **({"assumed_positive": list(names)} if (names := problem.assumed_positive_names) else {}),
+        **({"labels": dict(problem.data.labels)} if problem.data.labels else {}),
         "stage_used": used,
         "observations": named(problem.columns, problem.count),
         "unknowns": ParameterVector(problem, noise=True).counted,

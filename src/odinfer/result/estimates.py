@@ -1,4 +1,4 @@
-"""What was estimated, in tables: values with their errors and intervals, posteriors, and what goes together."""
+"""Tables of estimates with errors and intervals, posteriors, and correlated parameters."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ def _initial(fit: FitResult, most: int) -> list[Estimate]:
             profile = fit.profiles.get(f"{state}(0)" + f"[{label}]" * several)
             if profile is not None:
                 ends = profile.interval()
-            if fit.posterior is not None:
-                draws = fit.posterior.x0.get(f"{label}:{state}" if several else state)
+            if fit.sampled is not None:
+                draws = fit.sampled.x0.get(f"{label}:{state}" if several else state)
                 if draws is not None:
                     ends, error = sample_intervals({"x0": draws})["x0"], float(np.std(draws))
             given = state in fit.details.get("given", ())
@@ -201,7 +201,7 @@ def preferred_intervals(fit: FitResult) -> tuple[str, Intervals]:
 
 def posterior_table(fit: FitResult) -> TextTable | None:
     """A row per parameter, initial value and noise level that was drawn; None without draws."""
-    p = fit.posterior
+    p = fit.sampled
     r_hat, ess = (p.r_hat, p.ess) if p is not None else (fit.details.get("r_hat", {}), fit.details.get("ess", {}))
     draws = dict(fit.draws)
     if p is not None:

@@ -1,4 +1,4 @@
-"""Tables of text in formats that other programs read: Markdown and LaTeX."""
+"""Write tables as Markdown and LaTeX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extras of a fit by name: intervals of another kind, and the test of the model as a whole."""
+"""Add further intervals or the model test to a fit, by name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What every method returns: FitResult, plain data that files hold, and Fit, a result with its problem."""
+"""`FitResult`, a result as plain data, and `Fit`, a result with its problem."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from odinfer.problem.observables import need_fully_observed_gaussian
 from odinfer.problem.problem import Problem
 from odinfer.problem.unknown_domains import with_text
 from odinfer.progress import Progress, no_progress
+from odinfer.result.plots import Plots
 from odinfer.result.prediction_interval import prediction_interval
 from odinfer.result.stages import ExperimentFit, Stage, attached_problem, frame, state_band
 from odinfer.result.unknown import EstimatedFunction, EstimatedFunctions
@@ -37,8 +37,6 @@ from odinfer.uncertainty.small_sample import CONFIDENCE
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from odinfer.diagnostics.verdicts import Case
     from odinfer.odin.multistart import Minima, Search
@@ -49,6 +47,13 @@ Array = NDArray[np.float64]
 
 # What exists on a Fit only, since it is computed from the model and the data.
 LIVE = ("problem", "cache", "profile", "bootstrap", "sample", "test", "forecast", "maximum", "to_petab")
+
+# What other packages call it: statsmodels, lmfit, SciPy.
+ELSEWHERE = {
+    "bse": "stderr", "llf": "loglik", "conf_int": "interval()", "cov_params": "covariance", "resid": "residuals",
+    "fittedvalues": "observables", "best_values": "theta", "best_fit": "observables", "fit_report": "summary()",
+    "success": "converged", "message": "status", "x": "theta", "covar": "covariance",
+}  # fmt: skip
 
 
 class NotAttached(InputError, AttributeError):
@@ -79,9 +84,17 @@ class ParameterEstimate:
     interval: tuple[float, float]
     fixed: bool = False
 
+    def __repr__(self) -> str:
+        if self.fixed:
+            return f"{self.value:.6g} (fixed)"
+        low, high = self.interval
+        error = f" ± {self.stderr:.2g}" if np.isfinite(self.stderr) else ""
+        limits = "" if np.isnan(low) or np.isnan(high) else f", 95 % {low:.4g} to {high:.4g}"
+        return f"{self.value:.6g}{error}{limits}"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitResult:
+class FitResult(Plots):
     """The estimates of a fit as plain data, without the model: everything that a file holds.
 
     `attach(problem)` makes it a `Fit`, which can also compute: profiles, bootstrap, posterior, forecasts.
@@ -105,7 +118,7 @@ class FitResult:
         samples: parameter → posterior draws (chain, draw), for methods that sample.
         warnings: sentences the user should read.
         uncertainty: covariance and likelihood intervals, of fits that end at a maximum of the likelihood.
-        profiles, bootstrapped, posterior: further kinds, as far as `including` has added them.
+        profiles, bootstrapped, sampled: profiles, bootstrap and posterior, as far as `including` has added them.
 
     Example:
         >>> import odinfer as od
@@ -143,7 +156,7 @@ class FitResult:
     uncertainty: Uncertainty | None = None
     profiles: dict[str, Profile] = field(default_factory=dict)
     bootstrapped: Bootstrap | None = None
-    posterior: Posterior | None = None
+    sampled: Posterior | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -162,7 +175,8 @@ class FitResult:
         def __getattr__(self, name: str) -> Any:
             if name in LIVE:
                 refuse_without_problem(f"'{name}'")
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            hint = f"; use fit.{ELSEWHERE[name]}" if name in ELSEWHERE else ""
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
     def attach(self, problem: Problem) -> Fit:
         """Join this result with the problem that it was fitted to.
@@ -303,8 +317,8 @@ class FitResult:
             return {name: p.interval(level) for name, p in self.profiles.items()}
         if kind == "bootstrap" and self.bootstrapped is not None:
             return self.bootstrapped.interval(level)
-        if kind == "sample" and self.posterior is not None:
-            return self.posterior.interval(level)
+        if kind == "sample" and self.sampled is not None:
+            return self.sampled.interval(level)
         if kind in (None, "sample") and self.samples and self.uncertainty is None:
             return sample_intervals(self.samples, level)
         if kind in (None, "likelihood"):
@@ -330,7 +344,7 @@ class FitResult:
             elif isinstance(result, Bootstrap):
                 made = replace(made, bootstrapped=result)
             elif isinstance(result, Posterior):
-                made = replace(made, posterior=result)
+                made = replace(made, sampled=result)
             else:
                 raise InputError(
                     f"a fit can include profiles, a bootstrap, a posterior or a test, not {type(result).__name__}"
@@ -404,26 +418,6 @@ class FitResult:
 
         return summary(self)
 
-    def plot(
-        self, path: str | Path | None = None, ax: Axes | Sequence[Axes] | None = None, width: float | None = None
-    ) -> Figure:
-        """Plot data and estimated states with bands.
-
-        Args:
-            path: of a picture file to write: .pdf and .svg are vector graphics.
-            ax: matplotlib axes to draw on: a panel on each of several, all states on a single one.
-            width: of the figure in inches, such as 3.5 for a column of a journal.
-
-        Returns:
-            The matplotlib figure.
-        """
-        from odinfer.result.figures.states import draw_states, states_figure
-
-        figure = states_figure(self, width) if ax is None else draw_states(self, ax)
-        if path is not None:
-            figure.savefig(path, dpi=150)
-        return figure
-
     def to_xarray(self) -> xr.Dataset:
         """Everything numeric as an xarray Dataset."""
         from odinfer.result.formats.netcdf_format import to_xarray
@@ -445,14 +439,19 @@ class FitResult:
         from odinfer.uncertainty.arviz_format import to_arviz
 
         if not self.draws:
-            raise InputError("this fit has no posterior draws: fit.sample().to_arviz() makes them")
+            raise InputError("this fit has no posterior draws; add them first: fit = fit.including(fit.sample())")
         made = Posterior(self.method, self.samples, {}, {}, {}, {}, {}, 0, self.status, self.converged, float("nan"))
-        return to_arviz(made if self.posterior is None else self.posterior)
+        return to_arviz(made if self.sampled is None else self.sampled)
+
+    @property
+    def posterior(self) -> Any:
+        """Posterior draws as ArviZ's InferenceData (0.x) or DataTree (1.x); `sampled` has them without ArviZ."""
+        return self.to_arviz()
 
     @property
     def draws(self) -> dict[str, Array]:
         """Posterior draws (chain, draw) by parameter: of the posterior that was added, or of the method itself."""
-        return self.posterior.theta if self.posterior is not None else self.samples
+        return self.sampled.theta if self.sampled is not None else self.samples
 
     def intervals_by_kind(self) -> dict[str, Intervals]:
         """95 % intervals by kind, as far as this fit has them without computing."""
@@ -485,7 +484,7 @@ class FitResult:
         return self.experiments[name]
 
     def _inside(self, t: ArrayLike, experiment: str | None) -> Array:
-        times = np.atleast_1d(np.asarray(t, float))
+        times = as_times(t)
         own = self._experiment(experiment)
         span = np.concatenate([own.curve.t, own.t[-1:]])  # the last replicate stands a little after the others
         outside = ~((times >= span[0]) & (times <= span.max()))
@@ -622,7 +621,7 @@ class Fit(FitResult):
         """
         from odinfer.uncertainty.forecast import forecast
 
-        times = np.atleast_1d(np.asarray(t, float))
+        times = as_times(t)
         start = self._experiment(experiment).curve.t[0]
         if not np.isfinite(times).all() or (times < start).any():
             raise InputError(f"times of a forecast must be finite and not before the data, which start at {start:g}")
@@ -709,6 +708,21 @@ class Fit(FitResult):
         if self.method != "odin" or not self.gamma or not all(np.isfinite(g) for g in self.gamma.values()):
             raise InputError("target='odin' needs a fit by odin with its gamma")
         return OdinEstimate.of(self.problem, self.options, self.stages["odin"].theta, self.gamma)
+
+
+def as_times(t: ArrayLike) -> Array:
+    """Times (N,) from a number or a sequence of numbers.
+
+    Raises:
+        InputError: they are something else.
+    """
+    try:
+        times = np.atleast_1d(np.asarray(t, float))
+    except (TypeError, ValueError):
+        raise InputError(f"times must be numbers, such as [0.5, 1.0], not {t!r:.60}") from None
+    if times.ndim != 1:
+        raise InputError(f"times must be one row of numbers, not an array of shape {times.shape}")
+    return times
 
 
 def _result(content: dict[str, Any]) -> FitResult:

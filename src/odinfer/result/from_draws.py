@@ -1,4 +1,4 @@
-"""From the draws of a sampler to a Fit: posterior means, bands, draws and diagnostics."""
+"""Build a Fit from the draws of a sampler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fit as notebooks show it: tables with the picture."""
+"""The HTML of a fit in notebooks."""
 
 from __future__ import annotations
 

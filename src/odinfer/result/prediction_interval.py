@@ -1,4 +1,4 @@
-"""Between which values new observations are expected, along a curve that was fitted."""
+"""Prediction intervals of new observations along a fitted curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a fit: one HTML file with pictures, and a folder with everything."""
+"""Write the report of a fit as one HTML file, or a folder with all files."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def html(fit: FitResult, truth: Truth = None) -> str:
         intervals=bool(found),
         bayesian=kind == "sample",
         posterior=posterior_table(fit),
-        chains=fit.posterior.status if fit.posterior is not None else fit.status,
+        chains=fit.sampled.status if fit.sampled is not None else fit.status,
         correlations=correlation_table(fit),
         judged=TextTable(("equation for", "verdict", "γ", "typical slope error"), judged),
         noise=rows if fit.noise else noise,

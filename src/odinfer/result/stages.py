@@ -1,4 +1,4 @@
-"""What a fit is made of, as plain data: an experiment with its curve, and the stages."""
+"""Plain data of a fit: experiments with their curves, and the stages of the estimation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fit in words: the headline, tables and facts, as text for terminals and for the report."""
+"""Text summary of a fit: headline, tables and facts."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def next_step(fit: FitResult) -> str:
     if undetermined(fit):
         return "add data, fix parameters, or give priors (docs: parameters are not determined)"
     if tone(fit) == "bad":
-        return "compare variants of the model with `odinfer compare` (docs: the model is rejected)"
+        return "look for a missing term with `odinfer discover`, or compare models with `odinfer compare`"
     if any(mark in warning for warning in fit.warnings for mark in _NOT_IDENTIFIABLE):
         return "fix one of these parameters, give a prior, or measure more (docs: parameters are not determined)"
     return ""
@@ -198,14 +198,14 @@ def interval_facts(fit: FitResult) -> list[str]:
     kind, found = preferred_intervals(fit)
     if not found:
         return []
-    target = fit.posterior.target if fit.posterior is not None else "method"
-    bands = " Those of initial values are bands of the states." if kind in ("likelihood", "profile") else ""
+    target = fit.sampled.target if fit.sampled is not None else "method"
+    bands = " For initial values, bands of the states." if kind in ("likelihood", "profile") else ""
     lines = [f"{_KINDS[kind]}{bands}{_COVERAGE.get(target if kind == 'sample' else kind, '')}"]
     if fit.bootstrapped is not None and (failed := fit.bootstrapped.failed):
         n = failed + len(fit.bootstrapped.draws)
         lines.append(f"{failed} of {n} refits of the bootstrap failed and are left out.")
-    if fit.posterior is not None:
-        lines.append(f"Posterior ({fit.posterior.target}): {fit.posterior.status}.")
+    if fit.sampled is not None:
+        lines.append(f"Posterior ({fit.sampled.target}): {fit.sampled.status}.")
     return lines
 
 
@@ -309,9 +309,9 @@ def facts(fit: FitResult) -> list[str]:
 
 def time_taken(fit: FitResult) -> str:
     """How long it took, sampling included."""
-    if fit.posterior is None or not np.isfinite(fit.posterior.seconds):
+    if fit.sampled is None or not np.isfinite(fit.sampled.seconds):
         return format_duration(fit.details["seconds"])
-    parts = (fit.details["seconds"], fit.posterior.seconds)
+    parts = (fit.details["seconds"], fit.sampled.seconds)
     total, fitting, sampling = map(format_duration, (sum(parts), *parts))
     return f"{total}, {fitting} for the fit and {sampling} for sampling"
 

@@ -1,4 +1,1 @@
-"""Markov chains: the densities that are sampled, the samplers, and whether their draws can be believed.
-
-Imports from `trajectory` and before.
-"""
+"""Markov chain Monte Carlo: densities, samplers and convergence diagnostics."""

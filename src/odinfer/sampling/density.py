@@ -1,4 +1,4 @@
-"""The log densities that the samplers share: the GP prior, the data, the gradient match and the prior on θ, in JAX.
+"""Log densities that the samplers share, in JAX: GP prior, data, gradient match, prior on θ.
 
 Everything is standardised as in `odinfer.odin.risk` and state-first: z (K, M) holds K states at the M grid points
 of all experiments, whose matrices stand block-diagonally. Parameters are φ (F,), each on its own scale; a parameter

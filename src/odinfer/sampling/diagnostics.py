@@ -1,4 +1,4 @@
-"""Whether Markov chains can be believed: R-hat, effective sample sizes, and the verdict in words."""
+"""Convergence diagnostics of Markov chains: R-hat, effective sample sizes and a verdict."""
 
 from __future__ import annotations
 

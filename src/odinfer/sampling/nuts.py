@@ -1,4 +1,4 @@
-"""The no-U-turn sampler (blackjax) on a density that is made round first: what a posterior is sampled with."""
+"""The no-U-turn sampler of blackjax on a whitened density."""
 
 from __future__ import annotations
 

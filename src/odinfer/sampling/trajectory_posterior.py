@@ -1,4 +1,4 @@
-"""The posterior of exact trajectories in JAX: Runge–Kutta steps from jump to jump, and what is observed of them.
+"""The posterior of trajectories in JAX, integrated by Runge–Kutta steps.
 
 A problem is split into code (`TrajectoryCode`), for which compiled programs are kept, and numbers (`TrajectoryData`).
 """

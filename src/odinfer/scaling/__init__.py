@@ -1,4 +1,4 @@
 """Scales of parameters and hidden states from dimensional analysis of data and equations.
 
-Start points and step sizes use them. Depends on `model`, `data`, `problem` and `gp`.
+Start points and step sizes use them.
 """

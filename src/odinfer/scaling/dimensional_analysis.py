@@ -1,4 +1,4 @@
-"""The sizes of everything that is not measured, hidden states and parameters, as data and equations imply them.
+"""Sizes of hidden states and parameters, implied by data and equations through dimensional analysis.
 
 Equations have units even if nobody writes them down: multiply states, parameters, inputs, columns and time by suitable
 factors, and every equation, observation and initial value goes over into itself. For small changes d of the logs of all

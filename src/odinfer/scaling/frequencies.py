@@ -1,4 +1,4 @@
-"""Parameters that say how fast a sine of time runs: a frequency that is off by a cycle or more leads nowhere.
+"""Find parameters that are frequencies of forcing terms, whose start points need finer spacing.
 
 The mismatch has a valley for every whole number of cycles in the data, each as wide as one of them. So starts stand in
 all of these that the data can tell apart: from half a cycle in all to one in two observations.

@@ -1,4 +1,4 @@
-"""Parameters in which a field is linear: where they start does not matter, since one step finds the best ones."""
+"""Find parameters in which the vector field is linear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From which size on a parameter matters."""
+"""The size from which a parameter influences the vector field."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""How the best trajectory is found: from ODIN's minima, or from many starts where no smoother can be fitted.
+"""Search for the best trajectory: start points, strategies, and one acceptance test.
 
-`search.py` goes on from ODIN's minima, `multistart.py` from anywhere (`starts.py`): both by growing horizons
-(`shooting.py`), or, where all that is estimated has two bounds, by generations of starts (`generations.py`), which are
-followed side by side (`follow.py`, `side_by_side.py`). Where horizons lead nowhere, `windows.py` cuts the data
-into windows that grow together. `runaways.py` brings back parameters that ran off. `ahead.py`
-goes on from what was found. Imports from `trajectory` and what stands before it.
+`multistart.py` is the one driver: it runs strategies, cheapest first, until its acceptance test is met. Strategies
+are refinement from ODIN's minima (for relaxed problems by `gaussian_relaxation.py`), `evolutionary.py` with the
+batched `trust_region.py`, `multiple_shooting.py`, `growing_horizon.py`, and `continuation.py` for many states.
+`startpoints.py` and `event_startpoints.py` draw start points; `start_executor.py` distributes them over workers.
+Afterwards `neighbours.py`, `rescaling.py`, `release.py` and `alternatives.py` look around the optimum.
+`warm_start.py` needs no search.
 """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
-from odinfer.search.trust_region import minimise_batch
+from odinfer.search.trust_region import HeldUnknown, minimise_batch
 
 Array = NDArray[np.float64]
 
@@ -69,22 +69,38 @@ def nearest_optimum(solver: BatchLikelihood, v: Array, best: Array, others: Arra
 def _connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, halvings: int = _HALVINGS) -> bool:
     """Whether a path on which the objective stays below a limit joins two sets of unknowns (P,).
 
-    The straight line is tried first. If it leaves a curved ridge, a search from its middle leads back to the ridge, and
-    both halves are tried; it leads to one of the two ends if they are separate.
+    Two paths are tried first: the straight line, and one on which unknowns of one sign change in proportion, as on the
+    ridge of two unknowns of which only the product is determined. If both leave a curved ridge, a search from the
+    middle, with the unknown that differs most held, leads back to the ridge, and both halves are tried.
     """
     unit = np.maximum(*solver.unit(np.stack([a, b])))
     apart = np.abs(a - b) / unit
     if (apart <= _APART).all():
         return True
     share = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1, None]
-    between = solver.solve(a + share * (b - a), projected=True).worth.value
-    if between.max() <= limit:
+    paths = np.concatenate([path(solver, a, b, share) for path in (_straight, _proportional)])
+    between = solver.solve(paths, projected=True).worth.value.reshape(2, -1)
+    if between.max(1).min() <= limit:
         return True
     if not halvings:
         return False
-    ends = minimise_batch(solver, 0.5 * (a + b)[None], rounds=_ROUNDS)
-    middle = ends.v[0]
-    nearer = max((np.abs(middle - end) / unit).max() for end in (a, b)) < 0.9 * apart.max()
-    if not ends.value[0] <= limit or not nearer:
-        return False
-    return all(_connected(solver, end, middle, limit, halvings - 1) for end in (a, b))
+    place = np.array([apart.argmax()])
+    for path in (_straight, _proportional):
+        middle = path(solver, a, b, np.full((1, 1), 0.5))
+        ends = minimise_batch(solver, middle, rounds=_ROUNDS, held=HeldUnknown(place, middle[0, place]))
+        on_ridge = ends.v[0]
+        if ends.value[0] <= limit and all(_connected(solver, end, on_ridge, limit, halvings - 1) for end in (a, b)):
+            return True
+    return False
+
+
+def _straight(solver: BatchLikelihood, a: Array, b: Array, share: Array) -> Array:
+    """Unknowns (n, P) between two sets of them at shares (n, 1) of the way."""
+    return a + share * (b - a)
+
+
+def _proportional(solver: BatchLikelihood, a: Array, b: Array, share: Array) -> Array:
+    """The same, with unknowns geometrically between the two that are not on a log scale and keep their sign."""
+    with np.errstate(all="ignore"):
+        geometric = a * np.abs(b / a) ** share
+    return np.where((a * b > 0.0) & ~solver.is_log, geometric, a + share * (b - a))

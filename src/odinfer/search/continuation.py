@@ -1,4 +1,4 @@
-"""From an ODIN solution of many states to a trajectory of the model: the equations are tightened step by step.
+"""Continuation from an ODIN solution of many states to a trajectory: equations are tightened stepwise.
 
 The path is held to a collocation formula (Lobatto IIIA: integrals of the polynomial through the slopes) as a
 least-squares penalty that grows from one round to the next, and the smoother no longer counts. This is the risk

@@ -1,4 +1,4 @@
-"""Generations of starts, each followed side by side: fresh ones, and changed copies of the best ends so far.
+"""Evolutionary multi-start: generations of new start points and of mutated copies of the best optima.
 
 The search ends when several fresh starts have led to the best maximum, or none has become better for some generations,
 and changed copies of the best have not led away from it. Steps are coarse as long as the best end is worth the same

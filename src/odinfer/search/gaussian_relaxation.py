@@ -1,4 +1,4 @@
-"""ODIN's way for problems that say more than it needs: where every state is a column, whatever else is given.
+"""The Gaussian relaxation of a problem: all states as observed columns, so that ODIN can provide a start point.
 
 Initial values that are parameters, noise that is one, and other names for columns, as other programs' files have them,
 keep nobody from smoothing the states. The problem without all this gives the first start of the whole one.

@@ -1,4 +1,4 @@
-"""Trajectories from any θ, without an estimate of the states: fitted to the first few data, then to more and more.
+"""Fit trajectories over growing horizons: the first observations, then more and more.
 
 Over a short time all trajectories from the right initial values are close to the data, so that the likelihood has one
 maximum; over a long one, oscillations that are out of phase, bursts and chaos give it many. Each horizon starts from

@@ -1,4 +1,4 @@
-"""The best trajectory by way of short windows of the data: for bursts and jumps that happen between two observations.
+"""Multiple shooting: fit short windows of the data, then join them.
 
 Cut into windows that each start anywhere, the data can be followed by nearly any θ, so that searches from far away come
 near; growing together, the windows become one trajectory. Windows that hold something sudden are missed at first:

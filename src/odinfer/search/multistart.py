@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from odinfer.errors import InputError
 from odinfer.gp.residual_signal import SUSPICIOUS
 from odinfer.gp.smoother import noise_sd
-from odinfer.gp.standardisation import Units
+from odinfer.gp.standardisation import state_scales
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.likelihood import Likelihood
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, paths_through, refine
@@ -43,6 +43,7 @@ from odinfer.search.neighbours import best_neighbour
 from odinfer.search.rescaling import rescale_runaways
 from odinfer.search.start_executor import WIDTH, StartExecutor
 from odinfer.search.startpoints import difference_noise, draw_starts, starts
+from odinfer.search.trust_region import minimise_batch
 
 Array = NDArray[np.float64]
 
@@ -116,7 +117,7 @@ def search(
         best = _from_minima(problem, minima)
         noise = noise_sd(minima.engine.units, minima.engine.hypers)
         if minima.agreeing >= _AGREE_ODIN and best is not None and convincing(problem, best, noise):
-            best = rescale_runaways(problem, scale_of(problem), best, natural_sizes_of_free(problem))
+            best = rescale_runaways(problem, state_scales(problem), best, natural_sizes_of_free(problem))
             return _of_odin(problem, best, minima)
     if first is not None and (reached := _from_relaxation(problem, first)) is not None:
         objectives = (*[reached.objective] * first.agreeing, *[np.inf] * (first.starts - first.agreeing))
@@ -136,23 +137,16 @@ def search(
     ):
         guesses = [_phi(problem, minima, s) for s in minima.solutions]
         for i, own in enumerate((guesses, [])):  # and once more from other start points
-            reached = multiple_shooting(problem, scale_of(problem), own, [seed, i])
+            reached = multiple_shooting(problem, state_scales(problem), own, [seed, i])
             before, best = best, _better(best, reached)
             # Where multiple shooting leads no further, start points have found the best: a wrong model misses the data.
             if best is not None and (best is before or not misses(problem, best.sigma, difference_noise(problem))):
                 break
     if best is not None and problem.fully_observed_gaussian:
-        best = rescale_runaways(problem, scale_of(problem), best, natural_sizes_of_free(problem))
-    if best is not None and BatchLikelihood.can(problem) and not brief:
-        best = replace(best, compiled=True)
+        best = rescale_runaways(problem, state_scales(problem), best, natural_sizes_of_free(problem))
     if best is None or found.best is None or best.objective < found.best.objective - SAME:
         return SearchResult(best, found.objectives, int(best is not None), found.known)
     return SearchResult(best, found.objectives, found.agreeing, found.known, found.alternatives)
-
-
-def scale_of(problem: Problem) -> Array:
-    """Scales (K,) in which the accuracy of trajectories is measured; NaN where those of each trajectory are taken."""
-    return Units.of(problem).scale if problem.fully_observed_gaussian else np.full(len(problem.model.states), np.nan)
 
 
 def misses(problem: Problem, left: Array, noise: Array) -> bool:
@@ -231,7 +225,7 @@ def _integrated(
 def _of_odin(problem: Problem, best: TrajectoryOptimum, minima: Minima) -> SearchResult:
     """The result of a search that ODIN's minima alone have led to."""
     engine: Any = minima.engine
-    like = Likelihood(problem, scale_of(problem))
+    like = Likelihood(problem, state_scales(problem))
     others = [s for s in minima.solutions[1:] if s.risk < minima.solutions[0].risk + _NEAR]
     x0 = [[engine.units.user(s.z)[b.rows][0] for b in engine.blocks] for s in others]
     known = [like.unknowns.join(own, _phi(problem, minima, s)) for own, s in zip(x0, others, strict=True)]
@@ -240,7 +234,7 @@ def _of_odin(problem: Problem, best: TrajectoryOptimum, minima: Minima) -> Searc
 
 def _from_relaxation(problem: Problem, first: OdinStart) -> TrajectoryOptimum | None:
     """The trajectory that ODIN's estimate of a relaxed problem leads to, if it is convincing."""
-    x0, phi, scale = first.x0, first.phi, scale_of(problem)
+    x0, phi, scale = first.x0, first.phi, state_scales(problem)
     if BatchLikelihood.can(problem):
         solver = BatchLikelihood.of(problem)
         v = solver.solve(solver.like.unknowns.join(x0, phi)[None], projected=True).v[0]
@@ -277,10 +271,9 @@ def _batched(
                 *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
         near = _on_mesh(solver, found)
         if near is not None:  # on the meshes at hand, which the steps of the search have made
-            x0 = [p.x0 for p in near.paths]
-            near = (
-                maximise_from_initial(problem, scale_of(problem), x0, near.phi, _LAST_STEPS, along=near.paths) or near
-            )
+            x0, steps = [p.x0 for p in near.paths], 0 if near.converged else _LAST_STEPS
+            last = maximise_from_initial(problem, state_scales(problem), x0, near.phi, steps, along=near.paths)
+            near = near if last is None else replace(last, converged=near.converged or last.converged)
         order = np.argsort(found.value, kind="stable")[:_KNOWN]
         known = found.v[order[found.value[order] < found.best + _NEAR]]
         others = separate_optima(solver, known, found.value[order][: len(known)])
@@ -290,23 +283,29 @@ def _batched(
 
 
 def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOptimum | None:
-    """The best optimum as a trajectory on a mesh, or the next best one for which there is one."""
-    u, scale = solver.like.unknowns, scale_of(solver.problem)
+    """The best optimum as a trajectory on a mesh, or the next best one for which there is one.
+
+    The compiled solver carries it to the optimum of accurate trajectories, since a step on a mesh costs far more.
+    """
+    u, scale, finer = solver.like.unknowns, state_scales(solver.problem), solver.finer()
     for i in np.argsort(found.value)[:_TRIED]:
-        v = found.v[i]
-        for paths in (own.paths(v) for own in (solver, solver.finer()) if np.isfinite(found.value[i])):
+        if not np.isfinite(found.value[i]):
+            break
+        polished = minimise_batch(finer, found.v[i : i + 1])
+        settled = bool(polished.settled[0])
+        for own, v, steps in ((finer, polished.v[0], 0 if settled else 100), (solver, found.v[i], 100)):
+            paths = own.paths(v)
             if paths is not None:
-                near = maximise_from_initial(
-                    solver.problem, scale, solver.initial(v), u.phi(v), enough=_ENOUGH, along=paths
-                )
+                x0 = solver.initial(v)
+                near = maximise_from_initial(solver.problem, scale, x0, u.phi(v), steps, enough=_ENOUGH, along=paths)
                 if near is not None:
-                    return near
+                    return replace(near, converged=near.converged or not steps)
     return None
 
 
 def _one_by_one(problem: Problem, seed: int, say: Progress) -> SearchResult:
     """Follow start points by growing horizons, one after the other."""
-    sigma, scale = difference_noise(problem), scale_of(problem)
+    sigma, scale = difference_noise(problem), state_scales(problem)
     best: TrajectoryOptimum | None = None
     objectives: list[float] = []
     left = _ALL_STEPS

@@ -1,4 +1,4 @@
-"""Neighbouring optima: the likelihood on both sides of an optimum, along the directions that are determined least."""
+"""Look for neighbouring optima along the least determined directions."""
 
 from __future__ import annotations
 

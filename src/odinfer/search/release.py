@@ -1,4 +1,4 @@
-"""Parameters that are assumed positive, but whose estimates tend to zero, are released once.
+"""Release parameters that are assumed positive where their estimates tend to zero.
 
 If the sign of a term in the equations is the other one, the likelihood on the positive side is highest at zero. There a
 refit on a linear scale finds the negative estimate, if the data support it. Where all states are observed, ODIN's
@@ -7,11 +7,13 @@ minimum tells: its parameters are zero there, and it is found again without thei
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, refine
 from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted
 from odinfer.odin.multistart import Minima, Search
@@ -36,7 +38,7 @@ def released(problem: Problem, scale: Array, best: TrajectoryOptimum) -> tuple[P
         The problem with those parameters on linear scales and its optimum, or both as they were if that gains too
         little.
     """
-    names = [name for name in _uncertain(problem, best) if _tends_to_zero(problem, scale, best, name)]
+    names = _tending_to_zero(problem, scale, best, _uncertain(problem, best))
     if not names:
         return problem, best
     free = replace(problem, scale={**problem.scale, **dict.fromkeys(names, "linear")})
@@ -77,11 +79,19 @@ def _uncertain(problem: Problem, best: TrajectoryOptimum) -> list[str]:
             if w and n in problem.assumed_positive and n not in problem.bounds]  # fmt: skip
 
 
-def _tends_to_zero(problem: Problem, scale: Array, best: TrajectoryOptimum, name: str) -> bool:
-    phi = best.phi.copy()
-    phi[problem.free.index(name)] -= _FACTOR
-    found = _refit(problem, scale, best, phi, 0)
-    return found is not None and found.objective < best.objective + _NO_MATTER
+def _tending_to_zero(problem: Problem, scale: Array, best: TrajectoryOptimum, names: Sequence[str]) -> list[str]:
+    """Those of some parameters whose much smaller values cost next to nothing."""
+    places = [problem.free.index(name) for name in names]
+    phi = np.tile(best.phi, (len(names), 1))
+    phi[np.arange(len(names)), places] -= _FACTOR
+    if names and BatchLikelihood.can(problem) and not problem.model.said.triggers:
+        solver = BatchLikelihood.of(problem).finer()
+        x0 = [p.x0 for p in best.paths]
+        objectives = solver.solve(np.stack([solver.like.unknowns.join(x0, own) for own in phi])).worth.value
+    else:
+        found = [_refit(problem, scale, best, own, 0) for own in phi]
+        objectives = np.array([np.inf if own is None else own.objective for own in found])
+    return [name for name, value in zip(names, objectives, strict=True) if value < best.objective + _NO_MATTER]
 
 
 def _refit(problem: Problem, scale: Array, near: TrajectoryOptimum, phi: Array, most: int) -> TrajectoryOptimum | None:

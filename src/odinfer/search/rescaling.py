@@ -1,4 +1,4 @@
-"""Parameters that ran off to nothing or beyond all bounds, brought back to where the likelihood begins to be flat."""
+"""Bring diverging parameters back to where the likelihood becomes flat."""
 
 from __future__ import annotations
 

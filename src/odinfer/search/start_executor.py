@@ -1,4 +1,4 @@
-"""Starts as tasks: chunks of a generation, followed by worker processes or on a Dask cluster, kept in a store.
+"""Follow chunks of start points in worker processes or on a Dask cluster, with results in a store.
 
 Generations are wider then, and their chunks always the same, so that a seed gives the same answer for any number of
 workers. What a store has of equal problem and starts is not followed again, also after a kill.

@@ -1,5 +1,4 @@
-"""Where searches without a smoother start: near the sizes that data and equations imply (sizes.py), or anywhere within
-bounds."""
+"""Start points without a smoother: near the sizes implied by data and equations, or anywhere within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many starts carried to maxima of the likelihood side by side: each with a trust region of its own.
+"""Maximise the likelihood from many start points in a batch, each with its own trust region.
 
 Searches that have arrived, or that are so far behind the best that they will not get there, are not carried on. A
 round costs hardly less for few than for many, so that the last few may be left for a later occasion.

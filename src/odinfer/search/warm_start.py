@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.gp.curves import Curve
+from odinfer.gp.standardisation import state_scales
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, paths_through, refine
 from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted
 from odinfer.problem.problem import Problem
 from odinfer.scaling.dimensional_analysis import natural_sizes_of_free
-from odinfer.search.multistart import scale_of
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def maximise(
     index, least = problem.free_index, _LEAST * natural_sizes_of_free(problem)
     theta[index] = np.where(problem.is_log, np.maximum(theta[index], least), theta[index])
     phi = np.clip(problem.phi(theta), *problem.phi_bounds)
-    scale, budget = scale_of(problem), Budget(_STEPS)
+    scale, budget = state_scales(problem), Budget(_STEPS)
     try:
         with np.errstate(all="ignore"):
             if problem.fully_observed_gaussian:

@@ -1,5 +1,5 @@
-"""Which model? Candidates for the same data, ranked, with what the preferred one still lacks.
+"""Compare candidate models of the same data.
 
-`compare` ranks them; their equations are judged in `judgement`; `missing_terms` hints at what is lacking, `held_out`
-scores predictions. Imports from `methods` and before.
+`compare.py` ranks candidates, `missing_terms.py` hints at what an equation lacks, `held_out.py` scores predictions;
+`report.py` and `figures.py` show them.
 """

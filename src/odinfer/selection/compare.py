@@ -1,4 +1,4 @@
-"""Which model? Candidates fitted to the same data, judged equation by equation and ranked as a whole."""
+"""`od.compare`: fit candidate models, test them, and rank them by BIC."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def compare(
         data: the observations, if models are given: Data, a DataFrame, a dictionary of columns or a file.
         method: ODIN with its options.
         level: probability at most of rejecting any equation of a correct model.
-        draws: simulated data sets per suspicious equation, and per model, at most: fewer where a verdict is settled.
+        draws: simulated data sets per model at most: fewer where a verdict is settled, and for single equations.
         holdout: also score predictions of a fifth of the times that is left out: the "last" or random "gaps".
         seed: of everything random.
         workers: processes over which the candidates are spread.

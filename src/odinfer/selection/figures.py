@@ -1,4 +1,4 @@
-"""Pictures of a comparison: γ against what is expected, the fits of all candidates, and where an equation fails.
+"""Figures of a comparison: γ against its expectation, fits of all candidates, and slope gaps.
 
 Candidates are called by letters, the best A: their names may be long.
 """
@@ -128,8 +128,8 @@ def _verdict(comparison: Comparison, name: str) -> str:
     """What the data say about a candidate, in a word or two."""
     c = comparison.candidates[name]
     if wrong := [j.state for j in c.judgements if j.contradicts]:
-        return f"{shorten(', '.join(wrong), 20)} contradicted"
-    return "contradicted as a whole" if c.whole.contradicts(comparison.level) else "not contradicted"
+        return f"{shorten(', '.join(wrong), 20)} rejected"
+    return "model rejected" if c.whole.contradicts(comparison.level) else "not rejected"
 
 
 def _styles(comparison: Comparison) -> dict[str, tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Scores on observations that were left out of a fit."""
+"""Scores on held-out observations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where and how an equation fails: f − Dx over time, and which terms may be missing from it."""
+"""Slope gaps f − Dx of an equation over time, and hints at missing terms."""
 
 from __future__ import annotations
 

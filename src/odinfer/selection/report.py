@@ -1,16 +1,20 @@
-"""What a comparison says, for people: sentences, a table, one HTML page with pictures, and files of numbers."""
+"""Sentences, tables, page and files of a comparison."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from odinfer.data.csv_file import spreadsheet_safe
 from odinfer.diagnostics.verdicts import NOT_JUDGED
 from odinfer.errors import InputError, listed
 from odinfer.files import make_folder, write_file
+from odinfer.result.estimates import preferred_intervals
 from odinfer.result.summary import wrapped
 from odinfer.selection.figures import fits_picture, gamma_picture, gaps_picture, letters
 from odinfer.selection.missing_terms import gaps
@@ -18,7 +22,7 @@ from odinfer.style.drawing import png
 from odinfer.style.html import notebook_image, page_figure, render_page
 from odinfer.style.picture import PanelFigure, SingleFigure, combined_figure
 from odinfer.style.tables import rich_table
-from odinfer.style.text import TextTable, format_number, printable
+from odinfer.style.text import TextTable, format_number, format_with_error, printable
 from odinfer.version import __version__
 
 if TYPE_CHECKING:
@@ -27,8 +31,11 @@ if TYPE_CHECKING:
     from odinfer.diagnostics.equation_test import Judgement
     from odinfer.selection.compare import Candidate, Comparison
 
-_HEADERS = {"loglik": "log L", "parameters": "unknowns", "aicc": "AICc", "bic": "BIC", "weight_aicc": "by AICc"}
+_HEADERS = {"loglik": "log L", "parameters": "unknowns", "aicc": "AICc", "bic": "BIC",
+            "weight": "BIC weight", "weight_aicc": "AICc weight"}  # fmt: skip
 _NO_DIFFERENCE = 0.01  # of BIC: rounding
+_SAME_CURVE = 1e-4  # of the largest prediction: what two searches leave of a difference
+_MOST_ESTIMATES = 40  # rows of a table of estimates on a page
 # Differences of BIC and how strong they are usually called.
 _STRENGTH = ((10.0, "very strong"), (6.0, "strong"), (2.0, "positive"), (0.0, "hardly any"))
 
@@ -40,6 +47,10 @@ def headline(comparison: Comparison) -> str:
         return "No candidate could be fitted by trajectories, so they cannot be ranked."
     if len(table) == 1:
         return sentence(best, comparison.candidates[best], comparison.level)
+    if twins := [name for name in table.index[1:] if _equal(comparison.candidates[best], comparison.candidates[name])]:
+        rest = {name: c for name, c in comparison.candidates.items() if name not in twins}
+        same = f"{listed([best, *twins])} are one model for these data: their curves and likelihoods are equal."
+        return f"{same} {headline(replace(comparison, candidates=rest))}"
     second = table.index[1]
     difference = float(table["bic"].iloc[1] - table["bic"].iloc[0])
     if difference < _NO_DIFFERENCE:
@@ -57,6 +68,18 @@ def headline(comparison: Comparison) -> str:
     if not comparison.candidates[best].judgements:
         return f"{ranking}, and the data do not reject it."
     return f"{ranking}, and none of its equations contradicts the data."
+
+
+def _equal(one: Candidate, other: Candidate) -> bool:
+    """Whether two fits cannot be told apart by any data at these times: equal likelihoods, sizes and predictions."""
+    if one.parameters != other.parameters or not abs(one.loglik - other.loglik) < _NO_DIFFERENCE:
+        return False
+    pairs = [(e.predictions()[0], other.fit.experiments[name].predictions()[0])
+             for name, e in one.fit.experiments.items()]  # fmt: skip
+    return all(
+        np.allclose(a, b, rtol=0.0, atol=_SAME_CURVE * max(float(np.nanmax(np.abs(a), initial=0.0)), 1e-300))
+        for a, b in pairs
+    )
 
 
 def is_supported(comparison: Comparison) -> bool:
@@ -95,7 +118,9 @@ def sentence(name: str, candidate: Candidate, level: float) -> str:
 def _model_verdict(candidate: Candidate, level: float) -> str:
     """What is said of a model whose equations have no γ."""
     hidden = [s for s in candidate.fit.state_names if s not in candidate.fit.columns]
-    why = f"{listed(hidden)} {'is' if len(hidden) == 1 else 'are'} hidden" if hidden else "more than states is observed"
+    why = "the data are not states with Gaussian noise"
+    if hidden:
+        why = f"{listed(hidden)} {'is' if len(hidden) == 1 else 'are'} hidden"
     w = candidate.whole
     said = "contradicts the data" if w.contradicts(level) else "does not contradict the data"
     return (
@@ -139,11 +164,32 @@ def failures(name: str, candidate: Candidate) -> list[str]:
 
 def ranking_table(comparison: Comparison) -> TextTable:
     """A row per candidate, the best first, with its letter."""
-    called, table = letters(comparison), comparison.table.drop(columns="status")
+    called, table = letters(comparison), comparison.table.drop(columns=["status", "risk"])
     header = ("", "model", *(_HEADERS.get(column, column) for column in table.columns))
     rows = [(called[name], name, *(_cell(column, table.loc[name, column]) for column in table.columns))
             for name in called]  # fmt: skip
     return TextTable(header, tuple(rows))
+
+
+def estimates_table(comparison: Comparison) -> TextTable:
+    """A row per parameter, a column per candidate: estimates with 95 % intervals."""
+    called = letters(comparison)
+    fits = {name: comparison.candidates[name].fit for name in called}
+    ends = {name: preferred_intervals(fit)[1] for name, fit in fits.items()}
+    rows = []
+    for parameter in [*dict.fromkeys(p for fit in fits.values() for p in fit.theta)][:_MOST_ESTIMATES]:
+        cells = []
+        for name, fit in fits.items():
+            value, (low, high) = fit.theta.get(parameter), ends[name].get(parameter, (math.nan, math.nan))
+            if value is None:
+                cells.append("-")
+            elif math.isnan(low + high):
+                cells.append(format_number(value, 4))
+            else:
+                shown = format_with_error([value, low, high], 0.25 * (high - low))
+                cells.append(f"{shown[0]} ({shown[1]} to {shown[2]})")
+        rows.append((parameter, *cells))
+    return TextTable(("parameter", *(f"{letter} {name}" for name, letter in called.items())), tuple(rows))
 
 
 def _cell(column: str, value: float) -> str:
@@ -194,8 +240,8 @@ def summary_rich(comparison: Comparison) -> RenderableType:
 
 def _footnote(comparison: Comparison) -> str:
     return (
-        "Unknowns: parameters, initial values and noise. Weights say how the evidence divides "
-        "among these candidates. p is the chance that a correct model leaves as much of a pattern in the residuals. "
+        "Unknowns: parameters, initial values and noise. Weights are the shares of the evidence among these "
+        "candidates. p is the chance that a correct model leaves as much of a pattern in the residuals. "
         "The chance that any equation of a correct model is rejected is at "
         f"most about {100 * comparison.level:g} %, and so is the chance that a correct model is rejected."
     )
@@ -245,6 +291,7 @@ def html(comparison: Comparison) -> str:
         sentences=[sentence(name, comparison.candidates[name], comparison.level) for name in called],
         failures=[line for name in called for line in failures(name, comparison.candidates[name])],
         ranking=ranking_table(comparison),
+        estimates=estimates_table(comparison),
         letters=called,
         ended={f"{letter} {name}": comparison.candidates[name].fit.status for name, letter in called.items()},
         judged=TextTable(header, tuple(judged)),

@@ -1,5 +1,4 @@
-"""How everything looks, whatever it shows: pictures (`drawing`), words and numbers (`text`), pages (`html`, templates).
+"""Visual style: drawing, text, tables and HTML pages.
 
-What is drawn and said stands with what it is about: figures and reports of a fit in `result`, of a comparison in
-`selection`. Imports nothing of the package but what stands at the top.
+Figures and reports of a fit are in `result/`, those of a comparison in `selection/`; here is what they share.
 """

@@ -1,4 +1,4 @@
-"""How every picture looks: colours by day and by night, axes, numbers.
+"""Colours (light and dark), axes and number formats of all figures.
 
 Figures share nothing with pyplot: safe on servers, in threads.
 """

@@ -1,4 +1,4 @@
-"""HTML pages from the package's templates: everything that comes from the user is escaped.
+"""HTML pages from templates, with all user text escaped.
 
 A page needs no other file. What runs in it is the package's own: its policy names the two scripts by their hashes, so
 that a browser refuses any other, and data for them are JSON in which nothing can end the element that holds them.
@@ -23,6 +23,7 @@ from odinfer.style.picture import PanelFigure, SingleFigure, combined_figure, pa
 
 LIVE = Path(__file__).parent / "live"  # uPlot, which the studio has as well, and what is our own
 _DIGITS = 5  # of numbers in live plots
+_BESIDE = 4  # panels that stand side by side: if one has a title, all leave room for one
 
 
 def render_page(template: str, **values: Any) -> str:
@@ -72,10 +73,11 @@ def page_figure(picture: PanelFigure | SingleFigure, most: int = 24) -> dict[str
     """A picture for a page: its first panels as images with their words and data, and what its marks mean."""
     if isinstance(picture, SingleFigure):
         plots = [{"alt": picture.alt, "image": _base64(picture.svg()), "live": ""}]
-        return {"plots": plots, "marks": (), "groups": (), "note": "", "lone": True, "live": False}
+        return {"plots": plots, "marks": (), "groups": (), "note": "", "lone": True, "live": False, "titled": False}
+    titled = len(picture.plots) <= _BESIDE and any(plot.title for plot in picture.plots)
     plots = [
-        {"alt": plot.alt, "image": _base64(panel_svg(plot)), "live": _json(plot.live) if plot.live else "",
-         "title": plot.title, "colour": css_colour(plot.colour)}
+        {"alt": plot.alt, "image": _base64(panel_svg(plot, titled=titled)), "title": plot.title,
+         "live": _json(plot.live) if plot.live else "", "colour": css_colour(plot.colour)}
         for plot in picture.plots[:most]
     ]  # fmt: skip
     marks = [(key.words, key.mark, css_colour(key.colour)) for key in picture.keys]
@@ -88,6 +90,7 @@ def page_figure(picture: PanelFigure | SingleFigure, most: int = 24) -> dict[str
         "groups": groups,
         "note": note,
         "lone": False,
+        "titled": titled,
         "live": any(plot.live for plot in picture.plots),
     }
 

@@ -1,18 +1,22 @@
-"""Pictures of several panels: each panel by itself for a page, or all of them on one sheet for a file."""
+"""Figures of several panels: single panels for pages, or one sheet for a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from odinfer.style.drawing import PALETTE, STYLE, WIDTH, add_axes, new_figure, set_label, set_title
+import numpy as np
+
+from odinfer.errors import InputError
+from odinfer.style.drawing import PALETTE, STYLE, WIDTH, add_axes, new_figure, set_label, set_title, shorten
 from odinfer.style.svg import SvgFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_LETTER = 0.07  # inches of a letter of a title, about
 _NARROWEST = 2.2  # inches of a panel on a sheet, at least
 PANEL = 4.5  # inches that a panel is wide by itself
 _LEFT, _RIGHT, _BOTTOM, _TOP, _TITLE, _ROW = 0.72, 0.14, 0.46, 0.1, 0.2, 0.22  # inches around it; a row of the legend
@@ -36,6 +40,7 @@ class Plot:
         alt: what it shows, for those who do not see it.
         draw: puts it on axes.
         x, y: what the axes are; `name` if not given.
+        time: the label of the axis of time, where x is the time.
         title, colour: a line above it.
         aside: the share of its width that is kept free on the right.
         live: the same as plain data, for a page that lets it be zoomed; see `live.js`.
@@ -46,6 +51,7 @@ class Plot:
     draw: Callable[[Axes], None]
     x: str = "time"
     y: str = ""
+    time: str = "time"
     title: str = ""
     colour: str = STYLE["ink"]
     aside: float = 0.0
@@ -104,9 +110,9 @@ def panel_figure(plot: Plot, height: float = 2.3) -> Figure:
     return figure
 
 
-def panel_svg(plot: Plot, height: float = 2.3) -> bytes:
-    """The same without matplotlib, for a page."""
-    figure = SvgFigure(height + _TITLE * bool(plot.title), PANEL)
+def panel_svg(plot: Plot, height: float = 2.3, titled: bool = False) -> bytes:
+    """The same without matplotlib, for a page; `titled` leaves room for a title, as others beside it have one."""
+    figure = SvgFigure(height + _TITLE * (titled or bool(plot.title)), PANEL)
     _draw_alone(plot, figure, height)
     return figure.svg()
 
@@ -140,7 +146,8 @@ def combined_figure(picture: PanelFigure, width: float = WIDTH) -> Figure:
         left, bottom = i % columns * each + _LEFT, total - head - (i // columns + 1) * height + _BOTTOM
         width = (each - _LEFT - _RIGHT) * (1 - plot.aside)
         ax = add_axes(figure, left, bottom, width, height - _BOTTOM - _TOP - above)
-        _draw_panel(plot, ax, below=plot.x if plot.x != "time" or i >= n - columns else "")
+        shown = replace(plot, title=_fitting(plot.title, each))
+        _draw_panel(shown, ax, below=plot.x if plot.x != "time" or i >= n - columns else "")
     for i, row in enumerate(keys):
         _legend(figure, i, *zip(*row, strict=True))
     if picture.note:
@@ -149,11 +156,33 @@ def combined_figure(picture: PanelFigure, width: float = WIDTH) -> Figure:
     return figure
 
 
+def _fitting(title: str, width: float) -> str:
+    """A title for a panel so many inches wide: without what is in brackets at its end, or shortened."""
+    most = int(width / _LETTER)
+    if len(title) > most and title.endswith(")"):
+        title = title.rpartition(" (")[0]
+    return shorten(title, most)
+
+
+def draw_panels(picture: PanelFigure, ax: Any) -> list[Axes]:
+    """Draw the panels on matplotlib axes of the caller, one on each.
+
+    Raises:
+        InputError: there are fewer axes than panels.
+    """
+    axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(axes) < len(picture.plots):
+        raise InputError(f"this plot has {len(picture.plots)} panels, but ax has {len(axes)} axes")
+    for own, plot in zip(axes, picture.plots, strict=False):
+        _draw_panel(plot, own)
+    return axes[: len(picture.plots)]
+
+
 def _draw_panel(plot: Plot, ax: Axes, below: str | None = None) -> None:
     plot.draw(ax)
     set_label(ax.set_ylabel, plot.y or plot.name)
     if words := plot.x if below is None else below:
-        set_label(ax.set_xlabel, words)
+        set_label(ax.set_xlabel, plot.time if words == "time" else words)
     if plot.title:
         set_title(ax, plot.title, plot.colour)
 

@@ -1,4 +1,4 @@
-"""A progress bar for Python users: in notebooks by itself, elsewhere on request."""
+"""Progress bars for Python users, shown by default in notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings as SVG, for pages: the part of matplotlib's axes that pictures use, without matplotlib.
+"""Draw SVG with the part of matplotlib's axes interface that figures use, without matplotlib.
 
 A picture is drawn by functions that put lines, bands and words on axes. Given these axes they make a page, given
 matplotlib's a file for print. Lengths are points, 72 to an inch; y of figures goes upwards as matplotlib's does.

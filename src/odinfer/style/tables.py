@@ -1,4 +1,4 @@
-"""Tables of text on terminals with colours."""
+"""Coloured text tables on terminals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and numbers for people: tables of text, numbers without padding, nothing that a terminal would obey."""
+"""Text tables and number formats, without control characters."""
 
 from __future__ import annotations
 

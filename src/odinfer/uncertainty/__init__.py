@@ -1,4 +1,4 @@
-"""How certain a fit is: everything that is computed from an optimum of the likelihood.
+"""Uncertainty at an optimum: intervals, profiles, bootstrap, posterior, identifiability.
 
 `maximum` holds the optimum, `verification` re-integrates it, `information` and `small_sample` give its covariance.
 `limits` is the root finder on the profile likelihood, `limit_verification` re-optimises from other start points, and

@@ -1,4 +1,4 @@
-"""Posterior draws as ArviZ reads them: InferenceData of ArviZ 0.x, DataTree of ArviZ 1.x."""
+"""Convert posterior draws to ArviZ (InferenceData of 0.x, DataTree of 1.x)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of profile likelihoods."""
+"""Plot profile likelihoods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts: states and observed columns beyond the data, with bands that hold there too."""
+"""Forecast states and observables beyond the data, with bands."""
 
 from __future__ import annotations
 

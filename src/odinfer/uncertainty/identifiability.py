@@ -1,4 +1,4 @@
-"""What the data cannot determine, in words: directions in which the likelihood hardly changes."""
+"""Find parameters and combinations that are not identifiable, and describe them in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the data say around a maximum of the likelihood: covariances of the unknowns, corrected for few observations."""
+"""Observed information at an optimum, and covariances with a small-sample correction."""
 
 from __future__ import annotations
 

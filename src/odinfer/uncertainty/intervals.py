@@ -16,6 +16,7 @@ from odinfer.likelihood.forward_batch import ForwardTrajectories, trajectories_n
 from odinfer.optimize.arrow_matrix import among
 from odinfer.problem.problem import Problem
 from odinfer.scaling.dimensional_analysis import natural_sizes_of_free, natural_sizes_of_phi
+from odinfer.style.text import abbreviate
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.limit_verification import local_optima, verified_limits
 from odinfer.uncertainty.limits import Limits, Searches, WorkLimit, find_limits
@@ -72,6 +73,8 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
     u, named = maximum.like.unknowns, named_parameters(problem)
     F, free, own_log = len(named), [problem.free[j] for j in named], problem.is_log[named]
+    if not F:  # every parameter is fixed
+        return Uncertainty((), (), np.empty((0, 0)), np.empty(0), level, np.empty(0), np.empty(0))
     limits = maximum.limits if level == CONFIDENCE else parameter_limits(maximum, level, maximum.limits.found)
     index = u.phi_index[named]
     sd, freedom = info.spread(u.unit(index))
@@ -108,11 +111,14 @@ def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:
     problem, found = maximum.problem, limits.found
     named, sides = named_parameters(problem), ("lower", "upper")
     F, free = len(named), [problem.free[j] for j in named]
+    lost = []
     for i in np.flatnonzero(found.failed).tolist():
         value = problem.theta(maximum.like.unknowns.phi(limits.points[i]))[problem.free_index][named][i % F]
+        lost.append(f"{sides[i // F]} confidence limit of {free[i % F]} beyond {value:.3g}")
+    if lost:
         yield (
-            f"the {sides[i // F]} confidence limit of {free[i % F]} could not be computed: the profile "
-            f"likelihood could not be followed beyond {value:.3g}, and the limit is given as open"
+            f"the {listed(abbreviate(lost))} could not be computed, since the profile likelihood could not be followed "
+            f"further; {'it is' if len(lost) == 1 else 'they are'} given as open"
         )
     jumps = [f"{sides[i // F]} limit of {free[i % F]}" for i in np.flatnonzero(found.jumps).tolist()]
     if jumps:

@@ -1,4 +1,4 @@
-"""A maximum of the likelihood with all that goes on from there: bands, intervals, profiles, bootstraps, forecasts."""
+"""`Maximum`: an optimum of the likelihood with its information, from which all uncertainty is computed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from odinfer.gp.curves import Curve
 from odinfer.gp.grids import dense_times, finer_grid
-from odinfer.gp.standardisation import Units
+from odinfer.gp.standardisation import state_scales
 from odinfer.likelihood.likelihood import Likelihood
 from odinfer.likelihood.loglik import solutions
-from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, paths_through, refine, scale_of
+from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, paths_through, refine, scales_along
 from odinfer.ode.collocation import MANY
 from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
@@ -77,27 +77,21 @@ class Maximum:
     verify: bool = True
 
     @staticmethod
-    def of(problem: Problem, scale: Array, refined: TrajectoryOptimum) -> Maximum:
+    def of(problem: Problem, refined: TrajectoryOptimum, scale: Array | None = None) -> Maximum:
+        """A maximum with the information of the data; by default in the scales (K,) of the data, or else its own."""
+        scale = scales_along(refined.paths, state_scales(problem)) if scale is None else scale
         like = Likelihood(problem, scale)
         return Maximum(like, refined, information(like, refined))
 
     @staticmethod
-    def at(problem: Problem, refined: TrajectoryOptimum) -> Maximum:
-        """The same where the sizes of states are those of the trajectory."""
-        return Maximum.of(problem, scale_of(refined.paths, np.full(len(problem.model.states), np.nan)), refined)
-
-    @staticmethod
     def near(problem: Problem, theta: Array, curves: Sequence[Curve]) -> Maximum | None:
         """The maximum next to parameters (P,) and curves, such as those of a fit from a file; None if there is none."""
-        if not problem.fully_observed_gaussian:
-            x0 = [c.x[0] for c in curves]
-            phi = np.clip(problem.phi(theta), *problem.phi_bounds)
-            reached = maximise_from_initial(problem, np.full(len(problem.model.states), np.nan), x0, phi)
-            return None if reached is None else Maximum.at(problem, reached)
-        scale = Units.of(problem).scale
-        phi = np.clip(problem.phi(theta), *problem.phi_bounds)
-        found = refine(problem, scale, paths_through(problem, [(c.t, c.x, c.slope) for c in curves]), phi)
-        return None if found is None else Maximum.of(problem, scale, found)
+        scale, phi = state_scales(problem), np.clip(problem.phi(theta), *problem.phi_bounds)
+        if problem.fully_observed_gaussian:
+            found = refine(problem, scale, paths_through(problem, [(c.t, c.x, c.slope) for c in curves]), phi)
+        else:
+            found = maximise_from_initial(problem, scale, [c.x[0] for c in curves], phi)
+        return None if found is None else Maximum.of(problem, found)
 
     @property
     def problem(self) -> Problem:

@@ -1,4 +1,4 @@
-"""Posteriors of a fit by NUTS: of exact trajectories (θ, x0, σ), and of ODIN's model (states and θ at fixed γ)."""
+"""Sample posteriors by NUTS: of trajectories (θ, x0, σ), or of ODIN's model (states and θ at fixed γ)."""
 
 from __future__ import annotations
 

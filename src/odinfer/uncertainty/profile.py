@@ -1,4 +1,4 @@
-"""Profile likelihoods: the log-likelihood, maximised over all other unknowns, as a function of one."""
+"""Profile likelihoods of single quantities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def profile(maximum: Maximum, name: str) -> Profile:
     roots = np.concatenate([-_ROOTS, _ROOTS])
     side, index, gradient = np.sign(roots), np.full(len(roots), place), u.unit(np.array([place]))
     freedom, needed = float(info.spread(gradient)[1][0]), float(info.fall(gradient, CONFIDENCE)[0])
-    found = unknown_limits(maximum, index, side, needed * roots**2, maximum.limits.found)
+    known = maximum.limits.found if problem.free else None
+    found = unknown_limits(maximum, index, side, needed * roots**2, known)
     values = side * found.points.distance + origin
     fall = np.maximum(found.points.batch.value - maximum.objective, 0.0)
     good = (found.points.distance > 0) & np.isfinite(fall)

@@ -1,4 +1,4 @@
-"""What can be held while all else is fitted anew: unknowns, states at a time, and predicted values of columns."""
+"""Quantities that a profile holds fixed: unknowns, states at a time, predicted columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit says about its own error, as plain data: intervals, profiles, bootstrap and posterior draws."""
+"""Plain data of uncertainty: intervals, profiles, bootstrap and posterior draws."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from odinfer.errors import InputError
 from odinfer.uncertainty.small_sample import CONFIDENCE, threshold
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
@@ -111,11 +112,15 @@ class Profile:
             return float(self.estimate + (outer - inner) / (far - near) * near * (far / near) ** share)
         return float(inner + share * (outer - inner))
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """The profile as a matplotlib figure; written to `path` if given."""
-        from odinfer.uncertainty.figures import profiles_figure
+    def plot(self, path: str | Path | None = None, ax: Axes | None = None) -> Figure:
+        """Plot on matplotlib axes or on a new figure, write it to `path` if given; return the figure."""
+        from odinfer.style.picture import draw_panels
+        from odinfer.uncertainty.figures import profiles_figure, profiles_picture
 
-        figure = profiles_figure({self.name: self})
+        if ax is None:
+            figure = profiles_figure({self.name: self})
+        else:
+            figure = draw_panels(profiles_picture({self.name: self}), ax)[0].figure.figure
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure

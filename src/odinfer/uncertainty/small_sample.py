@@ -1,4 +1,4 @@
-"""The small-sample correction: what it costs that the noise is estimated from the same few data."""
+"""Small-sample correction of thresholds where the noise is estimated from the same data."""
 
 from __future__ import annotations
 

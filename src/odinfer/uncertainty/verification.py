@@ -62,4 +62,4 @@ def _optimum_at(maximum: Maximum, solver: BatchLikelihood, v: Array) -> Maximum 
     made = paths and maximise_from_initial(maximum.problem, maximum.like.scale, solver.initial(v), phi, 0, along=paths)
     if not made:
         return None
-    return replace(Maximum.of(maximum.problem, maximum.like.scale, replace(made, converged=True)), known=maximum.known)
+    return replace(Maximum.of(maximum.problem, replace(made, converged=True), maximum.like.scale), known=maximum.known)

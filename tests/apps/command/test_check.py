@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import odinfer as od
 from odinfer.apps.command.check import describe, findings, noise
 from odinfer.data.data import Data
 from odinfer.errors import InputError, InputWarning
@@ -20,6 +21,24 @@ def problem(text: str, y=X, t=T, inputs=None, **known) -> Problem:
 
 def noisy(sd: float, seed: int = 0) -> np.ndarray:
     return X + sd * np.random.default_rng(seed).normal(size=X.shape)
+
+
+def test_a_model_into_which_nothing_enters_is_told_about_doses():
+    model = od.Model.from_text("gut' = -ka*gut; body' = ka*gut - ke*body; gut(0) = 0; body(0) = 0; c ~ normal(body/V)")
+    t, c = np.arange(6.0), [0.0, 3.0, 4.0, 3.5, 3.0, 2.0]
+    said = findings(od.Problem(model, od.Data(t, c, states=["c"])))
+    assert any("nothing enters; give doses in a column 'amt'" in sentence for sentence in said)
+    dosed = findings(od.Problem(model, od.Data(t, c, states=["c"], doses=[(0, 100)])))
+    assert not any("nothing enters" in sentence for sentence in dosed)
+
+
+def test_many_findings_of_one_kind_are_summed_up_and_so_are_many_experiments():
+    t = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 30.0, 31.0])
+    parts = [od.Experiment(f"plot {i}", t, np.exp(-0.1 * t)[:, None], {}) for i in range(30)]
+    problem = od.Problem(od.Model.from_text("x' = -k*x"), od.Data.from_experiments(("x",), parts))
+    assert sum("has a gap" in sentence for sentence in findings(problem)) == 2
+    assert "28 more like this one" in findings(problem)
+    assert "and 10 more" in describe(problem)
 
 
 def test_a_good_problem_has_no_findings():

@@ -222,7 +222,7 @@ def test_sampling_shows_its_progress_on_a_terminal(tmp_path: Path):
     assert "finding step widths" in shown
     assert "Credible intervals: 95 %, posterior." in shown
     fit = od.load(tmp_path / "out" / "fit.json")
-    assert fit.posterior.converged
+    assert fit.sampled.converged
     low, high = fit.interval(kind="sample")["a"]
     assert low < fit.theta["a"] < high
     assert "Pairs of parameters" in (tmp_path / "out" / "report.html").read_text()

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from apps.studio.browsing import LONG
 from apps.studio.running import Running
 from browsers import chromium
 
@@ -62,6 +63,7 @@ def context(browser, running):
 def page(context, running):
     """A new tab; nothing may go wrong on it unseen, and nothing may leave the machine."""
     found = context.new_page()
+    found.set_default_timeout(LONG)
     faults: list[str] = []
     away: list[str] = []
     home = f"http://{running.host}/"

@@ -421,3 +421,28 @@ def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved(page, tmp_path
         page.click("[aria-label='Save the picture of prey as SVG']")
     found.value.save_as(tmp_path / "prey.svg")
     assert (tmp_path / "prey.svg").read_text().startswith("<svg")
+
+
+def test_equations_appear_as_in_a_book_and_go_with_a_mistake(page):
+    example(page, "Prey and predators")
+    page.wait_for_selector("#typeset math mfrac")
+    assert page.locator("#typeset math").count() == 2
+    type_model(page, "prey' = a*prey/(K + prey)\n")
+    page.wait_for_function("() => document.querySelectorAll('#typeset math').length === 1")
+
+
+def test_a_printed_page_has_the_verdict_the_model_and_the_charts_and_no_buttons(page):
+    example(page, "Prey and predators")
+    fit(page)
+    page.emulate_media(media="print")
+    for shown in ("#verdict", "#editor pre", ".chart >> nth=1", "#results"):
+        assert page.is_visible(shown), shown
+    for hidden in (".bar", "#sliders", "#take", "#columns", "#editor textarea"):
+        assert page.is_hidden(hidden), hidden
+    box = page.locator(".chart >> nth=1").bounding_box()
+    assert box["x"] + box["width"] <= 1280
+
+
+def test_the_gallery_begins_with_the_simplest_example_and_has_a_picture_of_each(page):
+    page.wait_for_function("() => document.querySelectorAll('#examples .thumbnail svg').length > 2")
+    assert page.locator("#examples b").first.inner_text() == "Prey and predators"

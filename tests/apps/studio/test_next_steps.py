@@ -42,6 +42,22 @@ def test_residuals_that_grow_with_the_value_suggest_lognormal_noise():
     assert od.Model.from_text(step["text"]).said.columns[0].name == "x"
 
 
+def test_own_values_of_many_experiments_suggest_random_effects_that_can_be_fitted(tmp_path):
+    rng, t, rows = np.random.default_rng(0), np.linspace(0.5, 4, 5), []
+    for i in range(6):
+        k = 0.5 * np.exp(0.3 * rng.normal())
+        rows += [(i, time, 5 * np.exp(-k * time) + 0.1 * rng.normal()) for time in t]
+    text = "x' = -k*x\nx(0) = 5\nlocal k  # each its own\n"
+    path = tmp_path / "d.csv"
+    path.write_text("id,time,x\n" + "".join(f"{i},{time},{x:.3f}\n" for i, time, x in rows))
+    data = od.read_csv(path)
+    step = next(s for s in next_steps(fitted(text, data), text) if s["label"] == "Random effects on k")
+    assert od.Model.from_text(step["text"]).said.local == ()
+    found = od.fit(od.Model.from_text(step["text"]), data, seed=0)
+    assert isinstance(found, od.PopulationFit)
+    assert found.theta["k_pop"] == pytest.approx(0.5, rel=0.5)
+
+
 def test_a_parameter_at_a_bound_is_said_and_one_inside_is_not():
     t = np.linspace(0, 4, 20)
     y = 8 * np.exp(-0.7 * t) + 0.05 * np.random.default_rng(0).normal(size=20)

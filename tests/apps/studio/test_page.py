@@ -225,6 +225,8 @@ def test_sliders_have_room_around_any_value(node):
 def test_the_first_model_of_any_columns_can_be_read(node, columns):
     model = Model.from_text(node.run(STATEMENTS, {"name": "firstModel", "args": [columns]}))
     assert list(model.states) == [node.run(STATEMENTS, {"name": "asName", "args": [c]}) for c in columns]
+    assert {*model.scale.values()} == {"linear"}  # a column may fall as well as rise
+    assert {*model.scale} == {*model.parameters}
 
 
 PICTURE = """

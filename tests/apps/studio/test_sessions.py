@@ -10,8 +10,9 @@ import pytest
 
 import odinfer as od
 from odinfer.apps.command.example import FOLDER
+from odinfer.apps.studio.answers import answer_of
 from odinfer.apps.studio.interactive import Source, choice_of
-from odinfer.apps.studio.jobs import JobRequest, answer_of, preload, run
+from odinfer.apps.studio.jobs import JobRequest, preload, run
 from odinfer.apps.studio.sessions import MAX_SESSIONS, Sessions
 from odinfer.apps.studio.worker_process import WorkerEnded, WorkerProcess
 from odinfer.errors import InputError

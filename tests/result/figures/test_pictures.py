@@ -106,7 +106,7 @@ def test_every_chain_has_its_line_and_every_parameter_its_panel():
     assert [plot.name for plot in picture.plots] == ["a", "b", "c"]
     lines = panel_figure(picture.plots[0]).axes[0].lines
     assert len(lines) == len({line.get_color() for line in lines}) == 4
-    np.testing.assert_array_equal(lines[1].get_ydata(), uncertain().posterior.theta["a"][1])
+    np.testing.assert_array_equal(lines[1].get_ydata(), uncertain().sampled.theta["a"][1])
     assert picture.plots[0].alt == "a: draws in their order of 4 chains, R-hat 1.010"
     assert [words for words, _ in picture.groups] == ["chain 1", "chain 2", "chain 3", "chain 4"]
 

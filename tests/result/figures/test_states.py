@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
+import odinfer as od
 from fits import ODD, hidden, make_fit, refuted
 from odinfer.result.figures.states import state_panels, states_figure, states_picture
 from odinfer.result.report import PICTURES
@@ -225,3 +228,13 @@ def test_a_column_of_a_state_s_name_that_is_something_else_is_drawn_apart():
     fit = hidden()
     doubled = {name: replace(e, fitted=2 * e.fitted, expected=2 * e.expected) for name, e in fit.experiments.items()}
     assert [p.name for p in state_panels(replace(fit, experiments=doubled))][:2] == ["I (observed)", "cases"]
+
+
+def test_axes_have_the_headers_of_the_data(tmp_path):
+    table = {"Days since dose": range(8), "Height [cm]": [0.6, 1.3, 2.5, 4.1, 6.8, 8.4, 9.1, 9.8]}
+    data = od.read_csv(pd.DataFrame(table), time="Days since dose", columns={"Height [cm]": "h"})
+    fit = od.fit("h' = r*h*(1 - h/K)", data)
+    for axes in (fit.plot().axes[0], fit.plot_residuals(), fit.plot(ax=Figure().subplots()).axes[0]):
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("Days since dose", "Height [cm]")
+    fit.save(tmp_path / "fit.json")
+    assert od.load(tmp_path / "fit.json").plot().axes[0].get_xlabel() == "Days since dose"

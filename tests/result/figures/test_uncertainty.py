@@ -52,7 +52,7 @@ def test_every_kind_of_interval_has_its_line_and_every_parameter_its_name_and_va
 
 
 def test_a_line_reaches_from_one_end_to_the_other_relative_to_the_estimate():
-    fit = replace(uncertain(), profiles={}, bootstrapped=None, posterior=None)
+    fit = replace(uncertain(), profiles={}, bootstrapped=None, sampled=None)
     drawn = [line for line in intervals_figure(fit).axes[0].lines if line.get_lw() > 2 and len(line.get_xdata())]
     a, b, _ = sorted(drawn, key=lambda line: -line.get_ydata()[0])
     np.testing.assert_allclose(a.get_xdata(), [-0.2, 0.25])
@@ -60,7 +60,7 @@ def test_a_line_reaches_from_one_end_to_the_other_relative_to_the_estimate():
 
 
 def test_an_end_without_a_limit_is_an_arrow_at_the_edge():
-    fit = replace(uncertain(), profiles={}, bootstrapped=None, posterior=None)
+    fit = replace(uncertain(), profiles={}, bootstrapped=None, sampled=None)
     ax = intervals_figure(fit).axes[0]
     assert np.isfinite(ax.get_xlim()).all()
     arrows = [line for line in ax.lines if line.get_marker() == ">"]
@@ -86,13 +86,13 @@ def test_very_many_parameters_are_cut():
 def test_pairs_show_the_draws_of_a_posterior_before_refits_before_the_covariance():
     fit = uncertain()
     points = []
-    for less in (fit, replace(fit, posterior=None), replace(fit, posterior=None, bootstrapped=None)):
+    for less in (fit, replace(fit, sampled=None), replace(fit, sampled=None, bootstrapped=None)):
         figure = pairs_figure(less)
         png(figure, dpi=40)
         assert len(figure.axes) == 6
         points.append((figure.axes[1].patches or figure.axes[1].lines)[0])
     points = [found.get_xydata() for found in points[:2]] + [points[2].get_xy()]
-    np.testing.assert_allclose(points[0], np.stack([fit.posterior.theta[n].ravel() for n in "ab"], -1))
+    np.testing.assert_allclose(points[0], np.stack([fit.sampled.theta[n].ravel() for n in "ab"], -1))
     np.testing.assert_allclose(points[1], np.stack([fit.bootstrapped.theta[n] for n in "ab"], -1))
     assert (points[2][:, 0] > 0).all()  # on a log scale
 
@@ -148,7 +148,7 @@ def test_the_starts_are_drawn_best_first_and_those_that_agree_stand_out():
 
 
 def test_the_words_beside_the_pictures_state_the_result():
-    fit = replace(uncertain(), profiles={}, bootstrapped=None, posterior=None)
+    fit = replace(uncertain(), profiles={}, bootstrapped=None, sampled=None)
     assert intervals_picture(fit).alt == "95 % intervals of 3 parameters relative to their estimates, widest for c"
     assert pairs_picture(fit).alt.startswith("Pairs of a, b, c: a and b are correlated most, 0.")
     assert starts_picture(hidden()).alt == "5 starts, the best first: 3 agree with the best"

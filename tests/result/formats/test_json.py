@@ -318,8 +318,8 @@ BAD: dict[str, tuple[Fit, str]] = {
     "level": (of_part("uncertainty", level=2.0), "level"),
     "names of intervals": (of_part("uncertainty", names=("a", "b", "z")), "unknown parameters"),
     "refits": (of_part("bootstrapped", draws=np.zeros((5, 3))), "shape"),
-    "posterior": (of_part("posterior", theta={}), "draws"),
-    "states of draws": (of_part("posterior", x=()), "states of draws"),
+    "posterior": (of_part("sampled", theta={}), "draws"),
+    "states of draws": (of_part("sampled", x=()), "states of draws"),
 }
 
 

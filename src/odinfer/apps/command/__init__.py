@@ -1,7 +1,7 @@
-"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes.
+"""The command `odinfer`: parse options, call the package, write files, and map exceptions to exit codes.
 
-`cli`, `each` and `bench` are the commands, `flags` turns files and flags into a Problem, `terminal` is all that is
-printed and all that interrupts. Imports from everywhere.
+`cli.py` declares the commands, one module each does the work; `flags.py` turns files and options into a Problem, and
+`terminal.py` has all output and signals.
 """
 
 

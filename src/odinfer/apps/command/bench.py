@@ -30,7 +30,7 @@ Systems = Annotated[str | None, typer.Option(metavar="A,B", help="Only these sys
 Draws = Annotated[
     int | None, typer.Option(metavar="N", help="Noise realisations per setting; the grid's if not given.")
 ]
-Full = Annotated[bool, typer.Option("--full", metavar="", help="All draws of every method: the whole paper, hours.")]
+Full = Annotated[bool, typer.Option("--full", metavar="", help="All draws of every method (hours).")]
 Debug = Annotated[bool, typer.Option("--debug", metavar="", help="Show the traceback of an error.")]
 Grid = Annotated[str, typer.Argument(metavar="[GRID]", help="paper, or a TOML file.")]
 
@@ -47,13 +47,17 @@ def run(
     draws: Draws = None,
     methods: Methods = None,
     systems: Systems = None,
-    workers: Annotated[int | None, typer.Option(metavar="N", help="Processes; one per core if not given.")] = None,
-    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Of a Dask scheduler: its workers.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of processes; one per core if not given.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler.")] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="i/n", help="Only the i-th of n parts, for batch queues.")
     ] = None,
     full: Full = False,
-    retry: Annotated[bool, typer.Option("--retry", metavar="", help="Also what was lost or timed out.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", metavar="", help="Repeat runs that were lost or timed out.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="Print errors only.")] = False,
     debug: Debug = False,
 ) -> int:

@@ -1,4 +1,4 @@
-"""What `odinfer check` says: how a problem was understood and what looks wrong, without fitting it."""
+"""`odinfer check`: describe how a problem is understood and list likely mistakes, without fitting."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.apps.command.population import population_sentences
 from odinfer.apps.command.problem_description import sentences
 from odinfer.data.series import distinct_times
 from odinfer.model.expression import state_of
+from odinfer.population.structure import Structure
 from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
+from odinfer.problem.resting import check_not_resting
 
 Array = NDArray[np.float64]
 
 _WIDTH = 100  # columns of text
+_ALIKE = 2  # findings of one kind that are shown if there are many
+_SHOWN = 20  # experiments in the table
 _SLIP, _LONG_NAME = 0.75, 4  # likeness of two names that may be one, and the fewest letters of such names
 _ROUNDING = 1e-9  # share of the time span by which two times differ that are meant to be equal
 _GAP = 5.0  # a gap between observations this many times the usual one is a finding
@@ -30,9 +35,11 @@ _SAME = 1e-7  # relative singular value below which a direction of θ changes no
 def describe(problem: Problem) -> str:
     """States or columns, parameters, inputs and experiments as aligned text, and what the model says about the data."""
     p, model, experiments = problem, problem.model, problem.data.experiments
+    population = Structure.of(p) if model.said.effects else None
     total = sum(int(np.isfinite(e.y).sum()) for e in experiments)
+    estimated = len(p.free) if population is None else len(population.parameters)
     parts = [
-        f"Model '{model.name}': {_count(len(model.states), 'state')}, {_count(len(p.free), 'parameter')} to estimate"
+        f"Model '{model.name}': {_count(len(model.states), 'state')}, {_count(estimated, 'parameter')} to estimate"
         + (f", {len(p.fixed)} fixed" if p.fixed else ""),
         f"Data: {_count(len(experiments), 'experiment')}, {_count(total, 'observation')}",
     ]
@@ -58,15 +65,21 @@ def describe(problem: Problem) -> str:
     parts.append(_table(head, rows))
     if not p.fully_observed_gaussian:
         parts.append("\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in sentences(p)))
-    rows = _parameters(p)
-    parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
+    if population is None:
+        rows = _parameters(p)
+        parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
     if model.said.inequalities:
         parts.append("Inequalities: " + "; ".join(q.text for q in model.said.inequalities))
-    rows = [
-        [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
-        for e in experiments
-    ]
-    parts.append(_table(["experiment", "times", "time span", "inputs"], rows))
+    if population is None:
+        rows = [
+            [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
+            for e in experiments[:_SHOWN]
+        ]
+        if len(experiments) > _SHOWN + 1:
+            rows.append([f"and {len(experiments) - _SHOWN} more", "", "", ""])
+        parts.append(_table(["experiment", "times", "time span", "inputs"], rows))
+    else:
+        parts.append("\n".join(population_sentences(population)))
     return "\n\n".join(["\n".join(parts[:2]), *parts[2:]])
 
 
@@ -94,15 +107,22 @@ def findings(problem: Problem) -> list[str]:
     """What looks wrong though it can be fitted, a sentence each with a remedy.
 
     Raises:
-        InputError: the equations are not finite at the data, so that it cannot be fitted.
+        InputError: the equations are not finite at the data, or nothing happens, so that it cannot be fitted.
     """
-    subjects = [_typos, _amount, _signal, _gaps, _inputs, _bounds]
+    check_not_resting(problem)
+    subjects = [_typos, _nothing_enters, _amount, _signal, _gaps, _inputs, _bounds]
     if problem.model.said.effects:  # single subjects may have few data and gaps: the others tell what is missing
-        subjects = [_typos, _signal, _inputs]
+        subjects = [_typos, _nothing_enters, _signal, _inputs, _one_for_two]
     if problem.fully_observed_gaussian:  # both ask the equations at the data, which must have every state for that
         problem.check_field()
         subjects.insert(0, _identifiability)
-    return [sentence for subject in subjects for sentence in subject(problem)]
+    return [sentence for subject in subjects for sentence in _first(list(subject(problem)))]
+
+
+def _first(sentences: list[str]) -> list[str]:
+    """The first few of many findings of one kind, and how many more there are."""
+    more = len(sentences) - _ALIKE
+    return sentences if more < 2 else [*sentences[:_ALIKE], f"{more} more like this one"]
 
 
 def noise(problem: Problem, column: str) -> float:
@@ -130,6 +150,19 @@ def _typos(p: Problem) -> Iterator[str]:
         close = difflib.get_close_matches(name, [other for other in others if other != name], 1, _SLIP)
         if close and len(name) >= _LONG_NAME and state_of(name) is None and "(" not in name:
             yield f"'{name}' is a parameter to estimate; did you mean '{close[0]}'?"
+
+
+def _nothing_enters(p: Problem) -> Iterator[str]:
+    """Experiments in which all states start from 0 and stay there: the doses are missing."""
+    if len(p.model.free_initial) or p.model.said.events or p.model.inputs:
+        return
+    theta = np.ones(len(p.model.parameters))
+    for i, e in enumerate(p.data.experiments):
+        x0 = p.condition(i).initial(theta[None], np.empty((1, 0)))
+        f = p.model.linearise(e.t[:1], x0, theta, p.inputs_at(i, e.t[:1]))[0]
+        if not e.doses and not x0.any() and not f.any():
+            remedy = "give doses in a column 'amt' (--map COLUMN=amt), or as 'at 0: x += 100' in the model"
+            yield f"all states start from 0 in experiment '{e.name}' and nothing enters; {remedy}"
 
 
 def _identifiability(p: Problem) -> Iterator[str]:
@@ -172,8 +205,9 @@ def _amount(p: Problem) -> Iterator[str]:
     unknown = ParameterVector(p).size
     if observed < _FEW * unknown:
         yield (
-            f"{observed} observations are few for {_count(len(p.free), 'parameter')} and "
-            f"{_count(unknown - len(p.free), 'initial value')}; expect wide intervals, fix what is known"
+            f"{observed} observations are few for {_count(len(p.free), 'parameter')}"
+            + (f" and {_count(unknown - len(p.free), 'initial value')}" if unknown > len(p.free) else "")
+            + "; expect wide intervals, or fix what is known"
         )
     for e in p.data.experiments:
         for name, column in zip(p.columns, e.y.T, strict=True):
@@ -206,6 +240,12 @@ def _gaps(p: Problem) -> Iterator[str]:
                     f"{_kind(p, name)} '{name}' has a gap from {t[i]:g} to {t[i + 1]:g}{where}, {times:.0f} times the "
                     "usual step; inside it the model is not tested"
                 )
+
+
+def _one_for_two(p: Problem) -> Iterator[str]:
+    """Names that stand in the centre of a random effect and in the equations or the noise as well."""
+    for name in Structure.of(p).used_twice:
+        yield f"{name} is one parameter in a centre and in the equations or the noise; use two names if two are meant"
 
 
 def _inputs(p: Problem) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The command `odinfer`: flags and files in, tables and files out, exceptions to exit codes."""
+"""The subcommands of `odinfer` with their options; each calls a module of this folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from odinfer.apps.command.options import (
     option,
     with_problem_options,
 )
-from odinfer.apps.command.population import fit_population, population_sentences
+from odinfer.apps.command.population import fit_population
 from odinfer.apps.command.terminal import (
     DONE,
     INTERRUPTED,
@@ -105,9 +105,11 @@ def fit(
     starts: Annotated[int | None, option("--starts", "N", "Number of random start points.", HOW)] = None,
     optimizer: Annotated[str | None, option("--optimizer", "NAME", "gauss-newton or lbfgsb.", HOW)] = None,
     no_refine: Annotated[
-        bool, option("--no-refine", "", "Match slopes only (ODIN), without maximum likelihood.", HOW)
+        bool, option("--no-refine", "", "Stop after ODIN (slopes), before maximum likelihood.", HOW)
     ] = False,
-    paper: Annotated[str | None, option("--paper", "SYSTEM", "The paper's settings for its system.", HOW)] = None,
+    paper: Annotated[
+        str | None, option("--paper", "SYSTEM", "Settings of the ODIN paper for one of its systems.", HOW)
+    ] = None,
     uncertainty: Annotated[
         str | None, option("--uncertainty", "KIND", "Further intervals: profile, bootstrap or sample.", HOW)
     ] = None,
@@ -115,9 +117,9 @@ def fit(
     seed: Seed = 0,
     each: Annotated[bool, option("--each", "", "Fit every experiment separately.", EACH)] = False,
     workers: Annotated[
-        int | None, option("--workers", "N", "Processes; with --each one per core if not given.", EACH)
+        int | None, option("--workers", "N", "Number of processes; with --each one per core if not given.", EACH)
     ] = None,
-    cluster: Annotated[str | None, option("--cluster", "ADDRESS", "A Dask scheduler.", EACH)] = None,
+    cluster: Annotated[str | None, option("--cluster", "ADDRESS", "Address of a Dask scheduler.", EACH)] = None,
     store: Annotated[
         Path | None, option("--store", "DIR", "Folder for finished results: the same command resumes.", EACH)
     ] = None,
@@ -134,7 +136,7 @@ def fit(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Estimate parameters and states of MODEL from DATA."""
+    """Estimate parameters and states of MODEL from DATA, and test the model."""
     from odinfer.problem.observables import unusual
 
     for_each = {"workers": workers, "cluster": cluster, "store": store, "timeout": timeout}
@@ -158,7 +160,7 @@ def fit(
         how = read_method(method, paper, options | {"refine": False if no_refine else None})
         given = [f"--{name}" for name, value in options.items() if value is not None]
         if given and how.name == "odin" and not problem.fully_observed_gaussian:
-            notes.append(f"{listed(given)} were not used: {unusual(problem)}, so the fit is by trajectories alone")
+            notes.append(f"{listed(given)} were not used: {unusual(problem)}, so ODIN is not used")
         check_uncertainty(uncertainty)
         if each:
             asked = {"method": how, "seed": seed, "uncertainty": uncertainty, "test": test, **for_each}
@@ -216,15 +218,13 @@ def check(
     posed: Posed,
     debug: Debug = False,
 ) -> int:
-    """Say what is understood from MODEL and DATA and what looks wrong, without fitting."""
+    """Show how MODEL and DATA are understood and what looks wrong, without fitting."""
     from odinfer.apps.command import check as checks
 
     with collected_notes() as notes:
         problem = read_problem(model, data, posed, notes)
         found = checks.findings(problem)
     show(checks.describe(problem))
-    if problem.model.said.effects:
-        show("\n" + "\n".join(population_sentences(problem)))
     verdict = "Can be fitted, but note:" if found else "Looks good."
     if any(trigger.delay is not None for trigger in problem.model.said.triggers):
         verdict = "Can be simulated, but not fitted: an event has a delay."
@@ -243,19 +243,21 @@ def compare(
     posed: Posed,
     kernel: Kernel = None,
     level: Annotated[float, option("--level", "P", "Significance level; 0.05 if not given.", HOW)] = 0.05,
-    draws: Annotated[int, option("--draws", "N", "Maximum number of simulations per test; 199.", HOW)] = 199,
+    draws: Annotated[
+        int, option("--draws", "N", "Maximum number of simulations per test; 199 if not given.", HOW)
+    ] = 199,
     holdout: Annotated[
-        str | None, option("--holdout", "last|gaps", "Also score predictions of a held-out fifth.", HOW)
+        str | None, option("--holdout", "last|gaps", "Score predictions of a fifth of the data that is left out.", HOW)
     ] = None,
-    workers: Annotated[int, option("--workers", "N", "Processes; 1 if not given.", HOW)] = 1,
-    cluster: Annotated[str | None, option("--cluster", "ADDRESS", "A Dask scheduler.", HOW)] = None,
+    workers: Annotated[int, option("--workers", "N", "Number of processes; 1 if not given.", HOW)] = 1,
+    cluster: Annotated[str | None, option("--cluster", "ADDRESS", "Address of a Dask scheduler.", HOW)] = None,
     seed: Seed = 0,
     out: Annotated[Path | None, option("--out -o", "DIR", "Where to write; comparison if not given.", OUT)] = None,
     as_json: Annotated[bool, option("--json", "", "Print comparison.json and nothing else.", OUT)] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Which of several MODELs do DATA support, and which of their equations do they contradict?"""
+    """Rank several MODELs by how well DATA support them, and test their equations."""
     from odinfer.methods.odin import Odin
     from odinfer.selection import report as reports
     from odinfer.selection.compare import compare as run
@@ -297,7 +299,7 @@ def forecast(
     data: DataFile = None,
     *,
     posed: Posed,
-    times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Or a list such as 10,20,30.")],
+    times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Times, also a list such as 10,20,30.")],
     level: Annotated[float, option("--level", "P", "Level of the bands; 0.95 if not given.", OUT)] = 0.95,
     observed: Annotated[bool, option("--observed", "", "Bands of new observations, noise included.", OUT)] = False,
     fitted: Fitted = None,
@@ -347,9 +349,14 @@ def profile(
 def plot(
     fit: Annotated[Path, typer.Argument(metavar="FIT", help="A fit.json of `odinfer fit`.")],
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="states, residuals, intervals, pairs or another picture.")
+        str,
+        typer.Option(
+            metavar="KIND", help="states, residuals, predicted, quantiles, phase, intervals, pairs, starts, traces, ..."
+        ),
     ] = "states",
-    width: Annotated[str | None, typer.Option(metavar="WIDTH", help="column, page, or inches.")] = None,
+    width: Annotated[
+        str | None, typer.Option(metavar="WIDTH", help="Width: column (3.5 inches), page (7.2), or inches.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .pdf, .svg or .png file.")] = Path(
         "plot.pdf"
     ),
@@ -373,15 +380,15 @@ def discover(
     data: DataFile = None,
     *,
     posed: Posed,
-    refits: Annotated[int, option("--refits", "N", "Screened terms that are refitted; 12 if not given.", HOW)] = 12,
-    draws: Annotated[int, option("--draws", "N", "Simulations of one test; 99 if not given.", HOW)] = 99,
+    refits: Annotated[int, option("--refits", "N", "Number of candidate terms to refit; 12 if not given.", HOW)] = 12,
+    draws: Annotated[int, option("--draws", "N", "Simulations per test; 99 if not given.", HOW)] = 99,
     seed: Seed = 0,
     out: Annotated[Path | None, option("--out -o", "DIR", "Where to write; MODEL-discover if not given.", OUT)] = None,
     as_json: Annotated[bool, option("--json", "", "Print discovery.json and nothing else.", OUT)] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Which term is missing from which equation of MODEL? With DATA only: which equations do they follow?"""
+    """Find the term that is missing from MODEL; with DATA only, find equations."""
     from odinfer.apps.command.discover import is_data, run_discovery
 
     folder = out or Path(f"{safe_name(model.stem)}-discover")
@@ -398,7 +405,7 @@ def discover(
 )
 def simulate(
     model: ModelFile,
-    times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Or a list such as 0,1,2.5.")],
+    times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Times, also a list such as 0,1,2.5.")],
     x0: Annotated[str, typer.Option(metavar="x=1,y=2", help="States at the start; not those that MODEL gives.")] = "",
     theta: Annotated[str, typer.Option(metavar="a=2,b=1|FILE", help="Parameters, or a JSON file with them.")] = "",
     inputs: Annotated[Path | None, typer.Option(metavar="CSV", help="Known inputs over time, a column each.")] = None,
@@ -409,7 +416,7 @@ def simulate(
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="A CSV file; else printed.")] = None,
     debug: Debug = False,
 ) -> int:
-    """Integrate MODEL from given parameters and initial values; CSV out."""
+    """Simulate MODEL from given parameters and initial values, and write a CSV file."""
     from odinfer.apps.command.simulate import run_simulation
 
     return DONE if run_simulation(model, times, x0, theta, inputs, noise, seed, out) else NOT_CONVERGED
@@ -474,7 +481,7 @@ def design(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Which samples to take next: those that determine MODEL's parameters best, or tell two models apart."""
+    """Find the next samples: those that determine the parameters of MODEL best, or tell two models apart."""
     from odinfer.apps.command.design import read_candidate_times, read_covariates, read_doses, run_design
     from odinfer.apps.command.flags import read_costs
 
@@ -497,13 +504,15 @@ def design(
 @with_problem_options
 def convert(
     model: Annotated[Path, typer.Argument(metavar="FILE", help="A PEtab problem.yaml or a model, in SBML or our own.")],
-    data: Annotated[Path | None, typer.Argument(metavar="DIR|DATA", help="Where to; or, to PEtab, the data.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(metavar="DIR|DATA", help="Folder to write to; with --petab the data.")
+    ] = None,
     petab: Annotated[Path | None, option("--petab", "DIR", "Write MODEL and DATA there as PEtab.", OUT)] = None,
     *,
     posed: Posed,
     debug: Debug = False,
 ) -> int:
-    """Write a PEtab problem or an SBML model as NAME.ode, NAME.csv and published.json, or any problem as PEtab."""
+    """Convert PEtab or SBML to model.ode and data.csv, or a problem to PEtab."""
     from odinfer.apps.command.convert import to_own, to_petab
 
     folder = petab or data
@@ -527,7 +536,7 @@ def example(
     force: Annotated[bool, typer.Option("--force", metavar="", help="Replace files that differ.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Write a model and data to try: NAME.ode, NAME.csv and truth.json, or published.json of real data."""
+    """List examples, or write one: NAME.ode, NAME.csv, and the true or published values."""
     from odinfer.apps.command import example as examples
 
     if name is None:
@@ -544,7 +553,7 @@ def example(
 @app.command(epilog="Examples:\n\n  odinfer studio\n\n  odinfer studio model.ode data.csv --no-open")
 def studio(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE.ode] [DATA]", help="What to begin with; an example if none.")
+        list[Path] | None, typer.Argument(metavar="[FILE.ode] [DATA]", help="Files to open; an example if none.")
     ] = None,
     port: Annotated[int, typer.Option(metavar="N", help="Port to listen on; any free one if not given.")] = 0,
     host: Annotated[
@@ -553,7 +562,7 @@ def studio(
     no_open: Annotated[bool, typer.Option("--no-open", metavar="", help="Print the address only.")] = False,
     debug: Debug = False,
 ) -> int:
-    """Everything in the browser: drop data, type equations, move sliders, fit, compare, download."""
+    """Open the page in the browser: drop data, type equations, move sliders, fit, compare, download."""
     from odinfer.apps.command.example import content, names
     from odinfer.apps.studio.access import is_loopback
     from odinfer.apps.studio.server import Example, serve

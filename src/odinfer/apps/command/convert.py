@@ -1,4 +1,4 @@
-"""Files of others as files of our own, and the other way round: `odinfer convert`."""
+"""`odinfer convert`: convert PEtab and SBML files to model text and CSV, and back."""
 
 from __future__ import annotations
 

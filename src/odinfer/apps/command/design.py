@@ -1,4 +1,4 @@
-"""`odinfer design`: from files and flags to the samples to take next."""
+"""`odinfer design`: read a model, data or a fit, and print the samples to take next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `odinfer fit --each` does: every series on its own, in worker processes, with results that outlive a kill."""
+"""`odinfer fit --each`: fit every series by itself in worker processes and store the results durably."""
 
 from __future__ import annotations
 

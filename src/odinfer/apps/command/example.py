@@ -1,4 +1,4 @@
-"""Models and data to try, shipped as files: `odinfer example`."""
+"""`odinfer example`: list and copy the models and data that ship with the package."""
 
 from __future__ import annotations
 

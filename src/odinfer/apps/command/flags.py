@@ -1,4 +1,4 @@
-"""Flags and files of the command to a Problem and a Method; every message names the flag."""
+"""Convert options and files of the command to a Problem and a Method; every error names the option."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from odinfer.checks import checked_integer, checked_number, checked_positive
 from odinfer.errors import InputError, nearest
+from odinfer.files import readable
 from odinfer.style.text import printable
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def read_opening(files: Sequence[Path]) -> Opening:
         raise InputError("studio takes a model file (.ode), a data file, or both in this order")
     text = read_text(model) if model else None
     try:
-        data = rest[0].read_bytes() if rest else None
+        data = readable(rest[0]).read_bytes() if rest else None
     except OSError as error:
         raise InputError(f"{rest[0]}: {error.strerror}") from None
     return Opening(printable(model.stem) if model else "", text, printable(rest[0].name) if rest else "", data)
@@ -247,7 +248,7 @@ def read_values(flag: str, text: str, known: Iterable[str]) -> dict[str, float]:
         values = _numbers(flag, [text])
     else:
         try:
-            content = json.loads(Path(text).read_text("utf-8"))
+            content = json.loads(readable(text).read_text("utf-8"))
             values = {name: float(value) for name, value in content.get("theta", content).items()}
         except OSError as error:
             raise InputError(f"{flag}: cannot read '{text}' ({error.strerror}); give a=2,b=1 or a JSON file") from None

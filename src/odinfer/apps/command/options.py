@@ -1,4 +1,4 @@
-"""Options that several commands share, declared once: their words, and the group that says what a problem is."""
+"""Options that several commands share, each declared once with its help text."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ Quiet = Annotated[bool, option("--quiet -q", "", "Print warnings and errors only
 # What a problem is, beside its model and its data: name → (type, default, option).
 _PROBLEM_OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "bounds": (Names, None, option("--bounds --set", "NAME=LOW:HIGH", "Bounds: a=0:100, a=0: or a=:5.")),
-    "fixed": (Names, None, option("--fixed", "NAME=VALUE", "A parameter that is not estimated.")),
-    "start": (Names, None, option("--start", "NAME=VALUE", "Where the search for a parameter starts.")),
-    "log": (Names, None, option("--log", "NAME", "A parameter on a log scale, hence positive.")),
-    "real": (Names, None, option("--real", "NAME", "A parameter of any sign; without it, parameters are positive.")),
-    "prior": (Names, None, option("--prior", "TEXT", '"a~normal(2,0.5)", lognormal or uniform.')),
-    "sigma": (Names, None, option("--sigma", "NAME=VALUE", "The noise of a state, a standard deviation.")),
+    "fixed": (Names, None, option("--fixed", "NAME=VALUE", "Fix a parameter at a value.")),
+    "start": (Names, None, option("--start", "NAME=VALUE", "Start value of a parameter.")),
+    "log": (Names, None, option("--log", "NAME", "Estimate a parameter on a log scale; it is positive then.")),
+    "real": (Names, None, option("--real", "NAME", "A parameter of any sign; by default they are positive.")),
+    "prior": (Names, None, option("--prior", "TEXT", 'A prior, such as "a~normal(2,0.5)" or "a~lognormal(1,0.3)".')),
+    "sigma": (Names, None, option("--sigma", "NAME=VALUE", "Known standard deviation of the noise of a column.")),
     "input": (Names, None, option("--input", "NAME", "A column that is a known input u(t).", DATA)),
     "time": (str | None, None, option("--time", "COLUMN", "The column that is the time.", DATA)),
-    "map": (Names, None, option("--map", "COLUMN=NAME", "A column by its name in the model.", DATA)),
-    "sd": (Names, None, option("--sd", "NAME=COLUMN", "Column with known standard deviations.", DATA)),
+    "map": (Names, None, option("--map", "COLUMN=NAME", "Rename a column to its name in the model.", DATA)),
+    "sd": (Names, None, option("--sd", "NAME=COLUMN", "Column that holds the standard deviations of another.", DATA)),
     "replicates": (
         str,
         "keep",
-        option("--replicates", "keep|mean|error", "Replicates at one time: kept, averaged, or an error.", DATA),
+        option("--replicates", "keep|mean|error", "Values at the same time: keep, average, or refuse them.", DATA),
     ),
 }
 

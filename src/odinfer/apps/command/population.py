@@ -1,4 +1,4 @@
-"""Population models on the command line: `odinfer fit` and what `odinfer check` says about them."""
+"""Population models in `odinfer fit` and `odinfer check`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from odinfer.style.text import TextTable, format_number
 
 if TYPE_CHECKING:
     from odinfer.population.result import PopulationFit
+    from odinfer.population.structure import Structure
 
 
 def fit_population(
@@ -78,21 +79,20 @@ def _beside(fit: PopulationFit, truth: Mapping[str, float]) -> TextTable:
     return TextTable(("parameter", "estimate", "truth", "in 95 % interval"), tuple(rows))
 
 
-def population_sentences(problem: Problem) -> list[str]:
-    """What varies, by what, how it is correlated, and with which covariates."""
-    from odinfer.population.structure import Structure
-
-    structure = Structure.of(problem)
-    said, lines = statements(problem.model.said.text), []
-    E = len(structure.subjects)
+def population_sentences(structure: Structure) -> list[str]:
+    """Who the subjects are, what varies and by what, correlations, covariates, and what is estimated."""
+    problem, subjects = structure.problem, len(structure.subjects)
+    said = statements(problem.model.said.text)
+    counts = [int(np.isfinite(e.y).sum()) for e in problem.data.experiments]
+    first, last = (end(float(end(e.t)) for e in problem.data.experiments) for end in (min, max))
+    each = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
+    lines = [f"{subjects} subjects with {each} observations each, from {first:g} to {last:g}."]
     for effect in structure.effects:
         if effect.deviates:
             continue
         given = said.given["effect"][effect.name]
         centre = given.arguments[0][1].piece(0, None).strip().replace("**", "^")
-        lines.append(
-            f"{effect.name} varies by {given.by} ({E} subjects): {effect.family} about {centre}, sd {effect.omega}."
-        )
+        lines.append(f"{effect.name} varies by {given.by}: {effect.family} about {centre}, sd {effect.omega}.")
     for effect in problem.model.said.effects.occasion:
         most = sum(e.deviates is not None and e.deviates.name == effect.name for e in structure.effects)
         lines.append(f"{effect.name} varies by {effect.by} within subjects (at most {most} each), sd {effect.omega}.")
@@ -104,4 +104,7 @@ def population_sentences(problem: Problem) -> list[str]:
         lines.append(f"Covariates: {listed(list(used))}.")
     estimated = [p.name for p in structure.parameters]
     lines.append(f"{len(estimated)} parameters of the population: {', '.join(estimated)}.")
+    signs = [p.name for p in structure.parameters if p.role in ("centre", "fixed") and np.isinf(p.low)]
+    if signs:
+        lines.append(f"Of any sign: {listed(signs)}.")
     return lines

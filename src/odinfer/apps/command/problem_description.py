@@ -1,4 +1,4 @@
-"""What `odinfer check` says beside the equations: what is observed and how, from where it starts, what happens."""
+"""Sentences of `odinfer check` on observations, initial values, doses, events and random effects."""
 
 from __future__ import annotations
 
@@ -65,6 +65,8 @@ def _initial(p: Problem, said: Statements) -> Iterator[str]:
     free = [model.states[k] for k in model.free_initial]
     given = [f"{name} = {source.piece(0, None).strip()}" for name, source in said.given["initial"].items()]
     names = [initial_name(s) for s in model.states if initial_name(s) in model.parameters]
+    given += [f"{name} = {p.fixed[name]:g}" for name in names if name in p.fixed]
+    names = [name for name in names if name not in p.fixed]
     if given:
         yield f"Given at {when}: {', '.join(given)}."
     if names:
@@ -74,7 +76,9 @@ def _initial(p: Problem, said: Statements) -> Iterator[str]:
 
 
 def _positive(p: Problem, said: Statements) -> Iterator[str]:
-    if names := p.assumed_positive_names:
+    effects = p.model.said.effects
+    elsewhere = {*effects.names, *(effect.name for effect in effects.subject)}
+    if names := [name for name in p.assumed_positive_names if name not in elsewhere]:
         which = listed(abbreviate(names))
         yield f"Assumed positive: {which}. Write 'real {names[0]}' for a parameter of any sign."
 

@@ -1,4 +1,4 @@
-"""What `odinfer forecast`, `odinfer profile` and `odinfer plot` write, from a fit that is made or loaded."""
+"""`odinfer forecast`, `odinfer profile` and `odinfer plot`, for a new fit or a saved one."""
 
 from __future__ import annotations
 

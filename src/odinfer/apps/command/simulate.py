@@ -1,4 +1,4 @@
-"""What `odinfer simulate` writes: the solution with the columns that the model observes, or data as they could be."""
+"""`odinfer simulate`: write the solution of a model with its observables, or simulated data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands share on the terminal: everything that is printed, progress, interrupts, and outputs all at once."""
+"""Terminal output, progress bars, signals and atomic output folders of all commands."""
 
 from __future__ import annotations
 

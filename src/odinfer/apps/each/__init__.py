@@ -1,6 +1,5 @@
-"""Many series, one model: every experiment of the data fitted on its own, all of them in one table and on one page.
+"""Fit one model to many series, and collect the fits in one table and one page.
 
-`entry` is `odinfer.fit_each`, `job` one of its jobs, `row` what a table and a picture need of a fit, `fits` the
-result; `outliers` finds series far from the rest; `summary`, `panels` and `page` show it. Imports from `methods`,
-`result` and before.
+`entry.py` is `od.fit_each`, `job.py` one of its jobs, `row.py` what tables and panels need of a fit, `fits.py` the
+result; `outliers.py` finds unusual series; `summary.py`, `panels.py` and `page.py` show it.
 """

@@ -1,4 +1,4 @@
-"""fit_each: every experiment of the data on its own, in worker processes or on a cluster, none computed twice."""
+"""`od.fit_each`: fit every experiment by itself in worker processes or on a cluster; resume from a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fits: what `odinfer.fit_each` returns, a fit or a failure by experiment, and one table of all."""
+"""`Fits`, the result of `od.fit_each`: a fit or a failure per experiment, and one table of estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One series as a job: a key made of everything that determines its fit, and the fitting. This is what workers do."""
+"""The fit of one series as a job: its key (a hash of all inputs) and its computation in a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many fits on one HTML page that needs no other file, and their table as CSV."""
+"""Write many fits as one self-contained HTML page and a CSV table."""
 
 from __future__ import annotations
 

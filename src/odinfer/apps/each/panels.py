@@ -1,4 +1,4 @@
-"""Small pictures as SVG, some hundred bytes each: a panel per series, and all estimates of a parameter in a row."""
+"""Compact SVG panels of many series, and dot plots of their estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables and pictures need of one fit: small, so that a thousand of them can be held, sent and drawn."""
+"""The part of a fit that tables and panels of many series need, small enough to keep for thousands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many fits in words: how many are good, which need a look, and a table that stays readable for thousands."""
+"""Text summary of many fits: counts by outcome, and a table that stays readable for thousands of series."""
 
 from __future__ import annotations
 

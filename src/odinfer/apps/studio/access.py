@@ -1,4 +1,4 @@
-"""Who may ask: only pages that this server has sent, on this machine, to whoever has had the link from the terminal.
+"""Access control of the studio: loopback host, same origin, and a one-time link.
 
 The link carries a token that works once and becomes a cookie that no script can read and no other site can send. Host
 and Origin must be this server's own: other sites that resolve to this machine, or post to it, get nothing. What is sent

@@ -1,4 +1,4 @@
-"""Where the sliders start: values from the data, found quickly, so that the first curve is near what was observed.
+"""Initial slider values of the studio, estimated from the data within a second.
 
 Where every state is observed, slopes are matched (ODIN's first stage); where some are hidden, a few starts are
 followed. Long series are thinned, and of many experiments some are looked at: this is a guess, and no fit. Runs in a
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.apps.studio.interactive import Plain, Source, problems
+from odinfer.apps.studio.interactive import Plain, Source, own_names, problems
 from odinfer.errors import InputError
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial
 from odinfer.methods.multistart_mle import none_if_singular
@@ -71,7 +71,7 @@ def _searchable(problem: Problem) -> bool:
 
 def _parts(problem: Problem) -> list[Problem]:
     """What is looked at in turn: experiments alone, unless they are quicker together or say too little alone."""
-    if problem.fully_observed_gaussian and not problem.split.any:
+    if problem.fully_observed_gaussian and not own_names(problem.model):
         return [problem]
     try:
         return [problem.alone(e.name) for e in problem.data.experiments[:_MOST_ALONE]]
@@ -114,7 +114,7 @@ def _refine(part: Problem, problem: Problem, budget: Budget, near: Values | None
         return None
     held = part
     for name, value in zip(part.parameters, near.theta.tolist(), strict=True):
-        if name not in problem.model.said.local and name not in part.fixed:
+        if name not in own_names(problem.model) and name not in part.fixed:
             held = held.holding(name, value)
     unknown = np.full(len(part.model.states), np.nan)
     found: TrajectoryOptimum | None = None
@@ -163,7 +163,7 @@ def _values_by_name(problem: Problem, part: Problem, values: Values) -> dict[str
     found = dict(zip(part.parameters, values.theta.tolist(), strict=True))
     for e, x0 in zip(part.data.experiments, values.x0, strict=True):
         own = {f"{state}(0)": value for state, value in zip(part.model.states, x0.tolist(), strict=True)}
-        own |= {name: found[name] for name in problem.model.said.local if name in found}
+        own |= {name: found[name] for name in own_names(problem.model) if name in found}
         found = own | found
         if several:
             found |= {f"{name}[{e.name}]": value for name, value in own.items()}

@@ -1,4 +1,4 @@
-"""What the page asks while somebody types or drops a file: tables and equations to plain data, errors at their places.
+"""Tables and models as JSON for the page, with errors at their places in the text.
 
 Runs in a process of its own (`worker_process.py`), which remembers the tables that it has read.
 """
@@ -20,6 +20,7 @@ import numpy as np
 
 from odinfer.apps.studio.javascript import module
 from odinfer.apps.studio.scripts import Choice
+from odinfer.apps.studio.typeset import typeset
 from odinfer.data.column_roles import find_sd_columns
 from odinfer.data.data import Data, Experiment
 from odinfer.data.reader import read_table
@@ -30,6 +31,7 @@ from odinfer.model.model import Model
 from odinfer.model.optional_terms import candidates
 from odinfer.noise import FAMILIES
 from odinfer.problem.condition import Condition
+from odinfer.problem.covariates import covariate_columns
 from odinfer.problem.from_table import posed
 from odinfer.problem.matching import DOSING, ROLES, observable
 from odinfer.problem.problem import Problem
@@ -37,7 +39,7 @@ from odinfer.problem.problem import Problem
 Plain = dict[str, Any]
 
 _MAX_POINTS = 4_000  # of one series on the page: more cannot be told apart
-_MAX_EXPERIMENTS = 60
+MAX_EXPERIMENTS = 60
 _MAX_COLUMNS = 200
 _PREVIEW = 6, 30  # rows and columns of the table that are shown as they are
 _SPAN = 10.0  # of time, where there are no data
@@ -66,7 +68,7 @@ def table(source: Source) -> Plain:
         except InputError as error:
             found["error"] = _for_page(str(error))
         else:
-            found["experiments"] = [_observed(e, data.states) for e in data.experiments[:_MAX_EXPERIMENTS]]
+            found["experiments"] = [_observed(e, data.states) for e in data.experiments[:MAX_EXPERIMENTS]]
     return found
 
 
@@ -161,7 +163,8 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
         answer["notes"] += _misspelled(model)
         if model.said.triggers:
             answer["notes"].append("events that states make happen are not drawn here; odinfer simulate follows them")
-        return answer | {"candidates": len(models), **_described(model, posing)}
+        shown = {"candidates": len(models), "typeset": typeset(model.said.text)}
+        return answer | shown | _described(model, posing)
 
 
 def _described(model: Model, problem: Problem | None) -> Plain:
@@ -176,7 +179,7 @@ def _described(model: Model, problem: Problem | None) -> Plain:
     if said.triggers:
         pass  # the page cannot follow them, and a curve without them would be wrong
     elif problem is not None:
-        courses = [problem.condition(i) for i in range(min(len(problem.data.experiments), _MAX_EXPERIMENTS))]
+        courses = [problem.condition(i) for i in range(min(len(problem.data.experiments), MAX_EXPERIMENTS))]
     elif not model.inputs:
         times = np.array([min([0.0, *(event.times[0] for event in said.events)]), _SPAN])
         last = max([_SPAN, *(1.2 * event.times[-1] for event in said.events)])
@@ -197,6 +200,7 @@ def _described(model: Model, problem: Problem | None) -> Plain:
         "given": [*said.initial],
         "parameters": [_parameter(model, problem, p) for p in model.parameters],
         "inputs": [*model.inputs],
+        "covariates": [*covariate_columns(model)],
         "experiments": [_course(c, data, i) for i, c in enumerate(courses)],
         "module": module(model, [*shown.values()]),
         "plain": problem is not None and problem.fully_observed_gaussian,
@@ -206,7 +210,8 @@ def _described(model: Model, problem: Problem | None) -> Plain:
 def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
     low, high = model.bounds.get(name, (-math.inf, math.inf))
     family, *numbers = model.prior.get(name, ("",))
-    several = problem is not None and problem.split.any
+    by = next((effect.by for effect in model.said.effects.subject if effect.name == name), None)
+    several = problem is not None and (problem.split.any or by is not None)
     log = model.scale.get(name) == "log" or (problem is not None and name in problem.assumed_positive_names)
     return {
         "name": name,
@@ -217,9 +222,21 @@ def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
         "fixed": model.fixed.get(name),
         "start": model.start.get(name),
         "prior": [family, *numbers] if family else None,
-        "local": several and name in model.said.local,
+        "local": several and name in own_names(model),
+        "by": by,
+        "hidden": name in coefficients(model),
         "initial": state_of(name) is not None,
     }
+
+
+def own_names(model: Model) -> set[str]:
+    """Parameters with a value for every experiment: local ones, and those that vary by subject."""
+    return {*model.said.local, *(effect.name for effect in model.said.effects.subject)}
+
+
+def coefficients(model: Model) -> set[str]:
+    """Parameters of unknown functions, which nobody has written."""
+    return {name for own in model.said.unknown for name in own.parameters}
 
 
 def _families() -> Plain:
@@ -324,7 +341,7 @@ def _misspelled(model: Model) -> list[str]:
     """Parameters that look like misspelled states or definitions."""
     known = {*model.states, *model.said.definitions}
     notes = []
-    for name in model.parameters:
+    for name in (own for own in model.parameters if own not in coefficients(model)):
         close = difflib.get_close_matches(name, known, 1, 0.85) if len(name) > 3 else []
         if close and name.rstrip("0123456789") != close[0].rstrip("0123456789"):
             notes.append(f"'{name}' is taken as a parameter; did you mean '{close[0]}'?")

@@ -1,6 +1,6 @@
-"""A model from text as a module of JavaScript, so that the page follows a slider by itself.
+"""Translate a text model to a JavaScript module, so that the page can simulate it.
 
-Like the functions of `differentiate.py` its text is made of generated names, operators and numbers: nothing in it is
+Like the functions of `differentiation.py` its text is made of generated names, operators and numbers: nothing in it is
 the user's. Every function writes its results into `out`; x, p and u are states, parameters and inputs in the model's
 order.
 """

@@ -1,4 +1,4 @@
-"""The log-likelihood of where the sliders stand, while they move."""
+"""The log-likelihood at the slider values of the page."""
 
 from __future__ import annotations
 

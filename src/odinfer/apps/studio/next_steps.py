@@ -1,4 +1,4 @@
-"""What to try after a fit, as changed models: each step is a sentence and the text of the next candidate."""
+"""Suggestions after a fit: changed models, each with a reason and its text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from odinfer.apps.studio.interactive import Plain
+from odinfer.apps.studio.interactive import Plain, coefficients
 from odinfer.diagnostics.verdicts import CONTRADICTS
 from odinfer.errors import InputError, listed
+from odinfer.model.model import Model
+from odinfer.population.structure import Structure
+from odinfer.problem.problem import Problem
 from odinfer.result.fit import Fit
 from odinfer.result.summary import tone
 from odinfer.selection.missing_terms import hints
@@ -21,6 +24,8 @@ _LEAST_GAIN = 5.0  # nats that a term must gain in the integral form of an equat
 _GROWS = 0.4  # rank correlation of the size of residuals with predictions, from which noise is proportional
 _LEAST_POINTS = 15  # of a column, to say something about its noise
 _OUTLIER = 4.0  # standard deviations: none of a thousand normal values is so far out
+_LEAST_SUBJECTS = 5  # of which a distribution can be estimated
+_LOCAL = re.compile(r"^[ \t]*local\b[^\n#;]*(?:;[ \t]*|\n|(?=#)|\Z)", re.MULTILINE)
 _AT_BOUND = 1e-3  # of the range between bounds, or of the bound itself
 
 
@@ -36,16 +41,20 @@ class Step:
 
 def next_steps(fit: Fit, text: str) -> list[Plain]:
     """The steps that fit best to what was found, the most promising first."""
-    every = (*_missing_terms(fit, text), *_own_values(fit, text), *_noise(fit, text), *_uncertainty(fit))
+    every = (
+        *_missing_terms(fit, text), *_own_values(fit, text), *_random_effects(fit, text), *_noise(fit, text),
+        *_uncertainty(fit),
+    )  # fmt: skip
     return [asdict(step) for step in every[:_MOST_STEPS]]
 
 
 def caveats(fit: Fit) -> list[str]:
     """What has to be said beside the verdict: bounds, negative rates, what to measure next, other values."""
     found = []
-    if names := [name for name in fit.problem.free if _at_bound(fit, name)]:
+    free = [name for name in fit.problem.free if name not in coefficients(fit.problem.model)]
+    if names := [name for name in free if _at_bound(fit, name)]:
         found.append(f"{listed(names)} ended at a bound: the data would go beyond it.")
-    if names := [n for n in fit.problem.free if fit.theta[n] < 0 and fit.problem.limits(n)[0] == -np.inf]:
+    if names := [n for n in free if fit.theta[n] < 0 and fit.problem.limits(n)[0] == -np.inf]:
         found.append(f"{listed(names)} came out negative: is that meant?")
     found += [f"{words}." for words in fit.details.get("next_measurements", ())]
     for other in fit.details.get("alternatives", ())[:2]:
@@ -95,6 +104,28 @@ def _own_values(fit: Fit, text: str) -> Iterator[Step]:
     for name in shared[:2]:
         why = f"One value of {name} for all experiments may be what the data contradict."
         yield Step(f"Let {name} differ between experiments", why, f"{text.rstrip()}\nlocal {name}\n")
+
+
+def _random_effects(fit: Fit, text: str) -> Iterator[Step]:
+    """A distribution over subjects, where each of many has values of its own."""
+    problem = fit.problem
+    own = [name for name in problem.model.parameters if name in problem.model.said.local]
+    if len(fit.experiments) < _LEAST_SUBJECTS or not own or len(problem.model.free_initial) or problem.prior:
+        return
+    family = {name: "lognormal" if min(_values(fit, name)) > 0 else "normal" for name in own}
+    lines = [f"{n} ~ {family[n]}({n}_pop, omega_{n}) by subject" for n in own]
+    changed = "\n".join([_LOCAL.sub("", text).strip(), *lines, ""])
+    try:
+        Structure.of(Problem(Model.from_text(changed, inputs=problem.model.inputs), problem.data))
+    except InputError:
+        return
+    why = f"The {len(fit.experiments)} experiments then share a distribution: few data of one are helped by the others."
+    yield Step(f"Random effects on {listed(own)}", why, changed)
+
+
+def _values(fit: Fit, name: str) -> list[float]:
+    """The estimates of a local parameter in all experiments."""
+    return [value for own, value in fit.theta.items() if own == name or own.startswith(f"{name}[")]
 
 
 def _noise(fit: Fit, text: str) -> Iterator[Step]:

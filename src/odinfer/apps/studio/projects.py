@@ -1,4 +1,4 @@
-"""Projects: all of a tab in one file, a zip of `project.json`, the data and the files of results.
+"""Save and load projects: a zip of `project.json`, the data and the files of results.
 
 Every tab is saved by itself to a folder of the user, so that nothing is lost when the studio ends; the start page
 offers what is there. Files from elsewhere are opened with care: names are checked, sizes are limited.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from odinfer.apps.studio.answers import ANSWERS
 from odinfer.apps.studio.interactive import Source, choice_of
 from odinfer.apps.studio.jobs import JobRequest
 from odinfer.apps.studio.scripts import data_file
@@ -153,7 +154,7 @@ def _check(said: Any) -> None:
         answer = job["messages"]["answer"]
         pairs = all(isinstance(name, str) and isinstance(text, str) for name, text in job["models"])
         right = right and bool(_ID.fullmatch(job["id"])) and job["kind"] in KINDS and pairs and isinstance(answer, dict)
-        right = right and answer["kind"] in ("fit", "compare") and isinstance(answer["headline"], str)
+        right = right and answer["kind"] in ANSWERS and isinstance(answer["headline"], str)
         right = right and all(_FILE.fullmatch(n) and n not in (".", "..") for n in job["messages"].get("files", ()))
     if not right:
         raise ValueError

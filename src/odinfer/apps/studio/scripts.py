@@ -1,4 +1,4 @@
-"""What was done on the page, as a command and as Python: both give the same numbers."""
+"""Write the actions of the page as a shell command and as a Python script that give the same numbers."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ def fit_command(model: str, data: str, choice: Choice, kind: str | None) -> str:
     """The command that fits a model, or finds its intervals of some kind."""
     more = ["--uncertainty", kind] if kind else []
     return _joined("fit", model_file(model), data_file(data), *choice.flags(), *more)
+
+
+def discover_command(model: str, data: str, choice: Choice) -> str:
+    """The command that searches for a missing term."""
+    return _joined("discover", model_file(model), data_file(data), *choice.flags())
+
+
+def design_command(model: str, data: str, choice: Choice, add: int, first: float, last: float | None) -> str:
+    """The command that plans further samples."""
+    times = ["--times", f"{first:g}:{last:g}"] if last is not None else []
+    return _joined("design", model_file(model), data_file(data), *choice.flags(), "--add", str(add), *times)
 
 
 def compare_command(models: Sequence[str], data: str, choice: Choice) -> str:

@@ -1,4 +1,4 @@
-"""The addresses of the page, and how they are served."""
+"""The HTTP server of the studio: its routes, sessions and autosave."""
 
 from __future__ import annotations
 
@@ -168,7 +168,8 @@ class Handlers:
         """Send what a session holds, after a reload."""
         session = self.studio.session(request)
         jobs = [job.shown() for job in session.jobs.values()]
-        examples = [{"name": name, "title": e.title} for name, e in self.studio.examples.items()]
+        simplest = sorted(self.studio.examples.items(), key=lambda pair: len(pair[1].text))
+        examples = [{"name": name, "title": e.title} for name, e in simplest]
         return _answer(
             {
                 "page": json.loads(session.page),
@@ -301,7 +302,10 @@ class Handlers:
             raise InputError(f"give one model, or up to {_MAX_MODELS} to compare")
         assert self.studio.queue is not None
         choice = interactive.choice_of(given.get("choice") or {})
-        job = self.studio.queue.add(session, str(given.get("kind")), _distinct(models), choice)
+        options = given.get("options") or {}
+        if not isinstance(options, dict):
+            raise InputError("options are given by name")
+        job = self.studio.queue.add(session, str(given.get("kind")), _distinct(models), choice, options)
         return _answer(job.shown())
 
     async def stream(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What belongs to one tab of the browser: its data, what is on its page, its jobs; and the one queue of all jobs."""
+"""Sessions of the studio: data, page state and jobs of one browser tab, and the queue of all jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from odinfer.errors import InputError
 
 MAX_SESSIONS, MAX_MODULES, MAX_JOBS = 32, 50, 24
 MAX_JOB_SECONDS = 3600.0  # of one job, since others wait for it; longer ones belong on the command line
-KINDS = ("fit", "profile", "bootstrap", "sample", "compare")
+KINDS = ("fit", "profile", "bootstrap", "sample", "discover", "design", "compare")
 
 
 @dataclass(eq=False)
@@ -158,8 +158,11 @@ class Queue:
         self._running: Job | None = None
         self._more = asyncio.Event()
 
-    def add(self, session: Session, kind: str, models: tuple[tuple[str, str], ...], choice: Choice) -> Job:
-        """Ask for something.
+    def add(
+        self, session: Session, kind: str, models: tuple[tuple[str, str], ...], choice: Choice,
+        options: Mapping[str, Any] | None = None,
+    ) -> Job:  # fmt: skip
+        """Ask for something; `options` are those of a design.
 
         Raises:
             InputError: it cannot be done.
@@ -172,7 +175,7 @@ class Queue:
         if sum(not job.ended for job in session.jobs.values()) >= MAX_JOBS // 2:
             raise InputError("too much is waiting already; cancel something")
         key = secrets.token_hex(8)
-        order = JobRequest(kind, models, source, session.name, session.folder / key)
+        order = JobRequest(kind, models, source, session.name, session.folder / key, options or {})
         job = Job(key, kind, tuple(name for name, _ in models), order)
         session.jobs[key] = job
         for old in [j for j in session.jobs.values() if j.ended][: max(0, len(session.jobs) - MAX_JOBS)]:

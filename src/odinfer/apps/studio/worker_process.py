@@ -1,4 +1,4 @@
-"""Processes in which everything runs that touches what a user brings: one call at a time, and to cancel is to kill.
+"""Worker processes of the studio, which run one call at a time and are killed to cancel it.
 
 A process that dies, hangs or fills its memory takes nothing with it; the next call finds a new one.
 """

@@ -1,4 +1,4 @@
-"""Observations that are closer in time than a process can tell apart, joined to one with their mean and number.
+"""Join observations that are too close in time for a process to distinguish.
 
 The precision of a chain grows with a high power of one over the lag, and with it what rounding does; and where a series
 holds hundreds of observations per lengthscale, their means say the same as they do.

@@ -1,5 +1,5 @@
-"""The engine for long series: the same risk in linear time, since a Matérn process is a Markov chain.
+"""ODIN for long series in linear time, with Matérn processes as Markov chains.
 
-`risk` is the risk with the processes' states at every time beside z, `steps` its Gauss–Newton steps by one banded
-matrix with a border for θ, `engine` what a fit sees. Imports from the folder above and before.
+`risk.py` is the risk with the states of the Matérn processes at every time beside z, `banded_steps.py` its
+Gauss–Newton steps by one banded matrix with a border for θ, `engine.py` what a fit uses.
 """

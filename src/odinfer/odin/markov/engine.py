@@ -1,4 +1,4 @@
-"""The engine for long series: ODIN in linear time, with bands; dense algebra's results, without its matrices."""
+"""The Markov engine of ODIN: the results of the dense engine in time linear in the number of observations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The engine for many states, each coupled to a few: no large dense matrix anywhere.
+"""ODIN for many states that are each coupled to a few.
 
-`field` finds which equation depends on what, `risk` is the same risk with shared operators, `krylov` and
-`preconditioner` make its steps. Imports from `matching` and before.
+`jacobian.py` finds which equation depends on what, `risk.py` is the risk with shared operators,
+`conjugate_gradients.py` and `preconditioner.py` compute its steps, `engine.py` is what a fit uses.
 """

@@ -1,4 +1,4 @@
-"""Steps of Gauss–Newton for many states: conjugate gradients on the normal equations, which are never formed.
+"""Gauss–Newton steps by preconditioned conjugate gradients on the normal equations.
 
 The unknowns (z, φ) are solved for together, preconditioned by the block of every state over its own times
 (preconditioner.py) and by the block of φ.

@@ -1,4 +1,4 @@
-"""The sparse engine: ODIN where there are many states, each coupled to a few; conjugate gradients, without bands."""
+"""The sparse engine of ODIN for many states, by conjugate gradients; it gives no bands."""
 
 from __future__ import annotations
 

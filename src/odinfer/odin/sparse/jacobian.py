@@ -1,4 +1,4 @@
-"""Which equation depends on which state and parameter, and derivatives that cost no more than that.
+"""Sparsity patterns of Jacobians, and their evaluation by column colouring.
 
 A model from text knows the pattern of ∂f/∂(x, θ) and gives its non-zeros. Of a function it is found by probing: a NaN
 put into the tangents of a group of columns turns up in the equations that see any of them. Groups are halved until they

@@ -1,4 +1,4 @@
-"""The Hessian's diagonal blocks, one per state over its own times, inverted: what steers conjugate gradients.
+"""The block-diagonal preconditioner: one block of the Hessian per state.
 
 Two forms, by the operators: a Gaussian process's are dense, and every state has an N×N inverse; a collocation
 formula's reach over one element, and the blocks of all states are one banded matrix.

@@ -1,4 +1,4 @@
-"""From a run to its result: draw the data, fit, and measure against the truth. This is what workers do."""
+"""Compute one run of a benchmark grid: draw the data, fit, and compare with the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A grid: systems × noise levels × methods × draws, read from a TOML file; users write their own."""
+"""Benchmark grids (systems × noise levels × methods × draws) from TOML files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from odinfer.checks import is_integer
 from odinfer.errors import InputError, nearest
+from odinfer.files import readable
 from odinfer.paper.bench import values as check
 from odinfer.paper.bench.compute import method_of
 from odinfer.paper.bench.runs import LIMIT, Candidate, Case, Cell, MethodEntry, Run
@@ -92,7 +93,7 @@ def read(name: str) -> Grid:
     else:
         path = Path(name)
         try:
-            text, folder, where = path.read_text("utf-8-sig"), path.parent, str(path)
+            text, folder, where = readable(path).read_text("utf-8-sig"), path.parent, str(path)
         except FileNotFoundError:
             raise InputError(f"there is no grid '{name}'; give 'paper' or a TOML file") from None
         except (OSError, ValueError) as error:
@@ -105,7 +106,7 @@ def read(name: str) -> Grid:
     for key, system in systems.items() if isinstance(systems, dict) else ():
         if isinstance(system, dict) and "model" in system and folder is not None:
             try:
-                system["equations"] = (folder / system.pop("model")).read_text("utf-8-sig")
+                system["equations"] = readable(folder / system.pop("model")).read_text("utf-8-sig")
             except (OSError, ValueError, TypeError) as error:
                 raise InputError(f"{where}, systems.{key}: the model file cannot be read: {error}") from None
     return of_content(content, where)

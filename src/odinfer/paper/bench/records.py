@@ -1,4 +1,4 @@
-"""What a record of a store must be before it is used: files may be damaged or come from elsewhere."""
+"""Validate records of a store."""
 
 from __future__ import annotations
 

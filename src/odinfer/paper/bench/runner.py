@@ -1,4 +1,4 @@
-"""Run a grid: which of its runs, and the computing of what the store does not have yet."""
+"""Run a grid: select its runs and compute those that the store lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs and cells of a grid: systems at noise levels, methods with settings, candidates, and one fit of each draw."""
+"""Runs and cells of a grid: one fit of one draw of a system by a method."""
 
 from __future__ import annotations
 

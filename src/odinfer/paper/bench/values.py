@@ -1,4 +1,4 @@
-"""Values of a grid file: what is wrong with one is said with its place and what it should be."""
+"""Validate values of a grid file."""
 
 from __future__ import annotations
 

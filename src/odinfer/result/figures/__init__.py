@@ -1,6 +1,6 @@
-"""Pictures of a fit, each with the words that say what it shows to those who do not see it.
+"""Figures of a fit, each with a text alternative.
 
-`states` has data, estimated states, phase portraits and inputs; `slopes` what the equations say about slopes, and γ;
-`residuals` what is left of the data; `uncertainty` and `samples` how sure the estimates are. `marks` is what
-they share. Imports from the style, judgement and uncertainty folders, and what a fit is made of.
+`states.py` and `phase.py` show data and states, `slopes.py` what the equations say about slopes, and γ;
+`residuals.py` what is left of the data; `uncertainty.py` and `samples.py` the uncertainty; `inputs.py` doses and
+inputs; `unknown.py` unknown functions. `marks.py` has what they share.
 """

@@ -1,4 +1,4 @@
-"""What drives a system: known inputs over time, doses and events."""
+"""Plot known inputs, doses and events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odinfer.result.figures.marks import colours, groups, set_time_axis, span
+from odinfer.result.figures.marks import axis_label, colours, groups, set_time_axis, span
 from odinfer.result.stages import attached_problem
 from odinfer.style.drawing import shorten
 from odinfer.style.picture import PanelFigure, Plot
@@ -36,7 +36,7 @@ def inputs_picture(fit: FitResult) -> PanelFigure | None:
 
         low, high = span(*(own[name][1] for own in series))
         alt = f"{name}: a known input between {format_number(low, 3)} and {format_number(high, 3)}"
-        plots.append(Plot(name, alt, draw, y=shorten(name)))
+        plots.append(Plot(name, alt, draw, y=shorten(name), time=axis_label(fit, "time")))
     courses = [problem.condition(e) for e in range(len(series))]
     times = {j.time for c in courses for j in c.jumps} | {i.begin for c in courses for i in c.infusions}
     if times:

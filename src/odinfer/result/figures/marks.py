@@ -1,4 +1,4 @@
-"""What pictures of a fit share: which states are shown, whose colour is whose, dots, bands and spans."""
+"""Colours, dots, bands and the choice of states that figures share."""
 
 from __future__ import annotations
 
@@ -95,6 +95,14 @@ def displayed_points(e: ExperimentFit) -> Mask:
     """Which points of the curve are drawn: not those of a long time before the data in which the system settles."""
     settles = e.t[0] - e.curve.t[0] > SETTLED * (np.ptp(e.t) or 1.0)
     return np.asarray(e.curve.t >= (e.t[0] if settles else -np.inf))
+
+
+def axis_label(fit: FitResult, name: str) -> str:
+    """The name of a panel, or of the time, with the header that the column has in the data instead of its own name."""
+    for own, header in (fit.details.get("labels") or {}).items():
+        if name == own or name.startswith((f"{own}, ", f"{own} (")):  # "x", "x, experiment" or "x (hidden)"
+            return shorten(f"{header}{name.removeprefix(own)}")
+    return shorten(name)
 
 
 def set_time_axis(fit: FitResult, ax: Axes) -> None:

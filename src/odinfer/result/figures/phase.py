@@ -1,4 +1,4 @@
-"""Two states against each other."""
+"""Plot two states against each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of what an estimate leaves of the data: over time, against predictions, and against normal noise."""
+"""Plot residuals over time, against predictions, and against normal quantiles."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from odinfer.result.figures.marks import (
     MAX_PANELS,
+    axis_label,
     colours,
     dots,
     groups,
@@ -41,8 +42,8 @@ def _columns(fit: FitResult) -> list[tuple[int, str]]:
     return [(k, fit.columns[k]) for k in which]
 
 
-def residuals_picture(fit: FitResult) -> PanelFigure:
-    """Observed minus estimated states over time with ± 2 σ, and their distribution, a panel per state.
+def residuals_picture(fit: FitResult, histogram: bool = True) -> PanelFigure:
+    """Observed minus estimated states over time with ± 2 σ, and beside them a histogram, a panel per state.
 
     Of columns with distributions of their own, standardised residuals.
     """
@@ -54,7 +55,8 @@ def residuals_picture(fit: FitResult) -> PanelFigure:
         every = every[np.isfinite(every)]
         beyond = f", {int((np.abs(every) > 2 * sigma).sum())} of {len(every)} beyond ± 2 {'' if fit.noise else 'σ'}"
         alt = f"{name}: residuals over time within ±{format_number(largest_magnitude(every), 2)}{beyond.rstrip()}"
-        plots.append(Plot(name, alt, partial(_draw_residuals, fit, own, sigma), y=shorten(name), aside=0.2))
+        draw = partial(_draw_residuals, fit, own, sigma, histogram)
+        plots.append(Plot(name, alt, draw, y=axis_label(fit, name), time=axis_label(fit, "time"), aside=0.2))
     marks = ("standardised residual", "± 2", "standard normal")
     if not fit.noise:
         marks = ("data minus estimate", "± 2 σ", "normal distribution with σ")
@@ -66,7 +68,7 @@ def residuals_picture(fit: FitResult) -> PanelFigure:
     return PanelFigure(tuple(plots), keys, groups(fit), omission_note(fit), height=1.9)
 
 
-def _draw_residuals(fit: FitResult, own: list[Array], sigma: float, ax: Axes) -> None:
+def _draw_residuals(fit: FitResult, own: list[Array], sigma: float, histogram: bool, ax: Axes) -> None:
     set_time_axis(fit, ax)
     for colour, e, r in zip(colours(fit), fit.experiments.values(), own, strict=True):
         dots(ax, e.t, r, colour)
@@ -78,7 +80,8 @@ def _draw_residuals(fit: FitResult, own: list[Array], sigma: float, ax: Axes) ->
         ax.hlines((-2 * sigma, 2 * sigma), *ax.get_xlim(), color=BAD, lw=1.0, ls=(0, (4, 2)), zorder=2)
     if 0 < size < 1e300:
         ax.set_ylim(-size, size)
-        _distribution(ax, every, sigma, size)
+        if histogram:
+            _distribution(ax, every, sigma, size)
 
 
 def _distribution(ax: Axes, values: Array, sigma: float, size: float) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of chains: where each was in the course of time, and whether all of them drew from the same distribution."""
+"""Trace and rank plots of Markov chains."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def ranks_picture(fit: FitResult) -> PanelFigure | None:
 def _by_parameter(
     fit: FitResult, draw: Callable[[Array, Axes], None], x: str, what: str, keys: tuple[LegendEntry, ...] = ()
 ) -> PanelFigure | None:
-    known = fit.posterior.r_hat if fit.posterior is not None else fit.details.get("r_hat", {})
+    known = fit.sampled.r_hat if fit.sampled is not None else fit.details.get("r_hat", {})
     plots = []
     for name, draws in list(fit.draws.items())[:MOST_CHAINS_SHOWN]:
         if not np.isfinite(draws).all() or draws.shape[1] < 2:

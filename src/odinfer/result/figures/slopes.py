@@ -1,4 +1,4 @@
-"""Pictures of how equations and data agree: slopes from either."""
+"""Plot slopes of the curves and of the equations."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odinfer.result.figures.marks import (
+    axis_label,
     axis_limits,
     colours,
     groups,
@@ -44,7 +45,7 @@ def slopes_picture(fit: FitResult) -> PanelFigure | None:
         title = f"{said}, γ = {format_number(fit.gamma[name], 2)}" if name in fit.gamma else ""
         plots.append(
             Plot(name, f"{alt}: {said}", partial(_draw_slopes, fit, matched, k), y=f"d {shorten(name, 12)} / dt",
-                 title=title, colour=verdict_colour(fit, name))
+                 time=axis_label(fit, "time"), title=title, colour=verdict_colour(fit, name))
         )  # fmt: skip
     words = (("slope by the equation", "-"), ("slope of the data", "--"), ("95 % band of the smoother", "band"))
     keys = tuple(LegendEntry(w, mark, neutral_colour(fit)) for w, mark in words)

@@ -1,4 +1,4 @@
-"""Pictures of states and observables over time."""
+"""Plot states and observables over time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS
 from odinfer.errors import InputError
 from odinfer.result.figures.marks import (
     MAX_PANELS,
+    axis_label,
     axis_limits,
     colours,
     contradiction_note,
@@ -126,8 +127,8 @@ def draw_states(fit: FitResult, ax: Axes | Sequence[Axes]) -> Figure:
         raise InputError(f"this plot has {len(panels)} panels, but ax has {len(axes)} axes")
     for own, panel in zip(axes, panels, strict=False):
         _draw_states(fit, panel, own)
-        own.set_xlabel("time")
-        own.set_ylabel(shorten(panel.name), parse_math=False)
+        own.set_xlabel(axis_label(fit, "time"), parse_math=False)
+        own.set_ylabel(axis_label(fit, panel.name), parse_math=False)
     return axes[0].figure.figure  # of axes in a subfigure, the whole figure
 
 
@@ -137,8 +138,9 @@ def states_picture(fit: FitResult) -> PanelFigure:
     plots = []
     for panel in panels:
         title, colour = _verdict(fit, panel)
+        y, time = axis_label(fit, panel.name), axis_label(fit, "time")
         plots.append(
-            Plot(panel.name, _description(fit, panel, title), partial(_draw_states, fit, panel), y=shorten(panel.name),
+            Plot(panel.name, _description(fit, panel, title), partial(_draw_states, fit, panel), y=y, time=time,
                  title=title, colour=colour, live=_panel_data(fit, panel))
         )  # fmt: skip
     return PanelFigure(

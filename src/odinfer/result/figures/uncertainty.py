@@ -1,4 +1,4 @@
-"""Pictures of how sure a fit is: intervals over parameters, where starts ended, and pairs of parameters."""
+"""Plot intervals of parameters, objectives of start points, and pairs of parameters."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import numpy as np
 from odinfer.result.unknown import EstimatedFunction
 from odinfer.style.drawing import PALETTE, STYLE, shorten
 from odinfer.style.picture import LegendEntry, PanelFigure, Plot
+from odinfer.style.text import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,13 +50,26 @@ def _curve(own: EstimatedFunction, ax: Axes) -> None:
     count, edges = np.histogram(own.seen[:, 0], bins=_BINS, range=own.domain[0])
     height = 0.12 * size * count / max(int(count.max()), 1)
     base = low - 0.2 * size
-    ax.bar(edges[:-1], height, np.diff(edges), bottom=base, align="edge", color=STYLE["ink"], alpha=0.18, lw=0)
+    steps = base + np.repeat(height, 2)
+    ax.fill_between(np.repeat(edges, 2)[1:-1], base, steps, color=STYLE["ink"], alpha=0.18, lw=0)
     ax.set_ylim(base, high + 0.08 * size)
 
 
 def _surface(own: EstimatedFunction, ax: Axes) -> None:
+    """Contour lines, each with its value at its middle."""
+    from contourpy import contour_generator
+    from matplotlib import colormaps, ticker
+    from matplotlib.colors import to_hex
+
     n = round(len(own.value) ** 0.5)
-    x, y = (own.grid[:, i].reshape(n, n) for i in (0, 1))
-    drawn = ax.contour(x, y, own.value.reshape(n, n), levels=_LEVELS, cmap="viridis", linewidths=1.2)
-    ax.clabel(drawn, fontsize=STYLE["small"])
-    ax.plot(*own.seen.T, ".", color=STYLE["ink"], ms=2.5, alpha=0.5)
+    x, y, z = (v.reshape(n, n) for v in (own.grid[:, 0], own.grid[:, 1], own.value))
+    levels = ticker.MaxNLocator(_LEVELS).tick_values(float(z.min()), float(z.max()))
+    lines = contour_generator(x, y, z)
+    for level, share in zip(levels, np.linspace(0.0, 0.85, len(levels)), strict=True):
+        colour = to_hex(colormaps["viridis"](share))
+        for line in map(np.asarray, lines.lines(level)):
+            ax.plot(line[:, 0], line[:, 1], color=colour, lw=1.2)
+            middle = float(line[len(line) // 2, 0]), float(line[len(line) // 2, 1])
+            words = format_number(float(level), 3)
+            ax.annotate(words, middle, (2, 4), textcoords="offset points", fontsize=STYLE["small"], color=colour)
+    ax.plot(*own.seen.T, "o", color=STYLE["ink"], ms=1.5, alpha=0.5)

@@ -1,6 +1,6 @@
-"""Fits in files, one module per format: a new one is a module with `write(fit, path)` and a line in FORMATS.
+"""File formats of fits, one module each with `write(fit, path)` and a line in FORMATS.
 
-JSON loads back exactly (`load`), netCDF is for xarray and ArviZ. Imports from `result` only what a fit is made of.
+JSON loads back exactly (`load.py`, `validation.py`); netCDF is for xarray and ArviZ.
 """
 
 from __future__ import annotations

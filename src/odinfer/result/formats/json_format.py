@@ -1,4 +1,4 @@
-"""Fits as JSON: the text of a file, and the version of its format."""
+"""Write fits as JSON, with the version of the format."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def dumps(fit: FitResult) -> str:
         "uncertainty": fit.uncertainty and encode_record(fit.uncertainty),
         "profiles": [encode_record(p) for p in fit.profiles.values()],
         "bootstrap": fit.bootstrapped and encode_record(fit.bootstrapped),
-        "posterior": fit.posterior and encode_record(fit.posterior),
+        "posterior": fit.sampled and encode_record(fit.sampled),
     }
     lines = (f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -1,4 +1,4 @@
-"""Numbers, arrays and nested records as strict JSON, and back exactly."""
+"""Encode numbers, arrays and nested records as strict JSON without loss."""
 
 from __future__ import annotations
 

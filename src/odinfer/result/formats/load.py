@@ -1,4 +1,4 @@
-"""From a JSON file back to a FitResult, the same to the last digit."""
+"""Load a FitResult from a JSON file without loss."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.errors import InputError
+from odinfer.files import readable
 from odinfer.gp.curves import Curve, Gradients
 from odinfer.result.fit import FitResult
 from odinfer.result.formats.json_format import AT_DATA, BY_NAME, CURVE, GRADIENTS, KNOWN, ON_CURVE, STAGE, TEXTS
@@ -31,7 +32,7 @@ def load(path: str | Path) -> FitResult:
         InputError: if the file is missing, is not JSON, is no fit, or was written by a newer odinfer.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = readable(path).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -101,7 +102,7 @@ def _fit(content: dict[str, Any]) -> FitResult:
         uncertainty=decode_record(Uncertainty, content.get("uncertainty")),
         profiles={p.name: p for p in profiles},
         bootstrapped=decode_record(Bootstrap, content.get("bootstrap")),
-        posterior=decode_record(Posterior, content.get("posterior")),
+        sampled=decode_record(Posterior, content.get("posterior")),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Fits as netCDF files and as xarray datasets: one group with everything, and those that ArviZ reads.
+"""Fits as netCDF files and xarray datasets, with groups that ArviZ reads.
 
 Files are written by h5netcdf without xarray, whose import (pandas, and a look for Dask) takes longer than a fit.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.errors import InputError
 from odinfer.result.formats.json_format import AT_DATA, CURVE, FORMAT, GRADIENTS, ON_CURVE, STAGE
 from odinfer.result.formats.json_values import encode
 from odinfer.version import __version__
@@ -36,8 +37,10 @@ class Group:
     attrs: Mapping[str, Any] = field(default_factory=dict)
 
     def dataset(self) -> xr.Dataset:
-        import xarray as xr
-
+        try:
+            import xarray as xr
+        except ImportError:
+            raise InputError("this needs xarray: pip install 'odinfer[xarray]'") from None
         return xr.Dataset(self.variables, self.coords, self.attrs)
 
     def write(self, place: Any) -> None:
@@ -163,11 +166,11 @@ def further_groups(fit: FitResult) -> dict[str, Group]:
     if draws:
         C, N = next(iter(draws.values())).shape
         more: dict[str, Array] = {}
-        if fit.posterior is not None:
-            more |= {f"x0_{name}": v for name, v in fit.posterior.x0.items()}
-            more |= {f"sigma_{name}": v for name, v in fit.posterior.sigma.items()}
-            if fit.posterior.stats:
-                found["sample_stats"] = Group(of_draws(fit.posterior.stats))
+        if fit.sampled is not None:
+            more |= {f"x0_{name}": v for name, v in fit.sampled.x0.items()}
+            more |= {f"sigma_{name}": v for name, v in fit.sampled.sigma.items()}
+            if fit.sampled.stats:
+                found["sample_stats"] = Group(of_draws(fit.sampled.stats))
         along = {"chain": ("chain", np.arange(C)), "draw": ("draw", np.arange(N))}
         found["posterior"] = Group(of_draws({**draws, **more}), along)
         observed: dict[str, Any] = {}

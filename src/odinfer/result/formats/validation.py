@@ -50,8 +50,8 @@ def validate(fit: FitResult) -> FitResult:
         _check_uncertainty(fit.uncertainty, fit)
     if fit.bootstrapped is not None:
         _check_bootstrap(fit.bootstrapped, fit)
-    if fit.posterior is not None:
-        _check_posterior(fit.posterior, fit)
+    if fit.sampled is not None:
+        _check_posterior(fit.sampled, fit)
     for profile in fit.profiles.values():
         _check_profile(profile, fit)
     return fit

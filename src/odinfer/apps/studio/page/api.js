@@ -54,7 +54,7 @@ export const table = (choice) => json("POST", "/api/table", choice);
 export const understand = (name, text, choice) => json("POST", "/api/understand", { name, text, choice });
 export const guess = (name, text, choice) => json("POST", "/api/guess", { name, text, choice });
 export const loglik = (name, text, choice, values) => json("POST", "/api/loglik", { name, text, choice, values });
-export const order = (kind, models, choice) => json("POST", "/api/jobs", { kind, models, choice });
+export const order = (kind, models, choice, options = {}) => json("POST", "/api/jobs", { kind, models, choice, options });
 export const cancel = (id) => json("DELETE", `/api/jobs/${id}`);
 
 /** Everything a job tells until it ends. */
@@ -85,9 +85,17 @@ export function heartbeat(told) {
   }, 3000);
 }
 
-export async function download(id, name) {
-  const blob = await (await send("GET", `/api/jobs/${id}/files/${encodeURIComponent(name)}`)).blob();
-  save(blob, name);
+const file = async (id, name) => (await send("GET", `/api/jobs/${id}/files/${encodeURIComponent(name)}`)).blob();
+
+export async function download(id, name) { save(await file(id, name), name); }
+
+const addresses = new Map();
+
+/** The address of a picture among the files of a job, which is fetched once. */
+export function pictureAddress(id, name) {
+  const key = `${id}/${name}`;
+  if (!addresses.has(key)) addresses.set(key, file(id, name).then((found) => URL.createObjectURL(new Blob([found], { type: "image/svg+xml" }))));
+  return addresses.get(key);
 }
 
 /** What may not have arrived is sent once more. */

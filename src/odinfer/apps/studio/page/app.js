@@ -2,10 +2,10 @@
 import * as api from "./api.js";
 import { colour, shown } from "./charts.js";
 import { MEASURES, columnBox, preview, reassigned, roleOf } from "./columns.js";
-import { Editor, element, patient } from "./editor.js";
+import { Editor, element, formula, patient } from "./editor.js";
 import { History } from "./history.js";
 import { Jobs } from "./jobs.js";
-import { LETTERS, bestIntervals, clear, files, showComparison, showFit } from "./results.js";
+import { LETTERS, bestIntervals, clear, files, showComparison, showFit, showPopulation, showStudy } from "./results.js";
 import { thumbnail } from "./picture.js";
 import { Pictures } from "./pictures.js";
 import { keysOf, rowsOf } from "./rows.js";
@@ -143,7 +143,7 @@ function projectButton({ id, data, models, when }) {
 async function thumbnails(examples) {
   for (const [i, { name }] of examples.entries()) {
     const { experiments } = await api.thumbnail(name);
-    $("examples").children[i]?.firstElementChild.prepend(thumbnail(experiments, colour));
+    $("examples").children[i]?.querySelector(".thumbnail").append(thumbnail(experiments, colour));
   }
 }
 
@@ -151,10 +151,12 @@ function exampleButton({ name, title }) {
   const item = element("li"), button = item.appendChild(element("button"));
   button.type = "button";
   const [what, more] = title.split(/[:,;]\s(.*)/s);
+  const image = button.appendChild(element("i", "thumbnail"));  // drawn as soon as its data are there
+  image.setAttribute("aria-hidden", "true");
   button.append(element("b", "", what), element("span", "", more ?? ""));
   button.addEventListener("click", guarded(async () => {
     const found = await api.example(name);
-    begun(found, [newModel(found.model, found.text)]);
+    begun(found, [newModel(found.model, found.text, { example: found.text })]);
     await open();
   }));
   return item;
@@ -169,7 +171,18 @@ function begun(found, models) {
   sliders.ranges = {};
 }
 
-const take = guarded(async (file) => {
+let reading = 0;  // files that have not arrived
+
+/** A file that was dropped or chosen: what is read shows in the bar until it is there. */
+async function take(file) {
+  document.body.setAttribute("aria-busy", String(Boolean(++reading)));
+  $("file-name").textContent = `reading ${file.name} …`;
+  await taken(file);
+  document.body.setAttribute("aria-busy", String(Boolean(--reading)));
+  $("file-name").textContent = dataName ?? "no data yet";
+}
+
+const taken = guarded(async (file) => {
   if (file.name.toLowerCase().endsWith(".odinfer")) return openProject(file);
   if (file.name.toLowerCase().endsWith(".ode")) {
     const text = await file.text(), name = file.name.replace(/\.ode$/i, "");
@@ -185,11 +198,15 @@ const take = guarded(async (file) => {
   begun(found, []);
   const columns = freeColumns();
   const written = new Set(had.flatMap((m) => m.text.match(/[\p{L}_][\p{L}\p{N}_]*/gu) ?? []));
+  const kept = had.map((m) => ({ ...m, job: null, studies: {}, guess: null, moved: false }));
   if (columns.some((c) => written.has(asName(c.name)))) {
     for (const { name } of columns) if (asName(name) !== name && written.has(asName(name))) page.choice.names[name] = asName(name);
-    page.models = had.map((m) => ({ ...m, job: null, guess: null, moved: false }));
+    page.models = kept;
     page.current = Math.max(0, current);
-  } else page.models = [firstGuess(columns)];
+  } else {
+    page.models = kept.filter((m) => m.text !== m.example);  // what somebody wrote is never lost
+    page.models.unshift(firstGuess(columns));
+  }
   await open();
 });
 
@@ -198,7 +215,7 @@ const freeColumns = () => table.columns.filter((c) => !c.role && c.cells.some((c
 function firstGuess(columns) {
   for (const { name } of columns) if (asName(name) !== name) page.choice.names[name] = asName(name);
   const text = firstModel(columns.map((c) => c.name));
-  return newModel("model", text, { generated: text });
+  return newModel(unique("model"), text, { generated: text });
 }
 
 async function open(push = true) {
@@ -221,6 +238,7 @@ async function readTable() {
 function clearModel() {
   u = null;
   curves = [];
+  $("fit").disabled = $("typeset").hidden = true;
   $("sliders").style.minHeight = `${$("sliders").offsetHeight}px`;  // nothing below jumps
   sliders.clear();
 }
@@ -261,6 +279,8 @@ async function understand() {
   drawColumns();
   if (found.module) {
     u = found;
+    $("typeset").hidden = !found.typeset.length;
+    $("typeset").replaceChildren(...found.typeset.map((tree) => formula(["math", ["mstyle", tree]])));
     for (const e of u.experiments) e.shown = u.columns.length;
     if (!experiments().includes(page.experiment)) page.experiment = "";
     const unknown = fill();
@@ -334,13 +354,18 @@ worker.onmessage = ({ data }) => {
   busy = false;
   if (data.seq === sequence || data.curves.length) {
     curves = data.curves;
-    const ended = curves.find((c) => c.ended !== null);
-    $("sim-note").textContent = ended ? `The curve of these sliders ends at ${shown(ended.ended)}.` : "";
-    drawCharts();
-    document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
-  }
-  if (again) follow();
+    requestAnimationFrame(drawCurves);
+  } else if (again) follow();
 };
+
+/** The curves that came last, once per frame. */
+function drawCurves() {
+  const ended = curves.find((c) => c.ended !== null);
+  $("sim-note").textContent = ended ? `The curve of these sliders ends at ${shown(ended.ended)}.` : "";
+  drawCharts();
+  document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
+  if (again) follow();
+}
 
 function follow() {
   if (!u || !u.experiments.length) { curves = []; return drawCharts(); }
@@ -433,7 +458,7 @@ function drawSliders() {
   $("guess").hidden = !u || !dataName || !model().moved;
   if (!u) return sliders.clear();
   const every = experiments();
-  const rows = rowsOf(u).map((row) => {
+  const rows = rowsOf(u).filter((row) => !row.hidden).map((row) => {
     const keys = keysOf(row, every);
     return { ...row, keys: keys.length > 1 && page.experiment ? [keys[every.indexOf(page.experiment)]] : keys };
   });
@@ -448,6 +473,9 @@ function estimates() {
   const found = {}, intervals = bestIntervals(answer), several = Object.keys(answer.experiments).length > 1;
   for (const [name, value] of Object.entries(answer.theta)) {
     if (!answer.fixed.includes(name)) found[name] = { value, low: intervals[name]?.[0] ?? null, high: intervals[name]?.[1] ?? null };
+  }
+  for (const [subject, own] of Object.entries(answer.individual ?? {})) {
+    for (const [name, [value, low, high]] of Object.entries(own)) found[`${name}[${subject}]`] = { value, low, high };
   }
   for (const [name, e] of Object.entries(answer.experiments)) {
     for (const [state, value] of Object.entries(e.initial)) {
@@ -489,12 +517,14 @@ async function assign(column, role) {
 /** What a job is made of; a result is stale if this is not what there is now. */
 const ingredients = (models) => JSON.stringify([models.map((m) => m.text), page.choice, revision]);
 
-const ask = guarded(async (kind) => {
+const STUDIES = ["discover", "design"];
+
+const ask = guarded(async (kind, options = {}) => {
   if (timer) await understand();  // what was typed just now
   if (kind !== "compare" && $("fit").disabled) return;
   const chosen = kind === "compare" ? page.models : [model()], made = ingredients(chosen);
-  if (jobs.asked(kind, made)) return;
-  const job = await api.order(kind, chosen.map(({ name, text }) => ({ name, text })), page.choice);
+  if (!STUDIES.includes(kind) && jobs.asked(kind, made)) return;
+  const job = await api.order(kind, chosen.map(({ name, text }) => ({ name, text })), page.choice, options);
   page.asked = Object.fromEntries(Object.entries(page.asked).slice(-40));
   page.asked[job.id] = { model: kind === "compare" ? null : chosen[0].id, made, data: revision };
   keep(true);
@@ -505,7 +535,10 @@ function answered(job) {
   const { model: id, data } = page.asked[job.id] ?? {}, target = page.models.find((m) => m.id === id);
   if (data !== revision) return;  // of data that are there no longer
   if (job.kind === "compare") Object.assign(page, { compared: job.id, showing: "compare" });
-  else if (target) {
+  else if (target && STUDIES.includes(job.kind)) {
+    target.studies = { ...target.studies, [job.kind]: job.id };
+    if (target === model()) page.showing = "fit";
+  } else if (target) {
     target.job = job.id;
     if (target === model()) page.showing = "fit";
     if (job.kind === "fit" && page.asked[job.id].made === ingredients([target])) moveToFit(target);
@@ -514,6 +547,9 @@ function answered(job) {
   drawResults();
   drawCharts();
   keep();
+  if (target && target !== model()) return;
+  const study = STUDIES.includes(job.kind) && $("results").querySelector(`[data-study=${job.kind}]`);
+  if (study) study.scrollIntoView({ block: "start" }); else $("verdict").scrollIntoView({ block: "nearest" });
 }
 
 /** The sliders to the estimates. */
@@ -529,19 +565,38 @@ function moveToFit(m) {
 function drawResults() {
   const comparing = page.showing === "compare", job = shownJob(), answer = job?.answer;
   $("verdict").hidden = !answer;
-  if (!answer) return clear($("results"));
+  if (!answer) { resultsAre = []; return clear($("results")); }
   const stale = page.asked[job.id].made !== ingredients(comparing ? page.models : [model()]);
   $("headline").textContent = answer.headline;
   $("verdict").className = `verdict ${stale ? "stale-card" : answer.tone}`;
-  $("take").hidden = $("uncertainty").hidden = comparing;
+  $("take").hidden = comparing;
+  $("uncertainty").hidden = comparing || answer.kind === "population";
+  $("studies").hidden = comparing || answer.kind === "population";
   for (const button of $("uncertainty").children) button.classList.toggle("done", Boolean(answer.intervals?.[button.dataset.kind]));
   $("stale").hidden = !stale;
   $("caveats").replaceChildren(...(stale ? [] : answer.caveats ?? []).map((text) => element("li", "", text)));
   const offers = stale ? [] : answer.next ?? [];
   $("next").hidden = !offers.length;
   $("next").replaceChildren(element("span", "muted", "What next?"), ...offers.map(nextButton));
-  if (comparing) showComparison($("results"), answer); else showFit($("results"), answer);
+  drawTables(answer, job, comparing ? [] : studiesOf(model()));
   files($("files"), job, guarded((name) => api.download(job.id, name)));
+}
+
+/** What was found beside the fit of a model on these data: its job, and whether its text has changed since. */
+const studiesOf = (m) => Object.values(m.studies ?? {}).filter((id) => page.asked[id]?.data === revision && jobs.get(id)?.answer)
+  .map((id) => ({ job: jobs.get(id), stale: page.asked[id].made !== ingredients([m]) }));
+
+let resultsAre = [];  // what the tables below the charts were made of
+
+/** Draw tables and pictures, if they are not there already. */
+function drawTables(answer, job, studies) {
+  const made = [answer, answer.pictures && job.files, ...studies.flatMap((s) => [s.job.answer, s.job.files, s.stale])];
+  if (made.length === resultsAre.length && made.every((part, i) => part === resultsAre[i])) return;
+  resultsAre = made;
+  const show = { compare: showComparison, population: showPopulation }[answer.kind] ?? showFit;
+  show($("results"), answer, job);
+  const on = { button: nextButton, planned: (add, last) => ask("design", { add, last }) };
+  for (const s of studies) showStudy($("results"), s.job.answer, s.job, s.stale, on);
 }
 
 /** A step that the verdict suggests: another model beside this one, or more about its uncertainty. */
@@ -583,7 +638,7 @@ async function weigh() {
 $("fit").addEventListener("click", () => ask("fit"));
 $("compare").addEventListener("click", () => ask("compare"));
 $("cancel").addEventListener("click", guarded(() => jobs.cancel()));
-for (const button of $("uncertainty").children) button.addEventListener("click", () => ask(button.dataset.kind));
+for (const button of document.querySelectorAll("#uncertainty button, #studies button")) button.addEventListener("click", () => ask(button.dataset.kind));
 $("take").addEventListener("click", () => { moveToFit(model()); keep(); });
 $("guess").addEventListener("click", () => {
   steps.remember(model(), "moving the sliders to the guess");
@@ -639,7 +694,7 @@ addEventListener("drop", (event) => {
 });
 addEventListener("pagehide", () => { if (page.models.length) keep(true); });
 document.addEventListener("click", (event) => { if (!$("downloads").contains(event.target)) $("downloads").open = false; });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawCharts(); drawResults(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { resultsAre = []; drawCharts(); drawResults(); });
 
 $("save").addEventListener("click", guarded(async () => {
   keep(true);

@@ -6,12 +6,21 @@ const { uPlot } = globalThis;  // which the page has loaded before
 
 const LIGHT = ["#2456b3", "#c2571a", "#1d7a4f", "#8b3fa8", "#b3263a", "#1a7f96", "#7a6a12", "#5b4bd6", "#a04a78", "#4d5b6b"];
 const DARK = ["#7fa8f0", "#f0a066", "#6fcf97", "#cf9af0", "#ff8f96", "#66c9dd", "#d9c860", "#a89cff", "#f097c4", "#aab6c6"];
+const CLOUD = 600;  // points of a chart that hide a line under them
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export const colour = (i) => (dark.matches ? DARK : LIGHT)[i % LIGHT.length];
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const every = new Set();
+/** Charts that nobody sees are drawn when they come into sight, or are printed. */
+const sight = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    target.chart.inSight = isIntersecting;
+    if (isIntersecting) target.chart.catchUp();
+  }
+}, { rootMargin: "300px" });
+addEventListener("beforeprint", () => { for (const chart of every) chart.catchUp(); });
 dark.addEventListener("change", () => { for (const chart of every) chart.rebuild(); });
 
 /** A few significant digits. */
@@ -55,6 +64,9 @@ export class Chart {
     this.read = () => "";
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.card);
+    this.inSight = true;
+    sight.observe(this.card);
+    this.card.chart = this;
     every.add(this);
   }
 
@@ -62,6 +74,7 @@ export class Chart {
 
   remove() {
     this.observer.disconnect();
+    sight.unobserve(this.card);
     every.delete(this);
     this.group.charts.delete(this);
     this.u?.destroy();
@@ -84,6 +97,11 @@ export class Chart {
   /** The range of x that is in sight. */
   get span() { return this.group.zoom ?? this.x; }
 
+  catchUp() {
+    if (this.late && this.u) this.show();
+    this.late = false;
+  }
+
   show() { if (this.u) this.u.setData(this.data()); }
 
   data() { return [[this.x[0], this.x[1]], [this.y[0], this.y[1]]]; }
@@ -100,7 +118,7 @@ export class Chart {
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
         { ...axis, size: 34, space: 60, label: this.labels[0] || undefined, labelSize: 18, values: (u, values) => values.map((v) => shown(v, 6)) },
-        { ...axis, label: this.labels[1] || undefined, labelSize: 18, size: (u, values) => 14 + 7 * Math.max(5, ...(values ?? []).map((v) => v.length)), space: 36, values: (u, values) => values.map((v) => (this.log && !/^[125]/.test(v?.toExponential() ?? "") ? "" : shown(Number(v?.toPrecision(9)), 6))) },
+        { ...axis, label: this.labels[1] || undefined, labelSize: 18, size: (u, values) => 14 + 7 * Math.max(5, ...(values ?? []).map((v) => v.length)), space: this.height < 160 ? 22 : 36, values: (u, values) => values.map((v) => (this.log && !/^[125]/.test(v?.toExponential() ?? "") ? "" : shown(Number(v?.toPrecision(9)), 6))) },
       ],
       hooks: { draw: [(u) => this.draw(u)], setCursor: [(u) => this.cursor(u)], setSelect: [(u) => this.select(u)], ready: [(u) => this.ready(u)] },
     };
@@ -125,10 +143,12 @@ export class Chart {
   set(layers, x, y, log = false) {
     Object.assign(this.layers, layers);
     if (log !== this.log) { this.log = log; [this.x, this.y] = [x, y]; return this.rebuild(); }
+    this.late = !this.inSight;
     const same = this.x[0] === x[0] && this.x[1] === x[1] && this.y[0] === y[0] && this.y[1] === y[1];
     this.x = x;
     this.y = y;
     if (!this.u) return this.resize();
+    if (this.late) return;
     if (same) this.u.redraw(false); else this.u.setData(this.data());
   }
 
@@ -169,6 +189,16 @@ export class Chart {
       }
       ctx.globalAlpha = 1;
     }
+    // Lines lie over a cloud of points, and under points that can be told apart.
+    const cloud = this.layers.points.reduce((sum, { t }) => sum + t.length, 0) > CLOUD;
+    if (cloud) this.drawPoints(u, ratio);
+    this.drawLines(u, ratio);
+    if (!cloud) this.drawPoints(u, ratio);
+    ctx.restore();
+  }
+
+  drawLines(u, ratio) {
+    const { ctx } = u, X = (v) => u.valToPos(v, "x", true), Y = (v) => u.valToPos(v, "y", true);
     for (const { t: times, y: values, colour, dash = [], width = 2, alpha = 1, path = false } of this.layers.lines) {
       const { t, y } = path ? { t: times, y: values } : within(times, values, u.scales.x.min, u.scales.x.max);
       ctx.globalAlpha = alpha;
@@ -187,6 +217,10 @@ export class Chart {
       ctx.setLineDash([]);
       ctx.globalAlpha = 1;
     }
+  }
+
+  drawPoints(u, ratio) {
+    const { ctx } = u, X = (v) => u.valToPos(v, "x", true), Y = (v) => u.valToPos(v, "y", true);
     for (const { t, y, limit, colour, alpha = 0.9 } of this.layers.points) {
       ctx.globalAlpha = alpha;
       ctx.fillStyle = ctx.strokeStyle = colour;
@@ -195,6 +229,7 @@ export class Chart {
       for (let i = 0; i < t.length; i++) {
         if (y[i] === null) continue;
         const x = X(t[i]), at = Y(y[i]);
+        if (t.length > 300 && !limit?.[i]) { ctx.fillRect(x - radius, at - radius, 2 * radius, 2 * radius); continue; }
         ctx.beginPath();
         if (limit?.[i]) {  // beyond a limit of detection: an arrow to where it lies
           const down = -limit[i] * 9 * ratio;
@@ -209,7 +244,6 @@ export class Chart {
       }
       ctx.globalAlpha = 1;
     }
-    ctx.restore();
   }
 }
 

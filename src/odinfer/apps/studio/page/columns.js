@@ -22,9 +22,10 @@ export function columnBox(c, now, on) {
   choose.setAttribute("aria-label", `What the column ${c.name} is`);
   choose.dataset.focus = `column ${c.name}`;
   const given = choice.names[c.name];
-  const natural = c.name === time ? "time" : c.role && c.role !== "time" ? c.role : u?.assignable.includes(c.name) ? c.name : UNUSED;
+  const natural = c.name === time ? "time" : c.role && c.role !== "time" ? c.role : u?.assignable.includes(c.name) || u?.covariates.includes(c.name) ? c.name : UNUSED;
   const options = new Map([["time", "the time"], ["experiment", "experiment"]]);
   for (const n of u?.assignable ?? []) options.set(n, u.inputs.includes(n) || u.parameters.some((p) => p.name === n) ? `${n} (input)` : n);
+  if (u?.covariates.includes(c.name)) options.set(c.name, `${c.name} (covariate)`);
   for (const n of [c.role, given]) if (n && !options.has(n)) options.set(n, u?.dosing.includes(n) ? `doses: ${n}` : n);
   if (natural === UNUSED && u) options.set(MEASURES, "something else of the model …");
   options.set(UNUSED, "not used");
@@ -47,6 +48,7 @@ export function roleOf(c, choice, u) {
   if (name === "experiment") return "experiment";
   if (u?.observed.includes(name)) return "observed";
   if (u?.inputs.includes(name)) return "input";
+  if (u?.covariates.includes(name)) return "covariate";
   return u ? "ignored" : c.role ?? "observed";
 }
 

@@ -99,6 +99,14 @@ export function element(tag, kind = "", text = "") {
   return found;
 }
 
+/** A formula from its tree: the name of a MathML element, then its children. */
+export function formula([name, ...children]) {
+  const found = document.createElementNS("http://www.w3.org/1998/Math/MathML", name);
+  if (name === "mstyle") found.setAttribute("displaystyle", "true");
+  found.append(...children.map((child) => (Array.isArray(child) ? formula(child) : child)));
+  return found;
+}
+
 /** Draws the children of an element anew, given a function that makes them: not over what somebody types or drags
  * there, and who is somewhere in the old ones finds the same place in the new. */
 export function patient(parent) {

@@ -58,7 +58,6 @@ export function thumbnail(experiments, colour) {
   const space = "http://www.w3.org/2000/svg", w = 220, h = 64;
   const svg = document.createElementNS(space, "svg");
   svg.setAttribute("viewBox", `0 0 ${w} ${h}`);
-  svg.setAttribute("aria-hidden", "true");
   const series = experiments.flatMap(({ columns }, e) => Object.values(columns).slice(0, 3).map((d, c) => ({ ...d, e, c })));
   const times = series.flatMap((d) => d.t), [t0, t1] = [Math.min(...times), Math.max(...times)];
   const several = experiments.length > 1;

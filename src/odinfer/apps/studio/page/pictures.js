@@ -3,7 +3,7 @@ import { Chart, Group, at, colour, range, shown, widened } from "./charts.js";
 import { element } from "./editor.js";
 import { LETTERS } from "./results.js";
 
-const MOST_NAMED = 12;  // experiments in the legend
+const MOST_COLOURS = 10;  // experiments that are told apart by colour
 
 export class Pictures {
   constructor($) { Object.assign(this, { $, charts: new Map(), signature: "", group: new Group(), phase: null }); }
@@ -19,24 +19,24 @@ export class Pictures {
       this.charts = new Map(names.map((name) => [name, new Chart($("charts"), { title: name, note: hidden(name) ? "hidden" : "", height, x: timeName, y: columnName(name), group: this.group })]));
       this.signature = key;
     }
-    const several = every.length > 1;
+    const several = every.length > 1, many = every.length > MOST_COLOURS && !page.experiment;
     const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
     $("slider-key").hidden = comparing;
     const chosen = every.map((e, i) => ({ ...e, i })).filter((e) => !page.experiment || e.name === page.experiment);
     const times = range(chosen.flatMap((e) => Object.values(e.columns).map((d) => d.t)), 0);
     const measured = chosen.some((e) => Object.values(e.columns).some((d) => d.t.length)) ? times : null;
     names.forEach((name, c) => {
-      const tint = (i) => colour(several ? i : c);
+      const tint = (i) => colour(several && !many ? i : c);
       const points = [], lines = [], bands = [];
       for (const e of chosen) {
         const d = e.columns[name];
-        if (d) points.push({ ...d, colour: comparing && !several ? ink : tint(e.i) });
+        if (d) points.push({ ...d, colour: comparing ? ink : tint(e.i), alpha: many ? 0.6 : 0.9 });
         for (const { fit, colour: own } of fits) {
           const found = fit.experiments[e.name], curve = found?.columns[name];
           if (!curve) continue;
           const paint = own === null ? tint(e.i) : colour(own);
           if (fits.length * chosen.length <= 4) bands.push({ t: found.t, low: curve.low, high: curve.high, colour: paint, alpha: fits.length > 1 ? 0.1 : 0.18 });
-          lines.push({ t: found.t, y: curve.y, colour: paint, width: chosen.length > 4 ? 1.4 : 2.2 });
+          lines.push({ t: found.t, y: curve.y, colour: paint, width: many ? 1 : chosen.length > 4 ? 1.4 : 2.2, alpha: many ? 0.45 : 1 });
         }
       }
       const solid = range([...points.map((p) => p.y), ...bands.flatMap((b) => [b.low, b.high]), ...lines.map((l) => l.y)], 0.08);
@@ -44,8 +44,8 @@ export class Pictures {
       for (const curve of comparing ? [] : curves) {
         const e = u?.experiments[curve.course], m = u?.columns.indexOf(name) ?? -1;
         if (!e || m < 0 || !curve.y[m] || !chosen.some((own) => own.name === e.name)) continue;
-        const own = chosen.length > 1 ? tint(curve.course) : ink;
-        followed.push({ t: curve.t, y: curve.y[m], colour: own, dash: [6, 4], width: chosen.length > 4 ? 1.1 : 1.8 });
+        const own = chosen.length > 1 && !many ? tint(curve.course) : ink;
+        followed.push({ t: curve.t, y: curve.y[m], colour: own, dash: many ? [] : [6, 4], width: many ? 0.8 : chosen.length > 4 ? 1.1 : 1.8, alpha: many ? 0.35 : 1 });
       }
       // Curves of sliders may go far, and those that settle begin long before: they widen the picture, but do not flatten the data.
       const empty = !points.length && !lines.length;
@@ -54,6 +54,7 @@ export class Pictures {
       const all = range([...points, ...lines, ...followed].map((l) => l.t), 0);
       const x = range([measured ? widened(measured, all, 1) : all], 0.025);
       const chart = this.charts.get(name);
+      chart.card.hidden = comparing && empty;  // a hidden state of models that do not say it
       chart.read = (time) => [
         `t ${shown(time, 3)}`,
         ...fits.slice(0, 4).map(({ fit, name: own }, i) => {
@@ -78,13 +79,12 @@ export class Pictures {
       box.append(own === null ? "fit with 95 % band" : `${LETTERS[i]} ${name}`);
       return box;
     });
-    const subjects = several && !comparing && !page.experiment ? every.slice(0, MOST_NAMED).map(({ name }, i) => {
+    const subjects = many ? [element("span", "", `${every.length} experiments`)] : several && !comparing && !page.experiment ? every.map(({ name }, i) => {
       const box = element("span"), mark = box.appendChild(element("i", "key dot"));
       mark.style.background = colour(i);
       box.append(name);
       return box;
     }) : [];
-    if (subjects.length && every.length > MOST_NAMED) subjects.push(element("span", "", `and ${every.length - MOST_NAMED} more`));
     $("fit-keys").replaceChildren(...keys, ...subjects);
   }
 

@@ -1,4 +1,5 @@
 // What a fit or a comparison has found, in tables and small charts.
+import { pictureAddress } from "./api.js";
 import { Chart, colour, range, shown } from "./charts.js";
 import { element } from "./editor.js";
 
@@ -7,12 +8,15 @@ export const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const FILES = {
   "report.html": "Report", "comparison.html": "Report", "fit.json": "Everything as numbers", "comparison.json": "Everything as numbers",
   "states.csv": "States with bands", "comparison.csv": "Table of models", "gamma.csv": "Mismatch of equations", "fit.nc": "netCDF, for Python and R",
+  "individual.csv": "Individual parameters", "residuals.csv": "Residuals", "samples.csv": "Samples", "ranking.csv": "Terms",
+  "design.json": "Everything as numbers", "discovery.json": "Everything as numbers", "best.ode": "Model with the term",
   "plot.png": "Picture", "command.txt": "The same by command", "fit.py": "The same in Python", "compare.py": "The same in Python",
 };
 let charts = [];
 
-function section(parent, title) {
-  const box = parent.appendChild(element("div"));
+/** A titled part; wide: over all of the width, where others may stand side by side. */
+function section(parent, title, wide = false) {
+  const box = parent.appendChild(element("div", wide ? "wide" : ""));
   box.append(element("h3", "", title));
   return box;
 }
@@ -73,25 +77,100 @@ export function showFit(parent, answer) {
   }
   if (answer.solutions) tableOf(section(parent, "Solutions that fit as well"), answer.solutions.header, answer.solutions.rows);
   tableOf(section(parent, "Equations and noise"), answer.states.header, answer.states.rows, judged);
-  residuals(section(parent, "Residuals: data minus fit"), answer);
+  residuals(section(parent, "Residuals: data minus fit", true), answer);
   if (answer.correlations) {
     const more = folded(parent, "Correlations of the estimates");
+    more.classList.add("wide");
     tableOf(more, answer.correlations.header, answer.correlations.rows);
   }
-  if (answer.profiles.length) profiles(section(parent, "Profiles: how fast the likelihood falls"), answer);
+  if (answer.profiles.length) profiles(section(parent, "Profiles: how fast the likelihood falls", true), answer);
   for (const [kind, draws] of Object.entries(answer.draws)) {
-    histograms(section(parent, kind === "sample" ? "Posterior draws" : "Refits of the bootstrap"), draws, answer);
+    histograms(section(parent, kind === "sample" ? "Posterior draws" : "Refits of the bootstrap", true), draws, answer);
   }
-  const words = [...answer.notes ?? [], ...answer.facts];
-  const more = section(parent, "Notes");
-  const list = more.appendChild(element("ul"));
-  for (const text of answer.warnings) list.append(element("li", "warning", text));
-  for (const text of words) list.append(element("li", "", text));
+  if (answer.unknown?.length) unknownFunctions(section(parent, "Unknown functions"), answer.unknown);
+  remarks(parent, answer);
   command(parent, answer.command);
 }
 
+export function showPopulation(parent, answer, job) {
+  clear(parent);
+  parent.hidden = false;
+  tableOf(section(parent, "Population", true), answer.parameters.header, answer.parameters.rows);
+  for (const table of answer.tables) tableOf(section(parent, table.title), table.header, table.rows);
+  images(parent, answer, job);
+  remarks(parent, answer);
+  command(parent, answer.command);
+}
+
+/** What was asked for beside a fit: its sentence, tables and pictures; on: tried(step), planned(add, last). */
+export function showStudy(parent, answer, job, stale, on) {
+  const box = parent.appendChild(element("section", "study"));
+  box.dataset.study = answer.kind;
+  const head = box.appendChild(element("div", "wide study-head"));
+  head.append(element("h2", "", answer.title), element("p", `study-headline ${stale ? "" : answer.tone}`, answer.headline));
+  if (stale) head.append(element("p", "stale", "The model has changed since."));
+  const offers = head.appendChild(element("div", "next"));
+  if (!stale) for (const step of answer.next) offers.append(on.button(step));
+  if (answer.options) offers.append(plan(answer.options, on.planned));
+  for (const table of answer.tables) tableOf(section(box, table.title, answer.tables.length === 1), table.header, table.rows);
+  images(box, answer, job);
+  remarks(box, answer);
+  command(box, answer.command);
+}
+
+/** How many samples, until when. */
+function plan({ add, last }, planned) {
+  const form = element("form", "plan");
+  const field = (words, value, name) => {
+    const label = form.appendChild(element("label", "", words)), input = label.appendChild(element("input"));
+    Object.assign(input, { value, inputMode: "decimal", autocomplete: "off", placeholder: name === "last" ? "any time" : "" });
+    return input;
+  };
+  const [count, end] = [field("Samples", String(add), "add"), field("until", last === null ? "" : String(last), "last")];
+  const button = form.appendChild(element("button", "", "Plan again"));
+  button.type = "submit";
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const until = end.value.trim().replace(",", ".");
+    planned(Number(count.value), until === "" ? null : Number(until));
+  });
+  return form;
+}
+
+function remarks(parent, answer) {
+  const words = [...answer.notes ?? [], ...answer.facts], warnings = answer.warnings ?? [];
+  if (!words.length && !warnings.length) return;
+  const list = section(parent, "Notes", true).appendChild(element("ul"));
+  for (const text of warnings) list.append(element("li", "warning", text));
+  for (const text of words) list.append(element("li", "", text));
+}
+
+/** The pictures of the report, as soon as they are drawn. */
+function images(parent, answer, job) {
+  for (const { file, title, caption } of answer.pictures.filter((p) => !job.files || job.files.includes(p.file))) {
+    const box = section(parent, title, true);
+    if (caption) box.append(element("p", "muted", caption));
+    if (!job.files) { box.append(element("p", "muted", "This picture is being drawn …")); continue; }
+    const image = box.appendChild(element("div", "picture-wrap")).appendChild(element("img", "picture"));
+    image.alt = title;
+    pictureAddress(job.id, file).then((address) => { image.src = address; }, () => { image.alt = `${title}: the picture is not there any longer`; });
+  }
+}
+
+function unknownFunctions(parent, found) {
+  const grid = parent.appendChild(element("div", "small-charts"));
+  for (const { label, arguments: names, x, y, low, high, seen } of found) {
+    if (!x) { parent.append(element("p", "muted", `${label} of ${names.join(" and ")}: see the report.`)); continue; }
+    const chart = new Chart(grid, { title: label, height: 180, x: names[0], y: label });
+    const reach = range([y, low, high], 0.12);
+    chart.set({ bands: [{ t: x, low, high, colour: colour(0) }], lines: [{ t: x, y, colour: colour(0) }], points: [{ t: seen, y: seen.map(() => reach[0]), colour: colour(9), alpha: 0.4 }] }, range([x], 0.02), reach);
+    chart.describe(`${label} with its 95 % band over the range of the data`);
+    charts.push(chart);
+  }
+}
+
 function command(parent, text) {
-  const box = section(parent, "The same on the command line");
+  const box = section(parent, "The same on the command line", true);
   const line = box.appendChild(element("code", "command", text));
   line.tabIndex = 0;
 }
@@ -145,19 +224,23 @@ export function showComparison(parent, answer) {
   clear(parent);
   parent.hidden = false;
   const names = Object.keys(answer.fits);
-  const rows = answer.rows.map((row) => {
-    const i = names.indexOf(row.name), label = element("span");
-    const swatch = label.appendChild(element("span", "swatch"));
+  const labelled = (name) => {
+    const i = names.indexOf(name), label = element("span"), swatch = label.appendChild(element("span", "swatch"));
     swatch.style.background = colour(i);
-    label.append(`${LETTERS[i] ?? i + 1}  ${row.name}`);
+    label.append(`${LETTERS[i] ?? i + 1}  ${name}`);
+    return label;
+  };
+  const models = section(parent, "Models, the best first", true);
+  if (answer.table) tableOf(models, answer.table.header, answer.table.rows.map(([name, ...cells]) => [labelled(name), ...cells]));
+  const rows = (answer.rows ?? []).map((row) => {
     const verdicts = answer.verdicts[row.name] ?? {};
     const wrong = Object.keys(verdicts).filter((s) => verdicts[s] === "contradicts");
     const verdict = wrong.length ? `contradicts: ${wrong.join(", ")}` : Object.values(verdicts).includes("not judged") ? "as a whole" : "consistent";
-    return [label, verdict, shown(row.bic, 4), row.weight < 0.001 ? "<0.001" : shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
+    return [labelled(row.name), verdict, shown(row.bic, 4), row.weight < 0.001 ? "<0.001" : shown(row.weight, 2), shown(row.aicc, 4), shown(row.loglik, 4), String(row.parameters), shown(row.risk, 4), shown(row.p, 2)];
   });
   const header = ["model", "equations", "BIC", "weight", "AICc", "log L", "unknowns", "risk", "p"];
-  tableOf(section(parent, "Models, the best first"), header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
-  const list = section(parent, "In words").appendChild(element("ul"));
+  if (rows.length) tableOf(models, header, rows, (cell) => (judged(cell) || cell === "as a whole" ? `words ${judged(cell)}` : ""));
+  const list = section(parent, "In words", true).appendChild(element("ul"));
   for (const text of [...answer.sentences, ...answer.notes]) list.append(element("li", "", text));
   const parameters = [...new Set(Object.values(answer.fits).flatMap((f) => Object.keys(f.theta)))];
   tableOf(section(parent, "Estimates"), ["parameter", ...names.map((_, i) => LETTERS[i] ?? String(i + 1))],

@@ -1,6 +1,7 @@
 // The worker that follows the sliders: it has the model as a module, and the last wish wins.
 import { trajectory } from "./solver.js";
 
+const MANY = 10;  // experiments, of whose curves fewer points can be told apart
 let module = null, model = null;
 
 self.onmessage = async ({ data }) => {
@@ -16,12 +17,14 @@ self.onmessage = async ({ data }) => {
   }
   if (!module || data.url !== model.url) return self.postMessage({ seq: data.seq, curves: [] });
   const begun = performance.now();
+  const points = data.values.length > MANY ? 97 : 241;
   const curves = data.values.map(({ course, p, free }) => {
     const own = model.courses[course];
     try {
-      return { course, ...trajectory(module, own, model.given, Float64Array.from(p), Float64Array.from(free)) };
+      const { t, y, ended } = trajectory(module, own, model.given, Float64Array.from(p), Float64Array.from(free), points);
+      return { course, t: Float64Array.from(t), y: y.map((v) => Float64Array.from(v)), ended };
     } catch (error) {
-      return { course, t: [], x: [], y: [], ended: own.start };
+      return { course, t: [], y: [], ended: own.start };
     }
   });
   self.postMessage({ seq: data.seq, curves, ms: performance.now() - begun });

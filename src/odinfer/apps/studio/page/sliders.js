@@ -6,6 +6,13 @@ import { ends, position, valueAt } from "./rows.js";
 
 const STEPS = 1000;
 
+/** A name that goes on in a new line only where a word of it ends. */
+function broken(name) {
+  const words = element("span");
+  words.append(...name.split(/(?<=_)|(?=\()/).flatMap((piece, i) => (i ? [element("wbr"), piece] : [piece])));
+  return words;
+}
+
 export class Sliders {
   /** on: moved(key list, value), and what becomes text: bounded, fixed, started, scaled, spread, distributed, each with
    * a name first; value(key) and size(key) are what there is. */
@@ -24,8 +31,9 @@ export class Sliders {
     const key = row.keys[0], value = values[key];
     const span = (this.ranges[row.name] = ends(row, value, this.ranges[row.name], this.on.size(key)));
     const box = element("div", "slider");
-    const name = box.appendChild(element("label", "name", row.name));
-    const note = [row.log ? "log" : "", row.local && row.keys.length > 1 ? (row.keys.every((k) => values[k] === value) ? "all alike" : "differ") : row.local ? "own" : "", row.prior ? `${row.prior[0]}(${row.prior.slice(1).map((v) => shown(v)).join(", ")})` : ""];
+    const name = box.appendChild(element("label", "name"));
+    name.append(broken(row.name));
+    const note = [row.log ? "log" : "", row.by ? `by ${row.by}` : "", row.local && row.keys.length > 1 ? (row.keys.every((k) => values[k] === value) ? "all alike" : "differ") : row.local ? "own" : "", row.prior ? `${row.prior[0]}(${row.prior.slice(1).map((v) => shown(v)).join(", ")})` : ""];
     if (note.some(Boolean)) name.append(element("small", "", note.filter(Boolean).join(", ")));
     const track = box.appendChild(element("div", "track"));
     const slider = track.appendChild(element("input"));
@@ -54,11 +62,12 @@ export class Sliders {
       if (number.value.trim() === "" || !Number.isFinite(v)) return show(value);
       this.on.moved(row.keys, v, true);
     });
-    if (row.fixed === null) box.append(this.bounds(row, span));
-    const now = () => Number((this.on.value(key) ?? value).toPrecision(5));  // while the text changes, values may lack it
+    const said = row.fixed === null && !row.by;  // what varies has a distribution in the text, and no bounds
+    if (said) box.append(this.bounds(row, span));
+    const now = () => Number(this.on.value(key).toPrecision(5));
     const buttons = box.appendChild(element("div", "buttons"));
-    if (row.kind === "parameter") buttons.append(this.pin(row, now));
-    if (row.fixed === null) buttons.append(this.more(row, box, span, now));
+    if (row.kind === "parameter" && !row.by) buttons.append(this.pin(row, now));
+    if (said) buttons.append(this.more(row, box, span, now));
     const estimate = estimates[key];
     if (estimate && row.keys.length === 1) this.estimate(box, track, row, span, estimate);
     return box;

@@ -119,8 +119,10 @@ export function distributionWords(family, given, titles) {
 /** A model to begin with, for columns that have none: every one grows or shrinks in proportion to itself. */
 export function firstModel(columns) {
   const names = columns.map(asName);
-  const lines = names.map((name, i) => `${name}' = ${names.length > 1 ? `rate_${name}` : "rate"}*${name}`);
-  return ["# How fast does each column change? A first guess: in proportion to itself.", ...lines, ""].join("\n");
+  const rates = names.map((name) => (names.length > 1 ? `rate_${name}` : "rate"));
+  const lines = names.map((name, i) => `${name}' = ${rates[i]}*${name}`);
+  const either = `real ${rates.join(", ")}  # growth or decay`;
+  return ["# How fast does each column change? A first guess: in proportion to itself.", ...lines, either, ""].join("\n");
 }
 
 /** A name of the language from the header of a column. */

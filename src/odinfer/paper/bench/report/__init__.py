@@ -1,4 +1,1 @@
-"""Tables, figures and words on a grid of runs, and the page that holds them.
-
-Imports from `bench` and before.
-"""
+"""Tables, figures and findings of a benchmark grid, and the page with them."""

@@ -1,4 +1,4 @@
-"""Where our results agree with the paper, where they do not, and why: sentences that are computed from the records.
+"""Findings of a grid: sentences, computed from the records, on agreement with the paper.
 
 Reasons are given only where they do not agree.
 """

@@ -1,4 +1,4 @@
-"""Everything of a grid in one folder: an HTML page that needs no other file, tables as CSV, figures as PNG."""
+"""Write the report of a grid: one HTML page, CSV tables and PNG figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of a grid, and what is told of them: quantiles over draws and counts of what failed."""
+"""Records of a grid with quantiles over draws and counts of failures."""
 
 from __future__ import annotations
 

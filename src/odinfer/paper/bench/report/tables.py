@@ -1,4 +1,4 @@
-"""Tables of a grid's results, ours beside what the paper prints, and the quantities that its figures show."""
+"""Tables of a grid's results beside the paper's numbers."""
 
 from __future__ import annotations
 
