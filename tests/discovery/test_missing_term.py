@@ -88,3 +88,13 @@ def test_a_function_is_refused_since_terms_are_added_to_text(growth):
 def test_a_model_that_leaves_a_function_open_is_refused(growth):
     with pytest.raises(od.InputError, match="leave that term out"):
         od.discover(od.Model.from_text("n' = ?(n)"), growth)
+
+
+def test_of_terms_that_look_alike_the_simplest_comes_first():
+    t = np.linspace(0, 6, 30)
+    x = 0.02 + 0.1 * np.exp(-t)  # so small that sin(x) is x
+    data = od.Data(t, x + 0.0005 * np.random.default_rng(4).normal(size=30), states=["x"])
+    found = od.discover(od.Model.from_text("x' = a; real a"), data, draws=19)
+    terms = [own.addition.text for own in found.tied]
+    assert terms[0] == "c*x"
+    assert "c*sin(x)" in terms

@@ -4,5 +4,5 @@
 information of candidate samples, `criteria.py` what a design should make small, `exchange.py` the search,
 `discrimination.py` the criterion for two models, `population.py` the information on a population's parameters,
 `confirmation.py` the check by simulation, `result.py` and `figures.py` what comes out, `entry.py` the function
-`design`.
+`design`, `next_measurements.py` the cheapest next measurement for each parameter that is not determined.
 """

@@ -317,7 +317,7 @@ def time_taken(fit: FitResult) -> str:
 
 
 def data_counts(fit: FitResult) -> list[str]:
-    """How many data stand against how many unknowns, what the likelihood is worth after that; unknown functions."""
+    """How many data stand against how many unknowns, what the likelihood is worth, and notes."""
     d = fit.details
     if not isinstance(d.get("observations"), Mapping) or "unknowns" not in d:
         return []
@@ -330,7 +330,8 @@ def data_counts(fit: FitResult) -> list[str]:
             f"{name} {format_number(v, 5)}" for name, v in (("AIC", aic(loglik, k)), ("BIC", bic(loglik, k, n)))
         )
         line += f"; log-likelihood {format_number(loglik, 5)}, {', '.join(criteria)}"
-    return [f"{line}.", *(f"{words}." for words in d.get("unknown_notes", ()))]
+    notes = (*d.get("unknown_notes", ()), *d.get("next_measurements", ()))
+    return [f"{line}.", *(f"{words}." for words in notes)]
 
 
 def tone(fit: FitResult) -> str:

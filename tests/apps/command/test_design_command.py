@@ -71,3 +71,13 @@ def test_bad_requests_end_with_one_line(folder, monkeypatch, capsys, arguments, 
     assert code == 2
     assert words in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_fit_says_which_measurement_would_determine_what_is_not(folder, monkeypatch, capsys):
+    (folder / "growth.ode").write_text("n' = r*n*(1 - n/K)\nn ~ normal(n, 0.05)\n")
+    rows = [(0, 0.52), (0.25, 0.61), (0.5, 0.83), (0.75, 1.02), (1, 1.27), (1.25, 1.58)]
+    (folder / "growth.csv").write_text("time,n\n" + "".join(f"{t},{n}\n" for t, n in rows))
+    code, out, _ = run(monkeypatch, capsys, "fit", "growth.ode", "growth.csv")
+    assert code == 0
+    assert "K is not determined; the next measurement that says most about it is n at" in " ".join(out.split())
+    assert "K is not determined" in (folder / "growth-fit" / "report.html").read_text()

@@ -184,12 +184,14 @@ def _fit_one(
         The fit, and what is printed last: the document as JSON or the list of files.
     """
     from odinfer.methods import fit as run
+    from odinfer.optimal_design.next_measurements import with_next_measurements
     from odinfer.result.extras import with_extras
     from odinfer.result.report import OUTPUTS
 
     with staged(folder, OUTPUTS) as stage:
         with progress(quiet or as_json) as tell:
             result = with_extras(run(problem, progress=tell, **how), uncertainty, test, how["seed"], tell)
+            result = with_next_measurements(result)
             if uncertainty is not None and result.uncertainty is None:
                 notes.append(f"no {uncertainty}: {result.without_intervals}")
             if test and result.uncertainty is None:

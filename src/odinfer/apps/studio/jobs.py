@@ -116,6 +116,7 @@ def _keep(key: Any, found: Fit | PopulationFit) -> None:
 
 
 def _fit(order: JobRequest, tell: Tell) -> list[str]:
+    from odinfer.optimal_design.next_measurements import with_next_measurements
     from odinfer.result import report
     from odinfer.result.extras import with_extras
 
@@ -128,6 +129,7 @@ def _fit(order: JobRequest, tell: Tell) -> list[str]:
         if kind is not None:
             raise InputError("a population fit has its intervals already, from the profile of its likelihood")
         return _population(order, found, {"notes": notes, "command": command}, tell)
+    found = with_next_measurements(found)
     if kind is not None:
         if found.uncertainty is None:
             raise InputError(found.without_intervals)

@@ -49,13 +49,14 @@ def next_steps(fit: Fit, text: str) -> list[Plain]:
 
 
 def caveats(fit: Fit) -> list[str]:
-    """What has to be said beside the verdict: parameters at bounds, negative rates, other values that fit as well."""
+    """What has to be said beside the verdict: bounds, negative rates, what to measure next, other values."""
     found = []
     free = [name for name in fit.problem.free if name not in coefficients(fit.problem.model)]
     if names := [name for name in free if _at_bound(fit, name)]:
         found.append(f"{listed(names)} ended at a bound: the data would go beyond it.")
     if names := [n for n in free if fit.theta[n] < 0 and fit.problem.limits(n)[0] == -np.inf]:
         found.append(f"{listed(names)} came out negative: is that meant?")
+    found += [f"{words}." for words in fit.details.get("next_measurements", ())]
     for other in fit.details.get("alternatives", ())[:2]:
         if isinstance(other, Mapping):
             words = ", ".join(f"{name} = {format_number(value, 3)}" for name, value in list(other.items())[:6])
