@@ -27,7 +27,7 @@ _TOLERANCE, _MOST_STEPS = 1e-6, 20_000  # of the trajectory whose perturbations 
 def chaotic(problem: Problem, theta: Array, x0: Sequence[Array]) -> bool:
     """Whether trajectories at θ (P,) depend so much on their initial values (K,) that no estimate can follow the data.
 
-    A perturbation of the initial values by one share of each grows by more than `_CHAOS` until the end of the data.
+    A small perturbation, relative to each initial value, grows by more than `_CHAOS` until the end of the data.
     """
     size = np.maximum(np.nanstd(np.concatenate([e.y for e in problem.data.experiments]), 0), 1e-300)
     for e, (experiment, start) in enumerate(zip(problem.data.experiments, x0, strict=True)):

@@ -56,7 +56,7 @@ _UNEXPLAINED = 0.5  # share of a state's variance: a trajectory that leaves more
 _ENOUGH = 1e-3  # nats that a step must gain on the way
 _KNOWN, _NEAR = 200, 15.0  # optima that are remembered, and nats by which they are below the best at most
 _FROM_MINIMA = 30  # steps from a minimum of the risk: what takes more is left to the compiled search
-_TRIED, _LAST_STEPS = 10, 300  # optima, best first, that are tried on a mesh; its last steps
+_TRIED, _MESH_STEPS, _LAST_STEPS = 10, 100, 300  # optima, best first, that are tried on a mesh; steps there; the last
 _STEPS, _ALL_STEPS = 4000, 60_000  # of integration: for one start point that is followed by itself, and for all
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
 # whole shows at once what only late data tell.
@@ -293,7 +293,7 @@ def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOpti
             break
         polished = minimise_batch(finer, found.v[i : i + 1])
         settled = bool(polished.settled[0])
-        for own, v, steps in ((finer, polished.v[0], 0 if settled else 100), (solver, found.v[i], 100)):
+        for own, v, steps in ((finer, polished.v[0], 0 if settled else _MESH_STEPS), (solver, found.v[i], _MESH_STEPS)):
             paths = own.paths(v)
             if paths is not None:
                 x0 = solver.initial(v)
