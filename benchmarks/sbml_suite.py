@@ -90,8 +90,8 @@ def simulated(path: Path, settings: Settings) -> np.ndarray:
         name = names[identifier]
         if name in model.states:
             return x[:, model.states.index(name)]
-        if name in model.said.definitions:
-            program = model.program((model.said.definitions[name],))
+        if name in model.declarations.definitions:
+            program = model.program((model.declarations.definitions[name],))
             inputs = np.zeros((len(x), 0))
             return program.evaluate(settings.times, x, np.broadcast_to(theta, (len(x), len(theta))), inputs)[:, 0]
         if name in model.parameters:

@@ -105,7 +105,7 @@ def simulated(system, n, noise, seed):
 
 def statement(system):
     """The equations of a right model as a user would write them."""
-    said = [system.text, system.said] if system.said else [system.text]
+    said = [system.text, system.declarations] if system.declarations else [system.text]
     if system.noise == "poisson":
         said.append(f"{system.observed[0]} ~ poisson({system.observed[0]})")
     return "; ".join(said)

@@ -18,9 +18,9 @@ def is_integer(value: Any, least: int = 0) -> bool:
 def checked_integer(what: str, value: Any, least: int = 0, most: int | None = None) -> int:
     """A whole number from `least` on, up to `most` if there is such a limit, or an InputError."""
     if not is_integer(value, least):
-        raise InputError(f"{what} must be a whole number from {least} on, not {_quoted(value)}")
+        raise InputError(f"{what} must be a whole number from {least} on, not {_quote(value)}")
     if most is not None and int(value) > most:
-        raise InputError(f"{what} must be at most {most:,}, not {_quoted(value)}")
+        raise InputError(f"{what} must be at most {most:,}, not {_quote(value)}")
     return int(value)
 
 
@@ -33,7 +33,7 @@ def checked_number(what: str, value: Any, finite: bool = True) -> float:
     except OverflowError:
         found = float("inf")
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be a number, not {_quoted(value)}") from None
+        raise InputError(f"{what} must be a number, not {_quote(value)}") from None
     if np.isnan(found) or (finite and np.isinf(found)):
         raise InputError(f"{what} must be a finite number, not {found}")
     return found
@@ -43,9 +43,9 @@ def checked_positive(what: str, value: Any) -> float:
     """A positive number that can be squared and divided by without leaving the numbers, or an InputError."""
     found = checked_number(what, value)
     if found <= 0:
-        raise InputError(f"{what} must be positive, not {_quoted(value)}")
+        raise InputError(f"{what} must be positive, not {_quote(value)}")
     if not _LEAST <= found <= _MOST:
-        raise InputError(f"{what} must be between 1e-100 and 1e100, not {_quoted(value)}")
+        raise InputError(f"{what} must be between 1e-100 and 1e100, not {_quote(value)}")
     return found
 
 
@@ -53,7 +53,7 @@ def checked_choice(what: str, value: Any, choices: Iterable[str]) -> str:
     """One of the choices, or an InputError that names the nearest."""
     choices = list(choices)
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"unknown {what} {_quoted(str(value))}{nearest(str(value), choices)}")
+        raise InputError(f"unknown {what} {_quote(str(value))}{nearest(str(value), choices)}")
     return value
 
 
@@ -64,11 +64,11 @@ def checked_range(what: str, value: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         low, high = 0.0, 0.0
     if not 0 < low < high:
-        raise InputError(f"{what} must be a pair 0 < low < high, not {_quoted(value)}")
+        raise InputError(f"{what} must be a pair 0 < low < high, not {_quote(value)}")
     return low, high
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     """A value in a message: on one line, and not too long."""
     try:
         text = " ".join(repr(value).split())

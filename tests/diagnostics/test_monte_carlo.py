@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import bdtrc
 
-from odinfer.diagnostics.monte_carlo import p_value, settled, simulate_until_settled
+from odinfer.diagnostics.monte_carlo import p_value, simulate_until_settled, verdict_known
 
 
 def evidence(rng, *shape):
@@ -49,7 +49,7 @@ def test_without_simulations_nothing_is_rejected():
 def test_what_is_settled_by_acceptance_is_hardly_ever_overturned(of, data):
     reached = data.draw(st.integers(1, of))
     null = np.r_[np.ones(reached), np.zeros(of - reached)][:, None]
-    if settled(np.array([0.5]), null, 199, 0.05):
+    if verdict_known(np.array([0.5]), null, 199, 0.05):
         rejected = (1 + reached) / (1 + of) <= 0.05 / 2.5
         assert rejected or reached >= 9 or bdtrc(reached - 1, of, 0.05) < 1e-3
     elif of == 199:
@@ -58,7 +58,7 @@ def test_what_is_settled_by_acceptance_is_hardly_ever_overturned(of, data):
 
 def test_a_statistic_just_beyond_all_simulations_settles_a_verdict_only_after_many_of_them():
     def just_beyond(n):
-        return settled(np.zeros(1), np.full((n, 1), -1e-9), 199, 0.05)
+        return verdict_known(np.zeros(1), np.full((n, 1), -1e-9), 199, 0.05)
 
     assert [just_beyond(n) for n in (20, 48, 49, 150)] == [False, False, True, True]
 

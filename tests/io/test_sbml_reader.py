@@ -61,7 +61,7 @@ def test_in_a_compartment_that_grows_amounts_are_conserved(tmp_path):
     assert set(model.states) == {"A_amount", "B", "blood"}
     x = dict(zip(model.states, solved(model, k=0.0).T, strict=True))
     np.testing.assert_allclose(x["A_amount"], 10.0)
-    assert model.said.definitions.keys() >= {"A"}
+    assert model.declarations.definitions.keys() >= {"A"}
     np.testing.assert_allclose(x["blood"], 5 + T, rtol=1e-8)
 
 
@@ -100,7 +100,7 @@ def test_algebraic_rules_are_solved_for_what_nothing_else_determines(tmp_path):
     model = read_sbml(sbml(tmp_path, **parts))
     assert model.states == ("A", "B")
     x, theta = solved(model), np.array([[model.start[name] for name in model.parameters]] * len(T))
-    program = model.program(tuple(model.said.definitions[name] for name in ("y", "z")))
+    program = model.program(tuple(model.declarations.definitions[name] for name in ("y", "z")))
     y, z = program.evaluate(T, x, theta, np.zeros((len(T), 0))).T
     np.testing.assert_allclose(y + z, x[:, 0] + 2 / 0.3)
     np.testing.assert_allclose(y - z, x[:, 1] / 5 - T)
@@ -195,7 +195,9 @@ def test_a_model_without_equations_can_be_simulated(tmp_path):
     )
     model = read_sbml(path)
     x = od.simulate(model, model.start, {}, T)
-    values = model.program((model.said.definitions["q"],)).evaluate(T, x, np.array([[3.0]] * 4), np.zeros((4, 0)))
+    values = model.program((model.declarations.definitions["q"],)).evaluate(
+        T, x, np.array([[3.0]] * 4), np.zeros((4, 0))
+    )
     np.testing.assert_allclose(values[:, 0], 3 * T)
 
 

@@ -16,7 +16,7 @@ def solved(problem, theta, x0, scale):
     """The integrated path after Newton steps on its collocation equations."""
     path, phi = integrated(problem, 0, theta, x0, scale), problem.phi(theta)
     for _ in range(6):
-        path = path.moved(path.condense(phi, scale), np.zeros(len(x0) + len(phi)), phi)
+        path = path.move(path.condense(phi, scale), np.zeros(len(x0) + len(phi)), phi)
     return path
 
 

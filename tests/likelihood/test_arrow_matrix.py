@@ -82,7 +82,7 @@ def test_directions_in_which_nothing_is_known_are_left_out(seed):
     np.testing.assert_allclose(D @ flat, 0.0, atol=1e-9 * np.abs(D).max())
     X = np.asarray(found)
     np.testing.assert_allclose(D @ X @ D, D, atol=1e-9 * np.abs(D).max())
-    right = ArrowMatrix.whole(D[None]).inverse()[1]
+    right = ArrowMatrix.from_dense(D[None]).inverse()[1]
     np.testing.assert_allclose(right @ np.linalg.lstsq(right, flat)[0], flat, atol=1e-6)
 
 
@@ -105,7 +105,7 @@ def test_steps_are_those_of_dense_equations(lv, seed, hold):
     H, g = arrow(seed, 3, 4, 2, 4), rng.normal(size=(3, P))
     at = np.maximum(rng.normal(size=(3, P)), 0.0)
     more = (rng.normal(size=(3, P)), rng.normal(size=3)) if hold else ()
-    found, right = (like.step(at, m, g, np.full(3, 1e-3), *more) for m in (H, ArrowMatrix.whole(H.dense())))
+    found, right = (like.step(at, m, g, np.full(3, 1e-3), *more) for m in (H, ArrowMatrix.from_dense(H.dense())))
     for mine, other in zip(found, right, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-8)
 

@@ -34,7 +34,7 @@ def restored(path, phi, scale) -> CollocationPath:
         lin = path.condense(phi, scale)
         if lin.violation < 1e-11:
             return path
-        path = path.moved(lin, np.zeros(len(path.x0) + len(phi)), phi)
+        path = path.move(lin, np.zeros(len(path.x0) + len(phi)), phi)
     raise AssertionError("Newton did not converge")
 
 
@@ -117,7 +117,7 @@ def test_a_first_order_step_has_a_second_order_error(problem):
     errors = []
     for size in (1e-2, 1e-3):
         dphi = size * np.array([1.0, -0.5, 1.0, 0.3])
-        moved = path.moved(lin, np.append(size * np.array([0.5, -1.0]), dphi), TRUTH + dphi)
+        moved = path.move(lin, np.append(size * np.array([0.5, -1.0]), dphi), TRUTH + dphi)
         errors.append(np.abs(moved.nodes - integrate(TRUTH + dphi, moved.x0, t)).max())
     assert errors[1] < 0.02 * errors[0]
 

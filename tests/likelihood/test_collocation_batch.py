@@ -56,7 +56,7 @@ def test_copies_of_a_maximum_have_its_objective_and_states(on, best):
 
 def test_after_a_step_the_trajectories_solve_the_equations_again(on, best):
     move = np.array([[0.3, -0.2, 0.1], [-0.5, 0.4, -0.3]])
-    found = on.moved(on.start(best, 2), move)
+    found = on.move(on.start(best, 2), move)
     v = np.concatenate([*(p.x0 for p in best.paths), best.phi]) + move
     np.testing.assert_allclose(np.concatenate([*found.x0, found.phi], 1), v)
     for e, x in enumerate(on.states_at(found, on.like.t)):
@@ -77,7 +77,7 @@ def test_where_there_is_no_trajectory_the_objective_is_infinite_and_the_others_g
     problem = od.Problem(model, data, positive=False)
     best = rf.refine_from(problem, np.array([0.5]), [(t, (1 / (1 - 0.5 * t))[:, None])])
     on = CollocationTrajectories.of(Likelihood(problem, np.ones(1)), best)
-    found = on.moved(on.start(best, 2), np.array([[0.0, 4.0], [0.0, 0.01]]))  # x = 1/(1 − 4.5 t) ends before t = 1
+    found = on.move(on.start(best, 2), np.array([[0.0, 4.0], [0.0, 0.01]]))  # x = 1/(1 − 4.5 t) ends before t = 1
     assert found.value[0] == np.inf
     assert np.isfinite(found.value[1])
     again = on.maximise(found)
@@ -104,7 +104,7 @@ def test_each_is_carried_to_the_maximum_that_refinement_finds_alone(problem, bes
 
 
 def test_a_batch_is_carried_where_each_alone_is(on, best):
-    start = on.moved(on.start(best, 3), np.array([[0.5, 0.0, 0.3], [0.0, -0.4, -0.2], [0.0, 0.0, 0.0]]))
+    start = on.move(on.start(best, 3), np.array([[0.5, 0.0, 0.3], [0.0, -0.4, -0.2], [0.0, 0.0, 0.0]]))
     together = on.maximise(start)
     for b in range(3):
         alone = on.maximise(start.take(np.array([b])))
@@ -148,7 +148,7 @@ def constrained(like: Likelihood, last: float, k: float) -> float:
 
 
 def test_what_is_taken_can_be_put_back(on, best):
-    batch = on.moved(on.start(best, 4), 0.1 * np.arange(12.0).reshape(4, 3) / 12)
+    batch = on.move(on.start(best, 4), 0.1 * np.arange(12.0).reshape(4, 3) / 12)
     some = np.array([3, 1])
     back = on.start(best, 4).put(some, batch.take(some))
     for b in range(4):
@@ -163,7 +163,7 @@ def test_what_is_taken_can_be_put_back(on, best):
 def test_bounds_hold_while_the_likelihood_is_maximised(decay, data, best):
     problem = od.Problem(decay, data, bounds={"k": (None, 0.6), "x": (0.0, 2.5)}, positive=False)
     on = CollocationTrajectories.of(Likelihood(problem, Units.of(problem).scale), best)
-    inside = on.moved(
+    inside = on.move(
         on.start(best, 1), np.array([[2.4, 1.9, 0.55]]) - np.concatenate([*(p.x0 for p in best.paths), best.phi])
     )
     found = on.maximise(inside)

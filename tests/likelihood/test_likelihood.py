@@ -46,12 +46,12 @@ def solutions(like: Likelihood, v):
 
 
 def objective(like: Likelihood, v):
-    return like.judged(solutions(like, v)[0], v[:, 2:]).value
+    return like.evaluate(solutions(like, v)[0], v[:, 2:]).value
 
 
 def equations(like: Likelihood, v):
     x, S = solutions(like, v)
-    return like.normal(x, S, like.judged(x, v[:, 2:]).noise, v[:, 2:])
+    return like.normal(x, S, like.evaluate(x, v[:, 2:]).noise, v[:, 2:])
 
 
 def places(seed: int, B: int = 4):
@@ -137,7 +137,7 @@ def test_what_is_not_finite_has_an_infinite_objective_and_exact_data_a_finite_on
     x, _ = solutions(estimated, v)
     x[0][0] = np.inf
     with np.errstate(invalid="ignore"):
-        worth = estimated.judged(x, v[:, 2:])
+        worth = estimated.evaluate(x, v[:, 2:])
     assert worth.value[0] == np.inf
     assert np.isfinite(worth.value[1])
     exact = estimated.with_observations(solutions(estimated, v)[0])
@@ -148,8 +148,8 @@ def test_noise_that_is_not_known_is_the_spread_of_the_residuals(estimated, known
     v = places(9)
     x, _ = solutions(estimated, v)
     gaps = np.concatenate([xx - yy for xx, yy in zip(x, estimated.y, strict=True)], 1)
-    np.testing.assert_allclose(estimated.judged(x, v[:, 2:]).noise, np.nanmean(gaps**2, 1))
-    np.testing.assert_allclose(known.judged(x, v[:, 2:]).noise, 0.08**2)
+    np.testing.assert_allclose(estimated.evaluate(x, v[:, 2:]).noise, np.nanmean(gaps**2, 1))
+    np.testing.assert_allclose(known.evaluate(x, v[:, 2:]).noise, 0.08**2)
 
 
 def test_each_trajectory_may_have_observations_of_its_own(estimated):
@@ -190,7 +190,7 @@ def some_equations(seed: int, B: int = 3, P: int = 6):
 @given(seed=SEEDS, damping=st.floats(1e-8, 10.0))
 def test_steps_solve_the_damped_equations(open_, seed, damping):
     H, g, rng = some_equations(seed)
-    move, fall = open_.step(rng.normal(size=(3, 6)), ArrowMatrix.whole(H), g, np.full(3, damping))
+    move, fall = open_.step(rng.normal(size=(3, 6)), ArrowMatrix.from_dense(H), g, np.full(3, damping))
     for b in range(3):
         damped = H[b] + damping * np.diag(np.diag(H[b]))
         np.testing.assert_allclose(damped @ move[b], -g[b], rtol=1e-6, atol=1e-7 * np.abs(g[b]).max())
@@ -202,13 +202,15 @@ def test_steps_solve_the_damped_equations(open_, seed, damping):
 def test_a_held_quantity_changes_by_the_gap_and_the_rest_is_at_its_best(open_, seed):
     H, g, rng = some_equations(seed)
     a, gap = rng.normal(size=(3, 6)), rng.normal(size=3)
-    move, fall = open_.step(np.zeros((3, 6)), ArrowMatrix.whole(H), g, np.zeros(3), a, gap)
+    move, fall = open_.step(np.zeros((3, 6)), ArrowMatrix.from_dense(H), g, np.zeros(3), a, gap)
     np.testing.assert_allclose((a * move).sum(1), gap, rtol=1e-6, atol=1e-8)
     for b in range(3):
         left = H[b] @ move[b] + g[b]  # only along a
         np.testing.assert_allclose(left, (left @ a[b]) / (a[b] @ a[b]) * a[b], atol=1e-5 * np.abs(g[b]).max())
         own = slice(b, b + 1)
-        still = open_.step(np.zeros((1, 6)), ArrowMatrix.whole(H[own]), g[own], np.zeros(1), a[own], np.zeros(1))[0][0]
+        still = open_.step(np.zeros((1, 6)), ArrowMatrix.from_dense(H[own]), g[own], np.zeros(1), a[own], np.zeros(1))[
+            0
+        ][0]
         assert fall[b] == pytest.approx(-(g[b] @ still + 0.5 * still @ H[b] @ still), rel=1e-4, abs=1e-9)
 
 
@@ -221,7 +223,7 @@ def test_steps_stay_within_the_bounds_and_what_a_bound_holds_does_not_move(bound
     free = ~np.isfinite(low) & ~np.isfinite(high)
     # A quantity of unknowns without bounds, so that a bound pushes as it does without one.
     a, gap = (rng.normal(size=(3, 6)) * free, rng.normal(size=3)) if hold else (None, None)
-    move, fall = bounded.step(at, ArrowMatrix.whole(H), g, np.full(3, 1e-3), a, gap)
+    move, fall = bounded.step(at, ArrowMatrix.from_dense(H), g, np.full(3, 1e-3), a, gap)
     assert (at + move >= low).all()
     assert (at + move <= high).all()
     assert (fall >= 0).all()
@@ -237,7 +239,7 @@ def test_what_a_bound_stops_is_counted_on_by_nothing_else(bounded, seed):
     H, g, rng = some_equations(seed)
     low, high = bounded.unknowns.low, bounded.unknowns.high
     at = np.clip(rng.normal(size=(3, 6)), low, high)
-    move, fall = bounded.step(at, ArrowMatrix.whole(H), g, np.full(3, 1e-3))
+    move, fall = bounded.step(at, ArrowMatrix.from_dense(H), g, np.full(3, 1e-3))
     H = H + 1e-3 * np.eye(6) * H
     inside = (at + move > low + 1e-9) & (at + move < high - 1e-9)
     left = g + (H @ move[..., None])[..., 0]
@@ -250,7 +252,7 @@ def test_what_a_bound_stops_is_counted_on_by_nothing_else(bounded, seed):
 def test_an_unknown_without_influence_stays_where_it_is(open_):
     H, g, _ = some_equations(1)
     H[:, 3], H[:, :, 3], g[:, 3] = 0.0, 0.0, 0.0
-    move, fall = open_.step(np.zeros((3, 6)), ArrowMatrix.whole(H), g, np.full(3, 1e-6))
+    move, fall = open_.step(np.zeros((3, 6)), ArrowMatrix.from_dense(H), g, np.full(3, 1e-6))
     assert np.isfinite(move).all()
     np.testing.assert_allclose(move[:, 3], 0.0, atol=1e-12)
     assert (fall > 0).all()

@@ -81,7 +81,7 @@ def test_a_likelihood_of_many_times_and_its_derivatives_are_those_of_all_observa
     assert len(best.paths[0].mesh) < 200 < MANY + 1 < len(like.t[0])
     seen = like.on([best.paths[0].mesh])
     assert seen.like.y[0].shape[1] < 0.5 * len(like.t[0])
-    worth = like.judged(best.states(like.t), best.phi[None])
+    worth = like.evaluate(best.states(like.t), best.phi[None])
     assert worth.loglik[0] == pytest.approx(best.loglik, rel=1e-12)
     np.testing.assert_allclose(np.sqrt(worth.noise[0]), best.sigma, rtol=1e-10)
     S = best.paths[0].sensitivity_at(best.condensed[0], like.t[0])[None]

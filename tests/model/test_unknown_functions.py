@@ -19,7 +19,7 @@ GRID = np.linspace(-2, 14, 161)
 
 def test_a_function_becomes_a_mean_and_coefficients_with_normal_priors():
     model = od.Model.from_text("x' = -k*x + ?(x)")
-    own = model.said.unknown[0]
+    own = model.declarations.unknown[0]
     assert own.label == "?(x)"
     assert set(own.parameters) == set(model.parameters) - {"k"}
     assert {model.prior[name][0] for name in own.coefficients} == {"normal"}
@@ -28,7 +28,7 @@ def test_a_function_becomes_a_mean_and_coefficients_with_normal_priors():
 
 def test_the_same_function_in_two_equations_is_one_and_names_tell_functions_apart():
     model = od.Model.from_text("S' = -?(t)*S; I' = ?(t)*S - ?out(I)")
-    assert [own.label for own in model.said.unknown] == ["?(t)", "?out(I)"]
+    assert [own.label for own in model.declarations.unknown] == ["?(t)", "?out(I)"]
 
 
 def test_outside_its_range_a_function_keeps_its_last_value():
@@ -51,7 +51,7 @@ def test_shapes_hold_for_any_coefficients():
 
 def test_the_prior_is_a_gaussian_process_of_the_stated_scale():
     model = od.Model.from_text("x' = ?(x); ?(x) from 0 to 10; ?(x) ~ gp(2, 0.3)")
-    own = model.said.unknown[0]
+    own = model.declarations.unknown[0]
     x = np.array([3.0, 5.0, 7.0])
     _, _, slopes = model.linearise(np.zeros(3), x[:, None], np.zeros(len(model.parameters)), np.zeros((3, 0)))
     sd = np.array([0.0 if n == own.mean else model.prior[n][2] for n in model.parameters])

@@ -13,9 +13,9 @@ from odinfer.optimize.levenberg_marquardt import (
     blocked_by_bounds,
     corner,
     damped_step,
-    learnt,
+    full_hessian,
     levenberg_marquardt,
-    whole,
+    secant_update,
 )
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
@@ -261,7 +261,7 @@ def random_hessians(seed: int, P: int) -> tuple[np.ndarray, np.ndarray, np.rando
 def test_what_is_learnt_explains_the_last_step(seed, P):
     H, S, rng = random_hessians(seed, P)
     s = rng.normal(size=P)
-    found = learnt(np.zeros((1, P, P)), H[None], s[None], ((H + S) @ s)[None])[0]
+    found = secant_update(np.zeros((1, P, P)), H[None], s[None], ((H + S) @ s)[None])[0]
     np.testing.assert_allclose((H + found) @ s, (H + S) @ s, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(found, found.T, atol=1e-12)
 
@@ -270,13 +270,13 @@ def test_a_step_against_the_curvature_teaches_nothing():
     H = np.eye(2)[None]
     before = np.diag([0.1, 0.2])[None]
     s = np.array([[1.0, 0.0]])
-    found = learnt(before, H, s, -s)
+    found = secant_update(before, H, s, -s)
     np.testing.assert_array_equal(found != 0, before != 0)
 
 
 def test_a_sum_that_is_not_positive_definite_is_left_to_gauss_newton():
     H = np.stack([np.eye(2), np.eye(2), np.eye(2)])
     S = np.stack([-2.0 * np.eye(2), 0.5 * np.eye(2), np.full((2, 2), np.nan)])
-    found = whole(H, S)
+    found = full_hessian(H, S)
     np.testing.assert_array_equal(found, [np.eye(2), 1.5 * np.eye(2), np.eye(2)])
-    assert whole(H, np.zeros((3, 2, 2))) is H
+    assert full_hessian(H, np.zeros((3, 2, 2))) is H

@@ -50,7 +50,7 @@ def test_statements_in_python_and_in_the_text_are_the_same_for_text_and_function
     by_function = od.Problem(function, counts, **given)
     for problem in (in_text, in_python, by_function):
         assert set(problem.parameters) == {"k", "rho", "a"}
-        assert problem.model.said.local == ("a",)
+        assert problem.model.declarations.local == ("a",)
         assert [j.time for j in problem.condition(0).jumps] == [3.0]
         theta = np.array([[{"k": 0.5, "rho": 2.0, "a": 7.0}[n] for n in problem.parameters]])
         assert problem.condition(0).initial(theta, np.empty((1, 0)))[0, 0] == 7.0

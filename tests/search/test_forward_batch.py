@@ -45,7 +45,7 @@ def test_copies_of_a_maximum_have_its_objective_noise_and_states(chain, both):
 
 def test_after_a_step_values_and_gradients_are_those_on_meshes(chain, both):
     move = 0.05 * np.random.default_rng(0).normal(size=(4, chain.like.unknowns.size))
-    found = [own.moved(own.start(chain.refined, 4), move) for own in both]
+    found = [own.move(own.start(chain.refined, 4), move) for own in both]
     np.testing.assert_allclose(found[1].value, found[0].value, atol=1e-3)
     (H, g), (H2, g2) = (own.gauss_newton(batch) for own, batch in zip(both, found, strict=True))
     np.testing.assert_allclose(g2, g, rtol=1e-3, atol=1e-3 * np.abs(g).max())
@@ -76,7 +76,7 @@ def test_some_of_many_keep_their_own_data(chain, both):
     some = np.array([3, 1])
     part = on.take(some)
     nothing = np.zeros((2, chain.like.unknowns.size))
-    np.testing.assert_allclose(part.moved(found.take(some), nothing).value, found.value[some], atol=1e-9)
+    np.testing.assert_allclose(part.move(found.take(some), nothing).value, found.value[some], atol=1e-9)
 
 
 def test_trajectories_of_text_go_forward_and_those_of_functions_stay_on_meshes(chain, monkeypatch):

@@ -34,7 +34,7 @@ def test_windows_that_grow_lead_to_the_rate_of_a_decay():
     cut = Windows.of(decay())
     found = Searches(np.log([[0.2], [9.0]]), np.tile(cut.seen, (2, 1, 1)))
     for gaps, width in ((1, 0.0), (3, 0.0), (3, 1.0), (20, 1.0)):
-        found = cut.followed(found, cut.stage(gaps, width))
+        found = cut.follow(found, cut.stage(gaps, width))
         assert np.exp(found.phi[0, 0]) == pytest.approx(1.5, rel=0.15)
 
 
@@ -42,11 +42,11 @@ def test_the_best_first_states_are_no_worse_than_those_before():
     cut = Windows.of(decay())
     stage = cut.stage(4, 1.0)
     off = Searches(np.log([[1.5]]), np.tile(3.0 * cut.seen, (1, 1, 1)))
-    chosen = cut.restarted(off, stage, np.random.default_rng(0))
+    chosen = cut.restart(off, stage, np.random.default_rng(0))
 
     def left(found: Searches) -> float:
         solved = stage.solver.solve(stage.join(found))
-        return sum(float(own[0]) for own in cut._worth(stage, solved.trajectories.x))
+        return sum(float(own[0]) for own in cut._misfits(stage, solved.trajectories.x))
 
     assert left(chosen) < 0.5 * left(off)
 

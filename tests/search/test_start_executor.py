@@ -43,11 +43,11 @@ def problem() -> od.Problem:
 
 @pytest.fixture(scope="module")
 def alone(problem):
-    return search(problem, 0, crew=StartExecutor())
+    return search(problem, 0, executor=StartExecutor())
 
 
 def test_any_number_of_workers_gives_the_same_answer(problem, alone):
-    two = search(problem, 0, crew=StartExecutor(2))
+    two = search(problem, 0, executor=StartExecutor(2))
     assert two.objectives == alone.objectives
     np.testing.assert_array_equal(two.best.phi, alone.best.phi)
 
@@ -57,18 +57,18 @@ def test_with_and_without_a_crew_the_best_is_the_same(problem, alone):
 
 
 def test_what_a_store_has_is_not_followed_again(problem, alone, tmp_path, monkeypatch):
-    stored = search(problem, 0, crew=StartExecutor(store=tmp_path))
+    stored = search(problem, 0, executor=StartExecutor(store=tmp_path))
     assert stored.objectives == alone.objectives
     monkeypatch.setattr(crews, "minimise_batch", None)  # which would be a failure of every start
-    again = search(problem, 0, crew=StartExecutor(store=tmp_path))
+    again = search(problem, 0, executor=StartExecutor(store=tmp_path))
     assert again.objectives == alone.objectives
 
 
 def test_a_store_that_was_cut_off_is_completed(problem, alone, tmp_path):
-    search(problem, 0, crew=StartExecutor(store=tmp_path))
+    search(problem, 0, executor=StartExecutor(store=tmp_path))
     execute(tmp_path, "DELETE FROM record WHERE id > 1")
     execute(tmp_path, "UPDATE record SET content = substr(content, 1, 40)")
-    assert search(problem, 0, crew=StartExecutor(store=tmp_path)).objectives == alone.objectives
+    assert search(problem, 0, executor=StartExecutor(store=tmp_path)).objectives == alone.objectives
 
 
 def test_another_problem_finds_nothing_of_its_own_in_a_store():

@@ -25,7 +25,7 @@ def test_gradients_of_held_quantities_equal_finite_differences(maximum, on, what
     best, h = on.start(maximum.refined, 1), 1e-4
     size = np.abs(np.concatenate([maximum.refined.paths[0].x0, maximum.phi]))
     for i, d in enumerate(h * np.diag(size)):
-        up, down = (held.value(on.moved(best, side * d[None]))[0] for side in (1.0, -1.0))
+        up, down = (held.value(on.move(best, side * d[None]))[0] for side in (1.0, -1.0))
         assert held.gradient(best)[0, i] == pytest.approx((up - down) / (2 * d[i]), rel=1e-4, abs=1e-6)
 
 

@@ -14,7 +14,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def dense(M, v, known, n, prior):
-    return corrected(ArrowMatrix.whole(M), v, known, n, ArrowMatrix.whole(prior[None]))
+    return corrected(ArrowMatrix.from_dense(M), v, known, n, ArrowMatrix.from_dense(prior[None]))
 
 
 @given(freedom=st.floats(1, 1e6), level=st.floats(0.1, 0.999))

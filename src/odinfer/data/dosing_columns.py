@@ -84,9 +84,9 @@ def _states(cells: Sequence[str] | None, rows: Sequence[int], place: Place) -> l
     for i in rows:
         if is_missing(cells[i]):
             raise InputError(f"{place(i)}: the dose has no state that it goes to, but other doses have one")
-    return [_counted(cells[i]) for i in rows]
+    return [_format_count(cells[i]) for i in rows]
 
 
-def _counted(cell: str) -> str:
+def _format_count(cell: str) -> str:
     """A number as it is counted: spreadsheets and frames make 1.0 of 1."""
     return str(int(float(cell))) if is_number(cell) and "," not in cell and float(cell).is_integer() else cell

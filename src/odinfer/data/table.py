@@ -62,7 +62,7 @@ class Table:
         names, sd = names or {}, sd or {}
         if dropped := {old for old, new in names.items() if new == UNUSED}:
             rest = {old: new for old, new in names.items() if new != UNUSED}
-            return self._without(dropped).with_columns(time, rest, sd)
+            return self._drop(dropped).with_columns(time, rest, sd)
         with self._prefix_errors():
             chosen = self.time if time is None else checked_column(time, self.columns, "time")
             observable, _ = find_long_columns(self.columns)
@@ -92,7 +92,7 @@ class Table:
             headers={**self.headers, **{new: self.headers.get(old, old) for old, new in names.items()}},
         )
 
-    def _without(self, dropped: set[str]) -> Table:
+    def _drop(self, dropped: set[str]) -> Table:
         """Without some columns and, in a long table, observables."""
         with self._prefix_errors():
             observable, _ = find_long_columns(self.columns)

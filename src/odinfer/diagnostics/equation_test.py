@@ -135,11 +135,11 @@ def _case(problem: Problem, minima: Minima, equations: list[Equation], which: ra
     s, sd = np.zeros(len(equations)), _smoothers_noise(problem, estimate)
     x: list[list[Array] | None] = [None] * len(equations)
     for k in which:
-        s[k], sd[k], x[k] = _left_over(equations[k], problem, estimate, sd[k])
+        s[k], sd[k], x[k] = _residual_signal(equations[k], problem, estimate, sd[k])
     return _Case(solutions[0].gamma, s, sd, estimate, x)
 
 
-def _left_over(
+def _residual_signal(
     equation: Equation, problem: Problem, estimate: Estimate, otherwise: float
 ) -> tuple[float, float, list[Array] | None]:
     """Signal and noise in the residuals of the equation's own solution, and that solution.

@@ -84,14 +84,14 @@ def judge_model(
 
     def simulate(begin: int, end: int) -> Array:
         say("testing the model", begin / draws)
-        parts = [_left_by_refits(maximum, min(size, end - i), (seed, i)) for i in range(begin, end, size)]
+        parts = [_refit_signals(maximum, min(size, end - i), (seed, i)) for i in range(begin, end, size)]
         return np.concatenate(parts)[:, None]
 
     null = simulate_until_settled(simulate, observed, draws, level)
     return ModelTest(float(observed[0]), p_value(observed, null), len(null))
 
 
-def _left_by_refits(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
+def _refit_signals(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
     """Nats of evidence (n,) for a signal in what refits leave of n sets of simulated data, those that succeed."""
     refined = maximum.refined
     on, found = refitted(trajectories_near(maximum.like, refined), refined, maximum.info.sigma, size, seed, _ACCURACY)

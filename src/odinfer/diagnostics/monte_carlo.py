@@ -37,7 +37,7 @@ def simulate_until_settled(
     null = np.empty((0, len(observed)))
     for begin, end in itertools.pairwise((0, *(n for n in _LOOKS if n < draws), draws)):
         null = np.concatenate([null, simulate(begin, end)])
-        if level is not None and len(null) and settled(observed, null, draws, level):
+        if level is not None and len(null) and verdict_known(observed, null, draws, level):
             break
     return null
 
@@ -61,7 +61,7 @@ def p_value(observed: Array, null: Array) -> float:
     return float(min((least <= least[0]).sum() / len(pool), tail if excess > 0.0 else 1.0))
 
 
-def settled(observed: Array, null: Array, draws: int, level: float) -> bool:
+def verdict_known(observed: Array, null: Array, draws: int, level: float) -> bool:
     """Decide whether the verdict at a level is known before all draws are made."""
     from scipy.special import bdtrc
 

@@ -69,7 +69,7 @@ def discover(
         'c*n^2'
     """
     if model is None:
-        data = _states_only(data)
+        data = _check_states(data)
     problem = None if model is None else _problem(model, data)
     checked_integer("refits", refits, 1)
     checked_integer("draws", draws, 19)
@@ -82,7 +82,7 @@ def discover(
         return _missing_term(problem, seed, refits, draws, progress or no_progress)
 
 
-def _states_only(data: Data | None) -> Data:
+def _check_states(data: Data | None) -> Data:
     """Data from which equations can be found: every column is a state, observed at several times."""
     if not isinstance(data, Data):
         raise InputError("discover(None, data) needs data from od.Data(...) or od.read_csv(...)")
@@ -134,10 +134,10 @@ def _problem(model: Model | Problem | None, data: Data | None) -> Problem:
         raise InputError(
             f"terms are added to a text, and model '{model.model.name}' is a function; write its equations"
         )
-    if model.model.said.effects:
+    if model.model.declarations.effects:
         raise InputError("discover takes no random effects; leave the lines with 'by subject' out")
-    if model.model.said.unknown:
-        label = model.model.said.unknown[0].label
+    if model.model.declarations.unknown:
+        label = model.model.declarations.unknown[0].label
         raise InputError(f"discover looks for formulas, and the model leaves {label} open; leave that term out")
     check_method(Odin(), model)
     return model
@@ -162,10 +162,10 @@ def _missing_term(problem: Problem, seed: int, refits: int, draws: int, say: Pro
     proposals: list[Proposal] = []
     for i, candidate in enumerate(screened[:refits]):
         say("refitting the best terms", 0.6 + 0.3 * i / refits)
-        if (own := _refitted(problem, base, candidate, curves)) is not None:
+        if (own := _refit(problem, base, candidate, curves)) is not None:
             proposals.append(own)
     given = None if base is None else Proposal(problem, base)
-    return _judged(given, problem, proposals, len(screened), seed, draws, sub_progress(say, 0.9, 1.0))
+    return _judge(given, problem, proposals, len(screened), seed, draws, sub_progress(say, 0.9, 1.0))
 
 
 def _base(
@@ -188,7 +188,7 @@ def _base(
     return found, starts[0], integral.curves
 
 
-def _refitted(
+def _refit(
     problem: Problem, base: TrajectoryOptimum | None, candidate: Screened, curves: Sequence[Curve]
 ) -> Proposal | None:
     """The model with a screened term at its maximum of the likelihood; None if no trajectory was found."""
@@ -208,7 +208,7 @@ def _refitted(
     return None if found is None else Proposal(own, found, addition)
 
 
-def _judged(
+def _judge(
     base: Proposal | None, problem: Problem, proposals: list[Proposal], screened: int, seed: int, draws: int,
     say: Progress,
 ) -> Discovery:  # fmt: skip

@@ -40,8 +40,8 @@ class Addition:
 def added(model: Model, state: str, term: Term, name: str) -> tuple[Model, Addition]:
     """A model from text with one further term in the equation of a state."""
     assert model.text is not None
-    taken = {*model.states, *model.parameters, *model.inputs, *model.said.definitions}
-    taken |= {column.name for column in model.said.columns} | {*model.said.effects.names}
+    taken = {*model.states, *model.parameters, *model.inputs, *model.declarations.definitions}
+    taken |= {column.name for column in model.declarations.columns} | {*model.declarations.effects.names}
     product, coefficient, inner = term.named(taken)
     positive = () if inner is None else (inner,)
     text = with_term(model.text, state, product, (coefficient,), positive)

@@ -101,9 +101,9 @@ class SparseRegression:
         fx = np.zeros((len(self.data.states), *self.integral.x.shape))
         tried: list[Fitted] = []
         for _ in range(2):  # once equations are known, so is how errors of states enter them
-            structures = self._selected(fx)
+            structures = self._select(fx)
             say("refitting equations", 0.1)
-            tried += [self._refitted(own) for own in dict.fromkeys(structures)]
+            tried += [self._refit(own) for own in dict.fromkeys(structures)]
             best = min(tried, key=lambda own: own.criterion)
             if best.optimum is None:
                 best = tried[0]
@@ -111,25 +111,25 @@ class SparseRegression:
             fx = np.moveaxis(model.linearise(self.integral.t, self.integral.x, theta, self.integral.u)[1], 1, 0)
         for i in range(_ROUNDS):
             say("refitting equations", 0.2 + 0.7 * i / _ROUNDS)
-            changed = [self._refitted(own) for own in self._changes(best)]
+            changed = [self._refit(own) for own in self._changes(best)]
             winner = min(changed, key=lambda own: own.criterion, default=best)
             if not winner.criterion < best.criterion:
                 break
             best = winner
         return best
 
-    def _whitened(self, k: int, fx: Array) -> tuple[Array, Array]:
+    def _whiten(self, k: int, fx: Array) -> tuple[Array, Array]:
         """Whitened slopes (Q,) and features (Q, C) of an equation with derivatives fx (M, K) by the states."""
         W = self.integral.whitener(k, np.where(np.isfinite(fx), fx, 0.0))
         return W @ self.integral.changes(k), W @ (self.integral.V @ self.features.values)
 
-    def _selected(self, fx: Array) -> list[Structure]:
+    def _select(self, fx: Array) -> list[Structure]:
         """Terms of every equation by the integral form, at several prices of a term; fx (K, M, K).
 
         Smoothing errors that its covariance does not know make the integral form want more terms than there are.
         """
         found, prices = [], self._prices()
-        whitened = [self._whitened(k, fx[k]) for k in range(len(self.data.states))]
+        whitened = [self._whiten(k, fx[k]) for k in range(len(self.data.states))]
         polynomials = np.array([term.polynomial for term in self.features.terms])
         for among in (polynomials, np.ones_like(polynomials)):  # curves resemble each other: the simple ones first
             paths = [stepwise(y, np.where(among, A, 0.0), self.features.terms) for y, A in whitened]
@@ -159,7 +159,7 @@ class SparseRegression:
         for k, (state, equation) in enumerate(zip(self.data.states, structure, strict=True)):
             parts = []
             if equation:
-                y, _ = self._whitened(k, np.zeros_like(self.integral.x))
+                y, _ = self._whiten(k, np.zeros_like(self.integral.x))
                 W = self.integral.whitener(k, np.zeros_like(self.integral.x))
                 A = W @ (self.integral.V @ np.stack([self._column(*own) for own in equation], 1))
                 coefficients = np.linalg.lstsq(A, y, rcond=None)[0]
@@ -178,7 +178,7 @@ class SparseRegression:
         model = Model.from_text("\n".join(lines), "discovered")
         return model, np.array([values[name] for name in model.parameters])
 
-    def _refitted(self, structure: Structure) -> Fitted:
+    def _refit(self, structure: Structure) -> Fitted:
         """The equations at their maximum of the likelihood, with the inner parameters found there."""
         key = tuple(tuple(sorted((term for term, _ in own), key=lambda t: t.form)) for own in structure)
         if key not in self.refits:
@@ -191,7 +191,7 @@ class SparseRegression:
                 self.refits[key] = Fitted(structure, problem, None, math.inf)
             else:
                 choice = sum(self.choice(term) for own in structure for term, _ in own)
-                moved = _with_inner(structure, problem.theta(found.phi), model)
+                moved = _set_inner(structure, problem.theta(found.phi), model)
                 self.refits[key] = Fitted(moved, problem, found, bic_of(problem, found.loglik) + choice)
         return self.refits[key]
 
@@ -200,7 +200,7 @@ class SparseRegression:
         k = self.data.states.index(state)
         own = best.structure[k]
         changed = (*best.structure[:k], (*own[:place], *own[place + 1 :]), *best.structure[k + 1 :])
-        return self._refitted(changed)
+        return self._refit(changed)
 
     def _changes(self, best: Fitted) -> list[Structure]:
         """Structures with one term dropped, added or exchanged, those that the integral form likes best first."""
@@ -208,7 +208,7 @@ class SparseRegression:
         fx = best.problem.model.linearise(self.integral.t, self.integral.x, theta, self.integral.u)[1]
         rated: list[tuple[float, Structure]] = []
         for k, equation in enumerate(best.structure):
-            y, A = self._whitened(k, fx[:, k])
+            y, A = self._whiten(k, fx[:, k])
             W = self.integral.whitener(k, np.where(np.isfinite(fx[:, k]), fx[:, k], 0.0))
             present = [W @ (self.integral.V @ self._column(*own)) for own in equation]
             before = _rss(y, present) + sum(self.price(term) for term, _ in equation)
@@ -247,14 +247,14 @@ def stepwise(y: Array, A: Array, terms: Sequence[Term]) -> list[tuple[float, lis
     chosen: list[int] = []
     path: list[tuple[float, list[int]]] = [(float(y @ y), [])]
     for _ in range(_MOST):
-        if (j := _next(y, A, chosen, terms)) is None:
+        if (j := _best_column(y, A, chosen, terms)) is None:
             break
         chosen = [*chosen, j]
         for _ in range(len(chosen)):  # exchange each column for the one that suits the others best
             before = list(chosen)
             for i in range(len(chosen)):
                 rest = [*chosen[:i], *chosen[i + 1 :]]
-                if (other := _next(y, A, rest, terms)) is not None:
+                if (other := _best_column(y, A, rest, terms)) is not None:
                     trial = [*chosen[:i], other, *chosen[i + 1 :]]
                     if _rss(y, A[:, trial].T) < _rss(y, A[:, chosen].T) - 1e-9:
                         chosen = trial
@@ -264,7 +264,7 @@ def stepwise(y: Array, A: Array, terms: Sequence[Term]) -> list[tuple[float, lis
     return path
 
 
-def _next(y: Array, A: Array, chosen: list[int], terms: Sequence[Term]) -> int | None:
+def _best_column(y: Array, A: Array, chosen: list[int], terms: Sequence[Term]) -> int | None:
     """The column of a new term that reduces the residual most."""
     gain, fresh = _gains(y, A[:, chosen], A)
     there = {terms[j] for j in chosen}
@@ -292,7 +292,7 @@ def _rss(y: Array, columns: Sequence[Array] | Array) -> float:
     return float(r @ r)
 
 
-def _with_inner(structure: Structure, theta: Array, model: Model) -> Structure:
+def _set_inner(structure: Structure, theta: Array, model: Model) -> Structure:
     """The structure with the inner parameters of a fit, which appear in the model in the order of the terms."""
     values = iter([v for n, v in zip(model.parameters, theta.tolist(), strict=True) if model.scale.get(n) == "log"])
     return tuple(tuple((t, next(values) if t.inner else math.nan) for t, _ in own) for own in structure)

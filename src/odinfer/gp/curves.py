@@ -24,7 +24,7 @@ class Hermite:
     x: Array
     slope: Array
 
-    def _within(self, t: Array) -> tuple[Array, tuple[Array, ...]]:
+    def _local_coefficients(self, t: Array) -> tuple[Array, tuple[Array, ...]]:
         """How long after the beginning of their piece times are (N, 1), and the coefficients of it, each (N, K)."""
         i = np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 2)
         h, x, d = (self.t[i + 1] - self.t[i])[:, None], self.x, self.slope
@@ -34,12 +34,12 @@ class Hermite:
 
     def __call__(self, t: Array) -> Array:
         """(N, K)"""
-        s, (x, d, c, b) = self._within(np.asarray(t, float))
+        s, (x, d, c, b) = self._local_coefficients(np.asarray(t, float))
         return np.asarray(x + s * (d + s * (c + s * b)))
 
     def derivative(self, t: Array) -> Array:
         """(N, K)"""
-        s, (_, d, c, b) = self._within(np.asarray(t, float))
+        s, (_, d, c, b) = self._local_coefficients(np.asarray(t, float))
         return np.asarray(d + s * (2.0 * c + s * 3.0 * b))
 
 

@@ -126,7 +126,7 @@ def _gap_and_span(t: Array) -> tuple[float, float]:
     return (float(np.median(np.diff(t))), float(t[-1] - t[0])) if len(t) > 1 else (1.0, 1.0)
 
 
-def _warped(base: Kernel) -> Kernel:
+def _warp(base: Kernel) -> Kernel:
     """The kernel on s(t) = log(1 + t/τ) with t measured from the first time; τ is the last shape entry.
 
     Dynamics that are fast early and slow late become even in s; a large τ gives back plain time.
@@ -182,7 +182,7 @@ def _sigmoid_grid(t: Array) -> tuple[Array, ...]:
 _STATIONARY = {name: _base(name) for name in _LAGS}
 KERNELS: dict[str, Kernel] = (
     _STATIONARY
-    | {f"warped-{name}": _warped(kernel) for name, kernel in _STATIONARY.items()}
+    | {f"warped-{name}": _warp(kernel) for name, kernel in _STATIONARY.items()}
     | {"sigmoid": Kernel("sigmoid", ("a", "b"), _sigmoid_gram, _sigmoid_grid)}
 )
 

@@ -51,7 +51,7 @@ def evidence(t: Sequence[Array], residuals: Sequence[Array]) -> Array:
 
     span = max(float(times[-1] - times[0]) for times in t)
     binned = [_binned(times, r) for times, r in zip(t, residuals, strict=True)]
-    gains = [_compared(binned, "rbf", (share * span,))[0] for share in _LENGTHSCALES if span > 0]
+    gains = [_compare(binned, "rbf", (share * span,))[0] for share in _LENGTHSCALES if span > 0]
     if not gains:
         return np.zeros(len(residuals[0]))
     grid = np.concatenate(gains, 1)
@@ -96,10 +96,10 @@ def _gains(
     t: Sequence[Array], residuals: Sequence[Array], name: str, shape: tuple[float, ...]
 ) -> tuple[Array, Array, Array]:
     """As `_compared`, for residuals (B, n) as they are."""
-    return _compared([_binned(times, r, len(times)) for times, r in zip(t, residuals, strict=True)], name, shape)
+    return _compare([_binned(times, r, len(times)) for times, r in zip(t, residuals, strict=True)], name, shape)
 
 
-def _compared(binned: Sequence[_Binned], name: str, shape: tuple[float, ...]) -> tuple[Array, Array, Array]:
+def _compare(binned: Sequence[_Binned], name: str, shape: tuple[float, ...]) -> tuple[Array, Array, Array]:
     """Nats gained and noise variances (B, R) by a signal at each ratio, and the variance without one (B,)."""
     eigenvalues, rotated = [], []
     for b in binned:

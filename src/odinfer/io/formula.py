@@ -133,20 +133,20 @@ class Writer:
             self._nodes = 0
             raise InputError(f"{self.where}: an expression has more than {_MOST_NODES} parts when written out")
         if node is None:
-            raise self._refused("a part of an expression that is missing")
+            raise self._refuse("a part of an expression that is missing")
         lib, kind = self.lib, node.getType()
         if (leaf := self._leaf(node, kind, bound)) is not None:
             return leaf
         parts = [node.getChild(i) for i in range(node.getNumChildren())]
         if kind == lib.AST_FUNCTION_RATE_OF:
             if self.rate_of is None or len(parts) != 1 or parts[0].getType() != lib.AST_NAME:
-                raise self._refused("the rate of what is no quantity of the model")
+                raise self._refuse("the rate of what is no quantity of the model")
             return Written(self.rate_of(parts[0].getName()), _ATOM)
         if kind == lib.AST_FUNCTION_DELAY:
-            raise self._refused("a delay")
+            raise self._refuse("a delay")
         every = [self._text(part, bound) for part in parts]
         if kind == lib.AST_FUNCTION and (node.getName() or "") in self.functions:
-            return self._called(self.functions[node.getName()], every, node.getName())
+            return self._call(self.functions[node.getName()], every, node.getName())
         if kind == lib.AST_FUNCTION_PIECEWISE:
             return self._piecewise(every)
         if node.isLogical() or kind == lib.AST_LOGICAL_IMPLIES:
@@ -175,7 +175,7 @@ class Writer:
         if node.isNumber():
             value = node.getValue()
             if value != value or abs(value) == float("inf"):
-                raise self._refused(f"the number {value}")
+                raise self._refuse(f"the number {value}")
             return Written(number(value), _ATOM if value >= 0 else _SIGN)
         return None
 
@@ -233,7 +233,7 @@ class Writer:
                 ones = _number(found).text, _number(part).text
                 found = Written(f"abs({ones[0]} - {ones[1]}) > 0", _COMPARED)
             return found
-        raise self._refused("a logical expression with a wrong number of arguments")
+        raise self._refuse("a logical expression with a wrong number of arguments")
 
     def _relation(self, kind: int, parts: list[Written]) -> Written:
         name = next(name for name in _COMPARISONS if kind == getattr(self.lib, f"AST_RELATIONAL_{name.upper()}"))
@@ -267,30 +267,30 @@ class Writer:
             return self._factorial(texts[0])
         if kind == self.lib.AST_FUNCTION and word == "pow" and len(texts) == 2:
             return f"({texts[0]})^({texts[1]})"
-        raise self._refused(f"the function '{name}'")
+        raise self._refuse(f"the function '{name}'")
 
     def _factorial(self, text: str) -> str:
         """The factorial of a constant."""
         try:
             value = constant(text, 1)
         except InputError:
-            raise self._refused("the factorial of what is no number") from None
+            raise self._refuse("the factorial of what is no number") from None
         if value != int(value) or not 0 <= value <= _MOST_FACTORIAL:
-            raise self._refused(f"the factorial of {value:g}")
+            raise self._refuse(f"the factorial of {value:g}")
         return number(math.factorial(int(value)))
 
-    def _called(self, function: Any, arguments: list[Written], name: str) -> Written:
+    def _call(self, function: Any, arguments: list[Written], name: str) -> Written:
         """A function that the model defines, written out."""
         count = -1 if function is None else function.getNumChildren() - 1
         if count != len(arguments):
-            raise self._refused(f"the function '{name}' with a wrong number of arguments")
+            raise self._refuse(f"the function '{name}' with a wrong number of arguments")
         names = [function.getChild(i).getName() for i in range(count)]
         given = {n: Written(f"({own.text})", min(own.level, _COMPARED) if own.level < _SUM else _ATOM)
                  for n, own in zip(names, arguments, strict=True)}  # fmt: skip
         body = self._text(function.getChild(count), given)
         return body if body.level < _SUM else Written(self._checked(f"({body.text})"), _ATOM)
 
-    def _refused(self, what: str) -> InputError:
+    def _refuse(self, what: str) -> InputError:
         return InputError(f"{self.where}: {what} cannot be written in our language; replace it in the model")
 
 

@@ -114,11 +114,11 @@ class _Joined:
         given: dict[str, str] = {}
         for target in others:
             default = self._default(target, plain)
-            given[fixed(target)] = self._chosen(target, [self._values(target, e, default) for e in self.experiments])
+            given[fixed(target)] = self._choose(target, [self._values(target, e, default) for e in self.experiments])
         for target in starts:
             default = plain.initial[plain.quantities[fixed(target)][0]]
             first = [self._values(target, e, default)[:1] for e in self.experiments]
-            given[fixed(target)] = self._chosen(f"{target}_initial", first)
+            given[fixed(target)] = self._choose(f"{target}_initial", first)
         free = {fixed(p) for p in study.parameters} - {*given}
         others_named = [name for name in self.names if name not in study.observables]
         system = translate(self.document, self.where, free, given, moved, self.begin, others_named)
@@ -173,22 +173,22 @@ class _Joined:
     def _prefix_errors(self, name: str) -> str:
         return self.names.get(name) or next(iter(named([name]).values()))
 
-    def _chosen(self, target: str, values: Sequence[Sequence[tuple[float, str]]]) -> str:
+    def _choose(self, target: str, values: Sequence[Sequence[tuple[float, str]]]) -> str:
         """The text of a quantity that has values from times on in every experiment."""
         if all(len(own) == 1 for own in values):
-            return self._among(target, [own[0][1] for own in values])
+            return self._select(target, [own[0][1] for own in values])
         times = sorted({time for own in values for time, _ in own})
         pieces = []
         for i, begin in enumerate(times):
             word = "first" if i == 0 else f"from_{number(begin)}".replace("-", "minus").replace(".", "_")
             current = [next(v for t, v in reversed(own) if t <= max(begin, own[0][0])) for own in values]
-            pieces.append(self._among(f"{target}_{word}", current))
+            pieces.append(self._select(f"{target}_{word}", current))
         text = pieces[-1]
         for end, piece in zip(reversed(times[1:]), reversed(pieces[:-1]), strict=True):
             text = piece if piece == text else f"where(t < {number(end)}, {piece}, {text})"
         return text
 
-    def _among(self, name: str, values: Sequence[str]) -> str:
+    def _select(self, name: str, values: Sequence[str]) -> str:
         """The text of what has one value per experiment: itself if it is the same, an input, or a choice."""
         if len({*values}) == 1:
             return values[0]
@@ -252,7 +252,7 @@ class _Joined:
                 values.append(value if text is None or not size else f"({value}){size}")
             if any(value != state for value in values):
                 word = f"{target}_from_{number(time)}".replace(".", "_")
-                system.events.setdefault(time, {})[state] = self._among(word, values)
+                system.events.setdefault(time, {})[state] = self._select(word, values)
 
     def _observed(self, system: System) -> _Columns:
         """A column for every observable, and for all that is given to it in rows of its measurements."""
@@ -288,12 +288,12 @@ class _Joined:
         rows = key[split + 1 :] == ("by row",) and observable.placeholders[1] != ()
         if not rows:
             given |= dict(zip(observable.placeholders[1], key[split + 1 :], strict=True))
-        texts = {name: number(float(v)) if is_number(v) else self._known(v, system) for name, v in given.items()}
+        texts = {name: number(float(v)) if is_number(v) else self._known_name(v, system) for name, v in given.items()}
 
         def symbol(name: str) -> str:
             if name in texts:
                 return texts[name] if not texts[name].startswith("-") else f"({texts[name]})"
-            return own if name == observable.name else self._known(name, system)
+            return own if name == observable.name else self._known_name(name, system)
 
         write = Writer(symbol, f"{self.where}: observable '{observable.name}'")
         formula = write(parsed(observable.formula, write.where))
@@ -305,7 +305,7 @@ class _Joined:
             noise = f"log(10)*({noise})"
         return [*lines, f"{own} ~ {observable.family}({own}, {noise})"]
 
-    def _known(self, name: str, system: System) -> str:
+    def _known_name(self, name: str, system: System) -> str:
         """The name of what a formula mentions."""
         entity = self._entity(name)
         if entity in system.names and (name not in self.study.observables):
@@ -334,7 +334,7 @@ class _Joined:
         for p in self.study.parameters.values():
             own = system.names.get(self._entity(p.name), self.names[p.name])
             if own in used and own not in definitions and own not in inputs:
-                lines += _declared(own, p)
+                lines += _declarations(own, p)
                 logs += [own] if p.log and p.estimated else []
             elif p.estimated and own not in used:
                 left.append(p.name)
@@ -373,7 +373,7 @@ class _Joined:
             return Data.from_experiments(names, experiments)
 
 
-def _declared(name: str, p: Parameter) -> list[str]:
+def _declarations(name: str, p: Parameter) -> list[str]:
     """What is said about a parameter."""
     if not p.estimated:
         return [f"fixed {name} = {number(p.nominal or 0.0)}"]

@@ -62,18 +62,20 @@ class _Writing:
         noise = [f"sigma {c}" for c in problem.columns]
         inputs = ["the number of the experiment", "the first time"]
         unknown = [*problem.parameters, *ParameterVector(problem).names]
-        mine = [*m.states, *m.parameters, *m.inputs, *m.said.definitions, *self.free, *columns, *noise, *inputs]
+        mine = [*m.states, *m.parameters, *m.inputs, *m.declarations.definitions, *self.free, *columns, *noise, *inputs]
         doses = [f"dose {i}" for i in range(sum(len(c.experiment.doses) for c in self.courses))]
         self.ids = identifiers(dict.fromkeys([*mine, *unknown, *doses]))
         for c in problem.columns:  # a column keeps its name where no quantity of the model has it
-            if c not in {*m.states, *m.parameters, *m.inputs, *m.said.definitions}:
+            if c not in {*m.states, *m.parameters, *m.inputs, *m.declarations.definitions}:
                 self.ids[f"observed {c}"] = identifiers([*self.ids.values(), f"{c}"])[c] if c in self.ids else c
         self.conditions = identifiers(self.experiments)
         self.columns: dict[str, list[str]] = {}  # of the table of conditions
         starts = [c.start for c in self.courses]
         self.start = starts[0] if len({*starts}) == 1 else None
         self.time = self._time(starts)
-        shared = {i: self.ids[n] for n, i in m.said.definitions.items() if m.code[i][0] not in ("name", "number")}
+        shared = {
+            i: self.ids[n] for n, i in m.declarations.definitions.items() if m.code[i][0] not in ("name", "number")
+        }
         self.formula = Infix(m.code, self._symbol, shared)
         self.several = several
 
@@ -92,7 +94,7 @@ class _Writing:
         if callable(self.problem.prior):
             raise InputError("a prior that is a function cannot be written as PEtab")
         if self.problem.inequalities:
-            raise InputError(f"'{m.said.inequalities[0].text}' cannot be written as PEtab; remove it")
+            raise InputError(f"'{m.declarations.inequalities[0].text}' cannot be written as PEtab; remove it")
 
     def _time(self, starts: Sequence[float]) -> str:
         if self.start is not None:
@@ -139,12 +141,12 @@ class _Writing:
             self._set(ids[state], [ids[n] for n in own], sheet)
         for u in m.inputs:
             self._input(u, sheet)
-        extra = self._infused(sheet)
-        for state, output in zip(m.states, m.said.outputs, strict=True):
-            i = m.said.initial.get(state)
+        extra = self._infusions(sheet)
+        for state, output in zip(m.states, m.declarations.outputs, strict=True):
+            i = m.declarations.initial.get(state)
             first = ids[f"{state}(0)"] if i is None else self.formula(i, itself=False)
             sheet.states[ids[state]] = (self.formula(output, itself=False) + extra.get(state, ""), first)
-        for n, i in m.said.definitions.items():
+        for n, i in m.declarations.definitions.items():
             if i in self.formula.shared and self.formula.shared[i] == ids[n]:
                 sheet.rules[ids[n]] = self.formula(i)
         self._events(sheet)
@@ -170,7 +172,7 @@ class _Writing:
         series = [c.experiment.u[u] for c in self.courses]
         if all(len(np.unique(v)) == 1 for _, v in series):
             return self._set(self.ids[u], [number(float(v[0])) for _, v in series], sheet)
-        step = u in self.model.said.steps
+        step = u in self.model.declarations.steps
         texts = [_course_of(self.time, t, v, step) for t, v in series]
         if len({*texts}) == 1:
             sheet.rules[self.ids[u]] = texts[0]
@@ -183,7 +185,7 @@ class _Writing:
         sheet.rules[self.ids[u]] = text
         return None
 
-    def _infused(self, sheet: Sheet) -> dict[str, str]:
+    def _infusions(self, sheet: Sheet) -> dict[str, str]:
         """What infusions add to the right-hand sides."""
         found: dict[str, str] = {}
         every = [(e, i) for e, c in enumerate(self.courses) for i in c.infusions]
@@ -198,7 +200,7 @@ class _Writing:
     def _events(self, sheet: Sheet) -> None:
         m, taken = self.model, set[float]()
         happening: list[tuple[float, bool, dict[str, str]]] = []
-        for event in m.said.events:
+        for event in m.declarations.events:
             changes = {self.ids[s]: self.formula(i, itself=False) for s, i in event.changes}
             happening += [(time, event.before, changes) for time in event.times]
         count = sum(len(c.infusions) for c in self.courses)
@@ -219,7 +221,7 @@ class _Writing:
                 at += _LATER * self._span
             taken.add(at)
             sheet.events.append(SheetEvent(self._when(at), changes))
-        sheet.events += [self._trigger(trigger) for trigger in m.said.triggers]
+        sheet.events += [self._trigger(trigger) for trigger in m.declarations.triggers]
 
     def _trigger(self, trigger: Trigger) -> SheetEvent:
         """An event with a condition."""

@@ -44,12 +44,12 @@ def load_document(path: Path) -> Any:
         InputError: the file cannot be read, is no valid SBML, or uses a package that cannot be read.
     """
     lib, content = libsbml(), checked_bytes(path)
-    document = _parsed(content, path.name)
+    document = _parse(content, path.name)
     _check_errors(document, path.name)
     if document.getModel() is None:
         raise InputError(f"{path.name} is no SBML file with a model")
     if document.getPlugin("comp") is not None and _uses(document, "comp", content):
-        document = _flattened(document, path)
+        document = _flatten(document, path)
         content = lib.writeSBMLToString(document).encode()
     for package in _PACKAGES:
         if document.getPlugin(package) is not None and _uses(document, package, content):
@@ -62,7 +62,7 @@ def listed(items: Any) -> list[Any]:
     return [items.get(i) for i in range(items.size())] if items is not None else []
 
 
-def _parsed(content: bytes, where: str) -> Any:
+def _parse(content: bytes, where: str) -> Any:
     """The document of a file; libsbml ends the process at namespaces that it does not know, so they come first."""
     name, attributes = check_xml(content, where)
     level, version = attributes.get("level", "").strip(), attributes.get("version", "").strip()
@@ -97,7 +97,7 @@ def _uses(document: Any, package: str, content: bytes) -> bool:
     return f"<{document.getPlugin(package).getPrefix()}:".encode() in content
 
 
-def _flattened(document: Any, path: Path) -> Any:
+def _flatten(document: Any, path: Path) -> Any:
     """A hierarchical model as one of core SBML.
 
     The converter of libsbml runs in a process of its own, since it ends the process at some invalid models.
@@ -134,7 +134,7 @@ def _external_files(document: Any, path: Path, seen: set[Path]) -> set[Path]:
         seen.add(own.resolve())
         if len(seen) > _MOST_FILES:
             raise InputError(f"{path.name}: the hierarchical model has more than {_MOST_FILES} files")
-        found |= _external_files(_parsed(checked_bytes(own), own.name), own, seen)
+        found |= _external_files(_parse(checked_bytes(own), own.name), own, seen)
     return found
 
 

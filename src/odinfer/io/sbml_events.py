@@ -35,7 +35,7 @@ def events_of(model: Translation) -> Events:
     """Events at constant times that observations see, those that they do not see, and events with conditions."""
     events = [e for e in listed(model.model.getListOfEvents()) if _math(e.getTrigger()) is not None]
     events = [e for e in events if _changes(model, e)]
-    timed = [_timed(model, event) for event in events]
+    timed = [_time_event(model, event) for event in events]
     known = [own for own in timed if own is not None]
     before: dict[float, Changes] = {}
     after: dict[float, Changes] = {}
@@ -63,7 +63,7 @@ def _independent(events: Sequence[_Timed]) -> bool:
     return True
 
 
-def _timed(model: Translation, event: Any) -> _Timed | None:
+def _time_event(model: Translation, event: Any) -> _Timed | None:
     """An event whose trigger is that time reaches a constant; None for others."""
     lib, tree = libsbml(), event.getTrigger().getMath()
     late, early = (lib.AST_RELATIONAL_GEQ, lib.AST_RELATIONAL_GT), (lib.AST_RELATIONAL_LEQ, lib.AST_RELATIONAL_LT)

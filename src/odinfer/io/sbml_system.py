@@ -66,9 +66,9 @@ def statements(system: System, definitions: Mapping[str, str], begin: str = "0")
         lines = [f"{name}' = 1; {name}({begin}) = 0  # there is no differential equation" for name in [_clock(system)]]
     lines += [f"{name} = {text}" for name, text in definitions.items()]
     lines += [f"{name}({begin}) = {text}" for name, text in system.initial.items()]
-    lines += [f"before {number(time)}: {_listed(changes)}" for time, changes in system.events.items()]
-    lines += [f"at {number(time)}: {_listed(changes)}" for time, changes in system.events_after.items()]
-    return [*lines, *(f"when {condition}: {_listed(changes)}" for condition, changes in system.triggers)]
+    lines += [f"before {number(time)}: {_list(changes)}" for time, changes in system.events.items()]
+    lines += [f"at {number(time)}: {_list(changes)}" for time, changes in system.events_after.items()]
+    return [*lines, *(f"when {condition}: {_list(changes)}" for condition, changes in system.triggers)]
 
 
 def _clock(system: System) -> str:
@@ -79,5 +79,5 @@ def _clock(system: System) -> str:
     return name
 
 
-def _listed(changes: Mapping[str, str]) -> str:
+def _list(changes: Mapping[str, str]) -> str:
     return ", ".join(f"{name} = {text}" for name, text in changes.items())

@@ -133,7 +133,7 @@ class BatchLikelihood:
             if projected:
                 v, worth = self.projection.set(self.states(trajectories), v, self.unit(v))
             else:
-                worth = self.like.judged(self.states(trajectories), phi)
+                worth = self.like.evaluate(self.states(trajectories), phi)
         return BatchSolution(v, experiments, theta, x0, trajectories, worth)
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:

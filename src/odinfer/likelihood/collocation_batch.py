@@ -20,7 +20,7 @@ from odinfer.likelihood.observation_operator import ObservationOperator
 from odinfer.likelihood.refinement import TrajectoryOptimum
 from odinfer.ode.collocation import Condensed, condense
 from odinfer.optimize.arrow_matrix import ArrowMatrix
-from odinfer.optimize.levenberg_marquardt import Mask, Rule, learnt, levenberg_marquardt
+from odinfer.optimize.levenberg_marquardt import Mask, Rule, levenberg_marquardt, secant_update
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -131,7 +131,7 @@ class Trajectories(ABC):
         """`size` copies of a refined trajectory."""
 
     @abstractmethod
-    def moved(self, batch: Batch, move: Array) -> Batch:
+    def move(self, batch: Batch, move: Array) -> Batch:
         """The trajectories after a step (B, P) of the unknowns."""
 
     @abstractmethod
@@ -154,7 +154,7 @@ class Trajectories(ABC):
         with np.errstate(divide="ignore"):
             h = _ASIDE * np.minimum(1.0 / np.sqrt(H.diagonal[0]), 1.0 + np.abs(at))
         h = np.where(at + h > u.high, -h, h)
-        aside = self.moved(best.take(np.zeros(len(h), np.int64)), np.diag(h))
+        aside = self.move(best.take(np.zeros(len(h), np.int64)), np.diag(h))
         with np.errstate(invalid="ignore"):
             bend = (self.gauss_newton(aside)[1] - g) / h[:, None] - H.corner[0]
         fine = np.isfinite(bend).all() and np.isfinite(aside.value).all()
@@ -192,7 +192,7 @@ class Trajectories(ABC):
             came = np.flatnonzero((at != last[active]).any(1) & np.isfinite(last[active]).all(1))
             there = active[came]
             if bend.shape[1]:
-                bend[there] = learnt(bend[there], H.corner[came], at[came] - last[there], g[came] - slope[there])
+                bend[there] = secant_update(bend[there], H.corner[came], at[came] - last[there], g[came] - slope[there])
             last[active], slope[active] = at, g
             H = H.bent(bend[active])
             a = gap = None
@@ -200,7 +200,7 @@ class Trajectories(ABC):
                 quantity = held.take(active)
                 a, gap = quantity.gradient(own), target[active] - quantity.value(own)
             move, fall = part.step(own, H, g, damping[active], a, gap)
-            trial = part.moved(own, move)
+            trial = part.move(own, move)
             # Where the held quantity is still on its way the objective may rise.
             open_ = np.zeros(len(active), bool) if gap is None or a is None else _far(gap, a, H)
             better = (trial.value <= own.value) | (open_ & np.isfinite(trial.value))
@@ -251,7 +251,7 @@ class CollocationTrajectories(Trajectories):
         lins = tuple(
             Condensed(copies(c.stages), copies(c.nodes), copies(c.starts), np.zeros(size)) for c in refined.condensed
         )
-        return self.judged(copies(refined.phi), x0, Z, lins)
+        return self.evaluate(copies(refined.phi), x0, Z, lins)
 
     def states_at(self, batch: Batch, times: Sequence[Array]) -> list[Array]:
         """States (B, N, K) at times inside the meshes, per experiment."""
@@ -261,10 +261,10 @@ class CollocationTrajectories(Trajectories):
         found = []
         for e, (reading, x0, Z) in enumerate(zip(readings, batch.x0, batch.Z, strict=True)):
             at = nodes(x0, Z)
-            found.append(reading.read(at, self._begun(e, at, batch.phi), Z))
+            found.append(reading.read(at, self._interval_starts(e, at, batch.phi), Z))
         return found
 
-    def _begun(self, e: int, at: Array, phi: Array) -> Array:
+    def _interval_starts(self, e: int, at: Array, phi: Array) -> Array:
         """States at the beginning of the intervals (B, n, K), after any jump, from those at all points of a mesh."""
         problem, begun = self.like.problem, at[:, :-1]
         course = problem.condition(e)
@@ -273,7 +273,7 @@ class CollocationTrajectories(Trajectories):
             begun[:, i] = course.jumped(jump, begun[:, i], problem.theta_of(e, phi))[0]
         return begun
 
-    def judged(
+    def evaluate(
         self, phi: Array, x0: tuple[Array, ...], Z: tuple[Array, ...], lins: tuple[Condensed, ...],
         bend: Array | None = None,
     ) -> Batch:  # fmt: skip
@@ -281,11 +281,11 @@ class CollocationTrajectories(Trajectories):
         nothing = np.empty(0)
         found = Batch(phi, x0, Z, lins, nothing, nothing, self.unbent(len(phi)) if bend is None else bend)
         with np.errstate(over="ignore", invalid="ignore"):
-            worth = self.seen.like.judged(self._read(found, self.seen.readings), phi)
+            worth = self.seen.like.evaluate(self._read(found, self.seen.readings), phi)
         solved = np.max([lin.violation for lin in lins], 0) <= _FEASIBLE
         return replace(found, noise=worth.noise, value=np.where(solved, worth.value, np.inf))
 
-    def moved(self, batch: Batch, move: Array, most: int = 8) -> Batch:
+    def move(self, batch: Batch, move: Array, most: int = 8) -> Batch:
         """The trajectories after a step (B, P) of the unknowns, by Newton from a first-order guess."""
         like, u = self.like, self.like.unknowns
         B, K = len(batch.phi), len(like.scale)
@@ -314,7 +314,7 @@ class CollocationTrajectories(Trajectories):
             x0.append(first)
             Z.append(at)
             lins.append(kept)
-        return self.judged(phi, tuple(x0), tuple(Z), tuple(lins), batch.bend)
+        return self.evaluate(phi, tuple(x0), tuple(Z), tuple(lins), batch.bend)
 
     def _x0(self, x0: Array, e: int, move: Array, phi: Array) -> Array:
         """Initial values (B, K) of an experiment after a step of its own numbers (B, W) to φ (B, F)."""

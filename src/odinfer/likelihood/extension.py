@@ -27,7 +27,7 @@ def extended(like: Likelihood, refined: TrajectoryOptimum, times: Sequence[Array
     Inputs keep their last value beyond the data.
     """
     problem, scale = like.problem, like.scale
-    if problem.model.said.triggers:
+    if problem.model.declarations.triggers:
         v = like.unknowns.join([p.x0 for p in refined.paths], refined.phi)
         from odinfer.likelihood.event_refinement import trajectories
 
@@ -59,7 +59,7 @@ def extended(like: Likelihood, refined: TrajectoryOptimum, times: Sequence[Array
                 longer.mesh is path.mesh or (change <= _SAME * np.abs(longer.nodes)).all()
             ):
                 break
-            longer = longer.moved(lin, still, refined.phi)
+            longer = longer.move(lin, still, refined.phi)
         paths.append(longer)
         lins.append(lin)
     return replace(refined, paths=tuple(paths), condensed=tuple(lins))

@@ -24,7 +24,7 @@ _TOLERANCES, _EXACT = (1e-6, 1e-8), 0.01  # of steps: those with which a maximum
 
 def trajectories_near(like: Likelihood, refined: TrajectoryOptimum) -> Trajectories:
     """Trajectories near a refined one: forward in time, or on its meshes where that cannot be or is not exact."""
-    if like.problem.model.said.triggers:
+    if like.problem.model.declarations.triggers:
         return ForwardTrajectories.of(like, refined) or ForwardTrajectories.at_tolerance(like, _TOLERANCES[-1])
     forward = ForwardTrajectories.of(like, refined) if BatchLikelihood.can(like.problem) else None
     return forward or CollocationTrajectories.of(like, refined)
@@ -72,7 +72,7 @@ class ForwardTrajectories(Trajectories):
     def observed(self, batch: Batch) -> list[Array]:
         return list(batch.Z)
 
-    def moved(self, batch: Batch, move: Array) -> Batch:
+    def move(self, batch: Batch, move: Array) -> Batch:
         return self.at(self.like.unknowns.join(batch.x0, batch.phi) + move, batch.bend)
 
     def at(self, v: Array, bend: Array | None = None) -> Batch:

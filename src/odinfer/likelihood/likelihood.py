@@ -94,7 +94,7 @@ class Likelihood:
         self._last[:] = [MeshObservations(like, tuple(readings), tuple(meshes))]
         return self._last[0]
 
-    def judged(self, x: Sequence[Array], phi: Array) -> LikelihoodValues:
+    def evaluate(self, x: Sequence[Array], phi: Array) -> LikelihoodValues:
         """What states x (B, N, K) per experiment and φ (B, F) are worth."""
         noise, loglik = self.observation.best(x, self.y, phi)
         value = -loglik
@@ -179,14 +179,16 @@ class Likelihood:
         reach[self.unknowns.of_phi][self.problem.is_log] = longest
         inside = np.maximum(low - at, -reach) * d, np.minimum(high - at, reach) * d
         S = S.without_rows(np.flatnonzero(lost))
-        move = _within(S, scaled, edge, gap, *inside, held)
-        still = _within(S, scaled, edge, 0.0 * gap, *inside, held) if gap.any() else move
+        move = _step_within_bounds(S, scaled, edge, gap, *inside, held)
+        still = _step_within_bounds(S, scaled, edge, 0.0 * gap, *inside, held) if gap.any() else move
         # What a Gauss–Newton step gains that keeps the held quantity where it is.
         fall = -(scaled * still).sum(1) - 0.5 * (still * S.dot(still)).sum(1)
         return np.clip(at + move / d, low, high) - at, np.maximum(fall, 0.0)
 
 
-def _within(S: ArrowMatrix, g: Array, edge: Array, gap: Array, low: Array, high: Array, held: Mask) -> Array:
+def _step_within_bounds(
+    S: ArrowMatrix, g: Array, edge: Array, gap: Array, low: Array, high: Array, held: Mask
+) -> Array:
     """The minima (B, P) of δᵀSδ/2 + gᵀδ with edgeᵀδ = gap, as good as inside low ≤ δ ≤ high.
 
     What would leave the bounds is held at them, and the rest is found again: cut off afterwards, a step would count on

@@ -132,8 +132,8 @@ def solution(course: Condition, theta: Array, x0: Array, t: Array) -> Array | No
     between = np.append(course.switch_times(theta), interval or ())
     between = between[(between > course.start) & (between < t[-1])]
     stops = np.unique(np.concatenate([[course.start, t[-1]], between, course.between(course.start, t[-1])]))
-    if course.model.said.triggers:
-        return _triggered(course, theta, x0, t, stops)
+    if course.model.declarations.triggers:
+        return _integrate_events(course, theta, x0, t, stops)
     found, x, size = np.full((len(t), len(x0)), np.nan), x0, np.abs(x0)
     found[t == course.start] = x0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -147,12 +147,12 @@ def solution(course: Condition, theta: Array, x0: Array, t: Array) -> Array | No
             largest = (
                 np.maximum(size, np.abs(x)).max() or _FIRST * (b - a) * np.abs(_slope(course, theta, x, a, b)).max()
             )
-            rough = _solved(course, theta, x, times, _ROUGH, _ROUGH * largest)
+            rough = _integrate(course, theta, x, times, _ROUGH, _ROUGH * largest)
             if rough is None:
                 return None
             size = np.maximum(size, np.abs(rough).max(0))
             tolerance = np.minimum(_tolerance(size), start_tolerance(course, theta, x, a, b, _RELATIVE))
-            own = _solved(course, theta, x, times, _RELATIVE, tolerance)
+            own = _integrate(course, theta, x, times, _RELATIVE, tolerance)
             if own is None:
                 return None
             if interval == (a, b) and (steady := _steady(course, theta, own[-1], interval)) is not None:
@@ -184,7 +184,7 @@ def _steady(course: Condition, theta: Array, x: Array, interval: tuple[float, fl
     return steady_state(course, theta, x, near, interval) if found.success and np.isfinite(near).all() else None
 
 
-def _triggered(course: Condition, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
+def _integrate_events(course: Condition, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
     """The same where states make events happen."""
     if len(stops) == 1:
         return np.tile(x0, (len(t), 1))
@@ -202,7 +202,9 @@ def _tolerance(size: Array) -> Array:
     return np.asarray(_ABSOLUTE * np.maximum(size, max(_LEAST * size.max(), 1e-290)))
 
 
-def _solved(course: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float) -> Array | None:
+def _integrate(
+    course: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float
+) -> Array | None:
     """States (n, K) at times (n,) between two corners, from x at the first: by LSODA or, where it fails, by Radau."""
     from scipy.integrate import odeint, solve_ivp
 

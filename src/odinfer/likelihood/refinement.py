@@ -127,12 +127,12 @@ def refine(
         budget: of the search that this is part of; None is returned where it is spent, too.
     """
     try:
-        return _refined(Likelihood(problem, scale), paths, phi, max_iterations, accuracy, budget)
+        return _refine(Likelihood(problem, scale), paths, phi, max_iterations, accuracy, budget)
     except BudgetExhausted:
         return None
 
 
-def _refined(
+def _refine(
     like: Likelihood, paths: Sequence[CollocationPath], phi: Array, max_iterations: int, accuracy: float,
     budget: Budget | None,
 ) -> TrajectoryOptimum | None:  # fmt: skip
@@ -146,7 +146,7 @@ def _refined(
         finer = [path.refined(point.phi, like.scale, accuracy) for path in point.paths]
         if all(f is None for f in finer):
             break
-        better = _restored(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+        better = _restore(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
         if better is None:  # no trajectory after all, on a mesh that was too coarse to tell; there may be one nearby
             better = _integrated(like, [p.x0 for p in point.paths], point.phi, budget or Budget(_STEPS))
         if better is None:
@@ -154,7 +154,7 @@ def _refined(
         point = better
     point, more, converged = _maximise(like, point, max(max_iterations - iterations, 0), budget)
     iterations += more
-    return _ended(like, point, iterations, converged)
+    return _finish(like, point, iterations, converged)
 
 
 def maximise_from_initial(
@@ -177,12 +177,12 @@ def maximise_from_initial(
         along: the trajectories, if they have been integrated already.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # parameters may leave the finite numbers on their way
-        if problem.model.said.triggers:
+        if problem.model.declarations.triggers:
             from odinfer.likelihood.event_refinement import maximise_with_events
 
             best = maximise_with_events(problem, x0, phi, max_iterations, enough)
             return None if best is None else TrajectoryOptimum(*best)
-        found = _along(problem, along, phi, scale) if along else _from_initial(problem, x0, phi, scale, budget)
+        found = _near_paths(problem, along, phi, scale) if along else _from_initial(problem, x0, phi, scale, budget)
         if found is None:
             return None
         like, start = found
@@ -193,12 +193,12 @@ def maximise_from_initial(
             finer = [path.refined(point.phi, like.scale, ACCURATE) for path in point.paths]
             if all(f is None for f in finer):
                 break
-            better = _settled(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+            better = _on_own_meshes(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
             if better is None:
                 break
             point, more, converged = _maximise(like, better, max_iterations, budget)
             iterations += more
-        return _ended(like, point, iterations, converged)
+        return _finish(like, point, iterations, converged)
 
 
 def scales_along(paths: Sequence[CollocationPath], known: Array) -> Array:
@@ -210,7 +210,7 @@ def scales_along(paths: Sequence[CollocationPath], known: Array) -> Array:
     return np.where(np.isnan(known), np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-280)), known)
 
 
-def _ended(like: Likelihood, point: _Point, iterations: int, converged: bool) -> TrajectoryOptimum:
+def _finish(like: Likelihood, point: _Point, iterations: int, converged: bool) -> TrajectoryOptimum:
     H, _ = _normal(like, point.paths, point.condensed, point.phi, point.noise)
     sigma = np.sqrt(point.noise[0])
     return TrajectoryOptimum(
@@ -229,22 +229,22 @@ def _condense(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) ->
     return lins, max(lin.violation for lin in lins)
 
 
-def _packed(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Array:
+def _pack(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Array:
     return like.unknowns.join([p.x0 for p in paths], phi)
 
 
-def _moved(
+def _move(
     like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], move: Array, phi: Array
 ) -> tuple[CollocationPath, ...]:
     """The paths after a first-order step (P,) of the unknowns from φ (F,), Newton correction included."""
     u = like.unknowns
     pairs = enumerate(zip(paths, lins, strict=True))
-    return tuple(p.moved(lin, move[u.own(e)], phi + u.phi(move)) for e, (p, lin) in pairs)
+    return tuple(p.move(lin, move[u.own(e)], phi + u.phi(move)) for e, (p, lin) in pairs)
 
 
-def _judged(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> LikelihoodValues:
+def _evaluate(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> LikelihoodValues:
     seen = like.on([p.mesh for p in paths])
-    return seen.like.judged(seen.states(paths), phi[None])
+    return seen.like.evaluate(seen.states(paths), phi[None])
 
 
 def _normal(
@@ -264,19 +264,19 @@ def _step(like: Likelihood, at: Array, H: ArrowMatrix, g: Array, damping: float)
     return move[0], float(fall[0])
 
 
-def _restored(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
+def _restore(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
     """Newton on the collocation equations at fixed x0 and φ: from a nearby path to a trajectory."""
     previous, still = np.inf, np.zeros(like.unknowns.size)
     for _ in range(most):
         lins, violation = _condense(like, paths, phi)
         if violation <= _FEASIBLE:
-            worth = _judged(like, paths, phi)
+            worth = _evaluate(like, paths, phi)
             point = _Point(phi, paths, lins, worth.noise, float(worth.loglik[0]), float(worth.value[0]))
             return point if np.isfinite(point.value) else None
         if not np.isfinite(violation) or violation > 1e6 or violation > 100.0 * previous:
             return None
         previous = violation
-        paths = _moved(like, paths, lins, still, phi)
+        paths = _move(like, paths, lins, still, phi)
     return None
 
 
@@ -286,12 +286,12 @@ def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budge
     return None if found is None else found[1]
 
 
-def _along(
+def _near_paths(
     problem: Problem, paths: Sequence[CollocationPath], phi: Array, scale: Array
 ) -> tuple[Likelihood, _Point] | None:
     """The trajectory near paths that were integrated elsewhere, with its likelihood."""
     like = Likelihood(problem, scales_along(paths, scale))
-    point = _settled(like, tuple(paths), phi)
+    point = _on_own_meshes(like, tuple(paths), phi)
     return None if point is None else (like, point)
 
 
@@ -313,13 +313,13 @@ def _from_initial(
         if paths is None:
             return None
         own = like or Likelihood(problem, scales_along(paths, scale))
-        point = _settled(own, paths, phi)
+        point = _on_own_meshes(own, paths, phi)
         if point is not None:
             return own, point
     return None
 
 
-def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
+def _on_own_meshes(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
     """The trajectory on the meshes of integrated paths, which were made for it.
 
     One Newton step is always taken: states that start from almost nothing have errors that are small on their scale and
@@ -327,8 +327,8 @@ def _settled(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -
     """
     lins, violation = _condense(like, paths, phi)
     if np.isfinite(violation):
-        paths = _moved(like, paths, lins, np.zeros(like.unknowns.size), phi)
-    point = _restored(like, paths, phi)
+        paths = _move(like, paths, lins, np.zeros(like.unknowns.size), phi)
+    point = _restore(like, paths, phi)
     return None if point is None else replace(point, defects=_defects(like, point))
 
 
@@ -357,9 +357,9 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
             break
         if violation <= 1e-4:
             break
-        equations = _normal(like, paths, lins, phi, _judged(like, paths, phi).noise)
-        move, _ = _step(like, _packed(like, paths, phi), *equations, 1e-4)
-        full = _moved(like, paths, lins, move, phi)
+        equations = _normal(like, paths, lins, phi, _evaluate(like, paths, phi).noise)
+        move, _ = _step(like, _pack(like, paths, phi), *equations, 1e-4)
+        full = _move(like, paths, lins, move, phi)
         for share in (1.0, 0.5, 0.25, 0.1):  # of the whole step, Newton correction included
             trial = tuple(p.towards(q, share) for p, q in zip(paths, full, strict=True))
             phi_new = phi + share * like.unknowns.phi(move)
@@ -369,7 +369,7 @@ def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, 
         else:  # no part of the step leads nearer to a trajectory; Newton at fixed unknowns does
             break
         paths, phi, lins, violation = trial, phi_new, lins_new, violation_new
-    return _restored(like, paths, phi) or _restored(like, *start)
+    return _restore(like, paths, phi) or _restore(like, *start)
 
 
 def _bent(like: Likelihood, point: _Point, at: Array, H: ArrowMatrix, move: Array, damping: float) -> Array:
@@ -379,8 +379,8 @@ def _bent(like: Likelihood, point: _Point, at: Array, H: ArrowMatrix, move: Arra
     what it would do to the residuals (geodesic acceleration).
     """
     h = _AHEAD
-    paths = _moved(like, point.paths, point.condensed, h * move, point.phi)
-    ahead = _restored(like, paths, point.phi + h * like.unknowns.phi(move))
+    paths = _move(like, point.paths, point.condensed, h * move, point.phi)
+    ahead = _restore(like, paths, point.phi + h * like.unknowns.phi(move))
     if ahead is None:
         return move
     seen, phi = like.on([p.mesh for p in point.paths]), point.phi[None]
@@ -410,7 +410,7 @@ def _maximise(
         tries += 1
         if budget is not None:  # a try on the mesh at hand costs about as much as integrating over a tenth of it
             budget.spend(sum(len(p.mesh) for p in point.paths) // 10)
-        unknowns, first = _packed(like, point.paths, point.phi), at is not point
+        unknowns, first = _pack(like, point.paths, point.phi), at is not point
         if first or equations is None:
             at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
         move, fall = _step(like, unknowns, *equations, damping)
@@ -418,9 +418,9 @@ def _maximise(
             promised = fall
         if tries > _CRAWLING:
             move = _bent(like, point, unknowns, equations[0], move, damping)
-        moved = _moved(like, point.paths, point.condensed, move, point.phi)
+        moved = _move(like, point.paths, point.condensed, move, point.phi)
         phi = point.phi + like.unknowns.phi(move)
-        trial = _restored(like, moved, phi)
+        trial = _restore(like, moved, phi)
         if point.defects:
             if trial is not None and _suits(like, trial, point.defects):
                 trial = replace(trial, defects=point.defects)

@@ -26,7 +26,7 @@ _ROUNDS, _RADIUS, _ENOUGH = 30, 3.0, 1e-3  # at most; e-folds of a first step; n
 
 def moving(model: Model) -> set[str]:
     """The names that trajectories of a model from text depend on."""
-    said = model.said
+    said = model.declarations
     left = [*said.outputs, *said.initial.values(), *(i for event in said.events for _, i in event.changes)]
     left += [i for own in said.triggers for i in (own.condition, *own.gaps, *(j for _, j in own.changes))]
     seen: set[int] = set()
@@ -62,7 +62,7 @@ class VariableProjection:
             unit: by which unknowns (B, P) change in a step of length one.
         """
         like, u, places = self.like, self.like.unknowns, self.places
-        v, worth = v.copy(), like.judged(x, u.phi(v))
+        v, worth = v.copy(), like.evaluate(x, u.phi(v))
         left = np.flatnonzero(np.isfinite(worth.value)) if len(places) else np.empty(0, np.int64)
         radius = np.full(len(v), _RADIUS)
         for _ in range(_ROUNDS):
@@ -78,7 +78,7 @@ class VariableProjection:
             move, fall = trust_region_step(v[left][:, places], H, g, low, high, unit[left][:, places], radius[left])
             tried = v[left]
             tried[:, places] = np.clip(tried[:, places] + move, low, high)
-            found = like.judged(own, u.phi(tried))
+            found = like.evaluate(own, u.phi(tried))
             gain = worth.value[left] - found.value
             better = gain > 0
             radius[left] *= np.where(better, 2.0, 0.2)

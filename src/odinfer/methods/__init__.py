@@ -156,7 +156,7 @@ def fit(
     problem = _as_problem(problem, data, {name: value for name, value in keywords.items() if value is not None})
     seed = checked_integer("seed", seed)
     check_not_resting(problem)
-    if problem.model.said.effects:
+    if problem.model.declarations.effects:
         from odinfer.population.fit import fit_population
 
         if method is not None or store is not None:
@@ -170,11 +170,11 @@ def fit(
     # the way of a search shows in what it finds.
     quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
     with threadpool_limits(1, user_api="blas"), quiet, shown_progress(progress) as tell:
-        crew = _crew(chosen, workers, cluster, store)
-        if problem.model.said.unknown:
+        executor = _crew(chosen, workers, cluster, store)
+        if problem.model.declarations.unknown:
             unknown = importlib.import_module("odinfer.methods.unknown")
-            return cast("Fit", unknown.fit_unknown(chosen, problem, seed, tell, crew))
-        return chosen.fit(problem, seed, tell, **crew)
+            return cast("Fit", unknown.fit_unknown(chosen, problem, seed, tell, executor))
+        return chosen.fit(problem, seed, tell, **executor)
 
 
 def _chosen_method(method: Any) -> Method:

@@ -135,7 +135,7 @@ def release_warnings(before: Problem, maximum: Maximum) -> list[str]:
 
 def fit_by_multistart(
     method: Any, problem: Problem, seed: int, say: Progress, level: float, draws: int, whole: bool,
-    crew: StartExecutor | None = None, start: OdinStart | None = None,
+    executor: StartExecutor | None = None, start: OdinStart | None = None,
 ) -> Fit:  # fmt: skip
     """Fit a problem whose states cannot all be smoothed.
 
@@ -145,7 +145,7 @@ def fit_by_multistart(
         level, draws, whole: of the test of the model; `whole` makes it however long it takes.
     """
     clock = time.perf_counter()
-    found = search(problem, seed, sub_progress(say, 0.0, 0.7), crew, first=start)
+    found = search(problem, seed, sub_progress(say, 0.0, 0.7), executor, first=start)
     reached = none_if_singular(lambda: optimum(problem, found))
     details: dict[str, Any] = {"starts": len(found.objectives), "starts_agreeing": found.agreeing}
     details |= {"start_objectives": []} | search_details(problem, found)

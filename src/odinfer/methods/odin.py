@@ -127,7 +127,7 @@ class Odin:
 
     def fit(
         self, problem: Problem, seed: int = 0, progress: Progress | None = None, level: float = FALSE_ALARMS,
-        draws: int = DRAWS, whole: bool = False, crew: StartExecutor | None = None,
+        draws: int = DRAWS, whole: bool = False, executor: StartExecutor | None = None,
     ) -> Fit:  # fmt: skip
         """Infer θ, states, γ and noise, and judge the equations; see `odinfer.fit`.
 
@@ -137,8 +137,8 @@ class Odin:
         """
         say = progress or no_progress
         if not problem.fully_observed_gaussian:
-            start = none_if_singular(lambda: self._relaxed(problem, seed)) if self.refine else None
-            return fit_by_multistart(self, problem, seed, say, level, draws, whole, crew, start)
+            start = none_if_singular(lambda: self._relax(problem, seed)) if self.refine else None
+            return fit_by_multistart(self, problem, seed, say, level, draws, whole, executor, start)
         say("checking the equations", 0.0)
         problem.check_field()
         say("smoothing the data", 0.15)
@@ -158,7 +158,7 @@ class Odin:
             )
         elif self.refine:
             lost = _chaotic_at(problem, minima)
-            found = search(problem, seed, sub_progress(progress, 0.3, 0.7), crew, minima, brief=lost)
+            found = search(problem, seed, sub_progress(progress, 0.3, 0.7), executor, minima, brief=lost)
             maximum = none_if_singular(lambda: optimum(problem, found))
             details, notes = search_details(problem, found), search_warnings(problem, found)
             if maximum is not None:
@@ -170,7 +170,7 @@ class Odin:
             tell = sub_progress(progress, 0.7, 1.0)
             return judged(problem, self.search, minima, maximum, seed, level, draws, tell, whole)
 
-        fit = _assembled(self, problem, seed, minima, reached, notes, details, seconds, judge, level)
+        fit = _assemble(self, problem, seed, minima, reached, notes, details, seconds, judge, level)
         say("done", 1.0)
         return fit
 
@@ -186,7 +186,7 @@ class Odin:
         """Step 2: minimise the risk from one start; see `odinfer.odin.multistart.Search.minimise`."""
         return self.search.minimise(risk, z, phi, **more)
 
-    def _relaxed(self, problem: Problem, seed: int) -> OdinStart | None:
+    def _relax(self, problem: Problem, seed: int) -> OdinStart | None:
         """The start point that a Gaussian relaxation of the problem gives, if all its states can be smoothed."""
         relaxed = gaussian_relaxation(problem)
         if relaxed is None:
@@ -217,7 +217,7 @@ def _initial(engine: Any, s: Solution) -> list[Array]:
     return [x[block.rows][0] for block in engine.blocks]
 
 
-def _assembled(
+def _assemble(
     method: Odin, problem: Problem, seed: int, minima: Minima, reached: Reached | None, notes: Sequence[str],
     details: dict[str, Any], seconds: tuple[float, float], judge: Callable[[Maximum | None], Case], level: float,
 ) -> Fit:  # fmt: skip
@@ -227,7 +227,7 @@ def _assembled(
     trajectories are chaotic and the best one that was found misses the data.
     """
     engine, solutions, names = minima.engine, minima.solutions, problem.model.states
-    s = solutions[0] if solutions else _smoothed_only(engine)
+    s = solutions[0] if solutions else _smoothed_means(engine)
     status = Status.NOT_FINITE if not solutions else Status.CONVERGED if s.converged else Status.MAX_ITERATIONS
     curves = engine.curves(s) if solutions else engine.mean_curves()
     gamma, sigma = named(names, s.gamma), noise_sd(engine.units, engine.hypers)
@@ -289,7 +289,7 @@ def _assembled(
             *([MODEL_IS_WRONG] if known is not None and rejected else []),
         ),
         uncertainty=known,
-        cache=_kept(method, minima, reached, case),
+        cache=_cache(method, minima, reached, case),
         best=best,
         details={
             "starts": method.starts,
@@ -303,14 +303,14 @@ def _assembled(
     )
 
 
-def _kept(method: Odin, minima: Minima, reached: Reached | None, case: Case | None) -> Cache:
+def _cache(method: Odin, minima: Minima, reached: Reached | None, case: Case | None) -> Cache:
     """What later steps can use, without the large operators of many states."""
     if isinstance(minima.engine, Sparse):
         return Cache()
     return Cache(method.search, minima, reached if isinstance(reached, Maximum) else None, case)
 
 
-def _smoothed_only(engine: Engine) -> Solution:
+def _smoothed_means(engine: Engine) -> Solution:
     """What is left when no start gave a finite model: the GP means."""
     nothing = np.full(len(engine.problem.free), np.nan)
     return Solution(engine.mean, nothing, np.full(engine.mean.shape[1], np.nan), np.inf, 0, False)

@@ -137,7 +137,7 @@ class Trajectory:
             return [(x0, phi) for phi in startpoints.draw(problem, self.starts, rng)]
         if self.start == "random":
             drawn = finding.starts(problem, self.starts, rng)
-            return [(self._begun(problem, np.array(x0), phi), phi) for x0, phi in drawn]
+            return [(self._initial_values(problem, np.array(x0), phi), phi) for x0, phi in drawn]
         for name in problem.free:
             if name not in problem.start:
                 raise InputError(
@@ -148,11 +148,11 @@ class Trajectory:
         if problem.fully_observed_gaussian:
             return [(self._initial(problem), phi)]
         x0 = np.array(next(finding.starts(problem, 1, rng))[0])
-        return [(self._begun(problem, x0, phi), phi)]
+        return [(self._initial_values(problem, x0, phi), phi)]
 
-    def _begun(self, problem: Problem, x0: Array, phi: Array) -> Array:
+    def _initial_values(self, problem: Problem, x0: Array, phi: Array) -> Array:
         """Initial values (E, K) with those of the options, and with those that the model gives at φ (F,)."""
-        x0 = self._given(problem, x0)
+        x0 = self._with_given_values(problem, x0)
         free = problem.model.free_initial
         pairs = ((problem.condition(e), problem.theta_of(e, phi)[None], own[None, free]) for e, own in enumerate(x0))
         return np.concatenate([course.initial(theta, own) for course, theta, own in pairs])
@@ -165,9 +165,9 @@ class Trajectory:
         for i, e in enumerate(experiments):
             seen = np.isfinite(e.y)
             x0[i] = np.where(seen.any(0), e.y[seen.argmax(0), np.arange(len(names))], usual)
-        return self._given(problem, x0)
+        return self._with_given_values(problem, x0)
 
-    def _given(self, problem: Problem, x0: Array) -> Array:
+    def _with_given_values(self, problem: Problem, x0: Array) -> Array:
         """The same (E, K) with the values of the options, within the states' bounds."""
         names = problem.model.states
         for name, value in (self.x0 or {}).items():

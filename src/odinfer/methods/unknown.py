@@ -29,7 +29,7 @@ def with_functions(fit: Fit) -> Fit:
     problem, found = maximum.problem, maximum.refined
     noise = sum(problem.estimated_noise)
     stored, words = {}, []
-    for own in problem.model.said.unknown:
+    for own in problem.model.declarations.unknown:
         curves = [e.curve for e in fit.experiments.values()]
         theta = problem.theta(found.phi)[: len(problem.model.parameters)]
         seen = np.concatenate([
@@ -47,7 +47,7 @@ def with_functions(fit: Fit) -> Fit:
             f"{own.label} is estimated for {ends}, with {format_number(one.freedom, 2)} effective degrees of freedom; "
             f"{beyond}"
         )
-    theirs = {name for own in problem.model.said.unknown for name in own.parameters}
+    theirs = {name for own in problem.model.declarations.unknown for name in own.parameters}
     coefficients = [name for name in problem.parameters if name.partition("[")[0] in theirs]
     details = {**fit.details, "unknown": stored, "unknown_notes": words, "coefficients": coefficients}
     details["unknowns"] = effective_unknowns(problem, found) + noise

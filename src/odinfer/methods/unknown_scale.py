@@ -72,9 +72,9 @@ def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
     Raises:
         InputError: no trajectory was found.
     """
-    open_ = [own.label for own in problem.model.said.unknown if own.scale is None]
+    open_ = [own.label for own in problem.model.declarations.unknown if own.scale is None]
     scales: dict[str, Scale] = {}
-    for own in problem.model.said.unknown:
+    for own in problem.model.declarations.unknown:
         relative = own.positive and not own.monotone  # then the scale is that of the logarithm
         scales[own.label] = own.scale or (1.0 if relative else _first_size(problem, own), _FIRST_LENGTH)
     say("fitting the unknown functions", 0.0)
@@ -159,7 +159,7 @@ def _first(problem: Problem, seed: int) -> tuple[TrajectoryOptimum, list[Curve]]
 
 def _from_constants(problem: Problem, seed: int) -> TrajectoryOptimum | None:
     """The best trajectory from that with constants in place of the functions, which has few unknowns to search for."""
-    names = {name for own in problem.model.said.unknown if not own.monotone for name in own.coefficients}
+    names = {name for own in problem.model.declarations.unknown if not own.monotone for name in own.coefficients}
     held = [name for name in problem.free if name.partition("[")[0] in names]
     if not held:
         return None
@@ -173,7 +173,9 @@ def quadratic(problem: Problem, found: TrajectoryOptimum) -> tuple[Quadratic, Ar
     """The log-likelihood about an optimum, and means and precisions (P,) of the priors of unknown functions."""
     H = found.information.dense()[0]
     P, F = len(H), len(problem.free)
-    mean, precision = prior_of(problem, {own.label: own.scale or (1.0, 0.5) for own in problem.model.said.unknown}, P)
+    mean, precision = prior_of(
+        problem, {own.label: own.scale or (1.0, 0.5) for own in problem.model.declarations.unknown}, P
+    )
     v = np.concatenate([np.zeros(P - F), found.phi])
     H0 = H - np.diag(precision)
     H0 += 1e-10 * np.diag(np.maximum(np.diag(H), 1e-300))
@@ -184,7 +186,7 @@ def prior_of(problem: Problem, scales: dict[str, Scale], P: int) -> tuple[Array,
     """Means and precisions (P,) of the priors that scales give; precision 0 where there is none."""
     mean, precision = np.zeros(P), np.zeros(P)
     before = P - len(problem.free)
-    for own in problem.model.said.unknown:
+    for own in problem.model.declarations.unknown:
         for name, (centre, sd) in own.priors(scales[own.label]).items():
             for j, free in enumerate(problem.free):
                 if free.partition("[")[0] == name:
@@ -232,7 +234,7 @@ def freedom_of(problem: Problem, found: TrajectoryOptimum, own: UnknownFunction)
 def _with_wider_domains(problem: Problem, curves: Sequence[Curve]) -> Problem | None:
     """The problem with ranges of arguments that are not observed set to where trajectories are; None if they fit."""
     lines = []
-    for own in problem.model.said.unknown:
+    for own in problem.model.declarations.unknown:
         if not own.domain:  # periodic
             continue
         seen = [argument_range(problem, name, curves) for name in own.arguments]
@@ -264,5 +266,5 @@ def values_along(problem: Problem, name: str, e: int, t: Array, x: Array, theta:
     if name in model.inputs:
         return problem.inputs_at(e, t)[:, model.inputs.index(name)]
     theta = np.ones(len(model.parameters)) if theta is None else theta
-    program = model.program((model.said.definitions[name],))
+    program = model.program((model.declarations.definitions[name],))
     return program.evaluate(t, x, np.broadcast_to(theta, (len(t), len(theta))), problem.inputs_at(e, t))[:, 0]

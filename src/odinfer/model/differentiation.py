@@ -95,22 +95,22 @@ class _Term:
             op, args = self.tape.code[two.i]
             if op == "neg":
                 return one - _Term(self.tape, args[0])
-        return self._folded(operator.add, other) or self.apply("+", other)
+        return self._fold(operator.add, other) or self.apply("+", other)
 
     def __sub__(self, other: _Term | float) -> _Term:
-        return self._folded(operator.sub, self.of(other)) or self.apply("-", other)
+        return self._fold(operator.sub, self.of(other)) or self.apply("-", other)
 
     def __mul__(self, other: _Term | float) -> _Term:
         other = self.of(other)
         for one, two in ((self, other), (other, self)):
             if one.value is not None and abs(one.value) == 1.0:
                 return two if one.value == 1.0 else -two
-        return self._folded(operator.mul, other) or self.apply("*", other)
+        return self._fold(operator.mul, other) or self.apply("*", other)
 
     def __truediv__(self, other: _Term) -> _Term:
         return self if other.value == 1.0 else self.apply("/", other)
 
-    def _folded(self, op: Callable[[float, float], float], other: _Term) -> _Term | None:
+    def _fold(self, op: Callable[[float, float], float], other: _Term) -> _Term | None:
         if self.value is None or other.value is None:
             return None
         result = op(self.value, other.value)
@@ -357,10 +357,10 @@ class TextField:
     @property
     def cost(self) -> int:
         """The number of instructions that give f and its derivatives."""
-        return len(self._derived.code)
+        return len(self._differentiated.code)
 
     @functools.cached_property
-    def _derived(self) -> Differentiated:
+    def _differentiated(self) -> Differentiated:
         """With derivatives by every column, or by all of them at once, whose seeds are the names `d name`."""
         columns = enumerate((*self.names[0], *self.names[1]))
         single = self._single
@@ -385,7 +385,7 @@ class TextField:
     def _run(self) -> Callable[..., tuple[Any, ...]]:
         """(t, x, θ, u) ↦ values, then derivatives in the order of the pattern, or of all columns for each value."""
         groups: tuple[Sequence[str], ...] = (("t",), *self.names)
-        found = self._derived
+        found = self._differentiated
         if self._single:
             wanted = [d[column] for d in found.derivatives for column in sorted(d)]
             run = _compiled(found.code, [*found.values, *wanted], groups, _NUMPY)

@@ -156,7 +156,7 @@ class Model:
         return Model(field, self.states, e.parameters, self.inputs, self.name, **given, statements=e)
 
     @functools.cached_property
-    def said(self) -> Equations:
+    def declarations(self) -> Equations:
         """What the text says besides the equations; nothing of a model that is a function only."""
         return self.statements or _silent(self)
 
@@ -164,7 +164,7 @@ class Model:
     def switches(self) -> frozenset[str]:
         """The parameters and inputs that the times of switches depend on, such as tau of where(t < tau, 0, k)."""
         field = Instructions()
-        field.code = list(self.said.code)
+        field.code = list(self.declarations.code)
         every = (field.leaves(i) for i, _ in self._switching)
         return frozenset(name for names in every for name in names) - {"t"}
 
@@ -173,13 +173,13 @@ class Model:
         """The comparisons behind `switches`, and by how much what they compare moves apart in a unit of time."""
         if not isinstance(self.evaluator, TextField) or self.text is None:
             return []
-        return switching(self.said.code, self.states)
+        return switching(self.declarations.code, self.states)
 
     def switch_times(self, theta: Array, u: Array) -> Array:
         """Compute the times of those switches at parameters (P,) and constant inputs (U,)."""
         if not self._switching:
             return np.empty(0)
-        sides = [j for i, _ in self._switching for j in self.said.code[i][1]]
+        sides = [j for i, _ in self._switching for j in self.declarations.code[i][1]]
         at_zero = np.zeros(1), np.zeros((1, len(self.states))), theta[None], u[None]
         with np.errstate(all="ignore"):
             a, b = self.program(tuple(sides)).evaluate(*at_zero)[0].reshape(-1, 2).T
@@ -189,7 +189,7 @@ class Model:
     @property
     def _exact(self) -> TextField:
         """The field of a model from text as it is written."""
-        return TextField(self.said.code, self.said.outputs, (self.states, self.parameters, self.inputs))
+        return TextField(self.declarations.code, self.declarations.outputs, (self.states, self.parameters, self.inputs))
 
     def smoothed(self, width: float) -> Model:
         """The same with smooth switches of a width in time; see `odinfer.model.switches`."""
@@ -209,13 +209,17 @@ class Model:
 
     def instruction(self, name: str) -> int:
         """That of a state or a definition."""
-        return self.said.definitions[name] if name in self.said.definitions else self.code.index(("name", (name,)))
+        return (
+            self.declarations.definitions[name]
+            if name in self.declarations.definitions
+            else self.code.index(("name", (name,)))
+        )
 
     @functools.cached_property
     def code(self) -> Code:
         """The instructions of the text, those of the names of all states included."""
-        known = set(self.said.code)
-        return (*self.said.code, *(own for s in self.states if (own := ("name", (s,))) not in known))
+        known = set(self.declarations.code)
+        return (*self.declarations.code, *(own for s in self.states if (own := ("name", (s,))) not in known))
 
     @functools.cached_property
     def _programs(self) -> dict[tuple[int, ...], FieldDerivatives]:
@@ -224,15 +228,17 @@ class Model:
     @functools.cached_property
     def given_initial(self) -> GivenInitial | None:
         """Of which states initial values are given, as known values or by parameters, and how."""
-        if not self.said.initial:
+        if not self.declarations.initial:
             return None
-        states = np.array([self.states.index(name) for name in self.said.initial], dtype=np.int64)
-        return GivenInitial(states, self.program(tuple(self.said.initial.values())))
+        states = np.array([self.states.index(name) for name in self.declarations.initial], dtype=np.int64)
+        return GivenInitial(states, self.program(tuple(self.declarations.initial.values())))
 
     @functools.cached_property
     def free_initial(self) -> Index:
         """The states whose initial values are unknowns of their own."""
-        return np.array([k for k, name in enumerate(self.states) if name not in self.said.initial], dtype=np.int64)
+        return np.array(
+            [k for k, name in enumerate(self.states) if name not in self.declarations.initial], dtype=np.int64
+        )
 
     def f(self, t: Any, x: Any, theta: Any, u: Any) -> Any:
         """The vector field as one JAX array (K,)."""

@@ -55,7 +55,7 @@ def candidates(text: str, name: str = "model", inputs: Sequence[str] = (), most:
     for _, _, options in choices:
         if (count := count * len(options)) > most:
             raise InputError(f"the optional terms of '{name}' make more than {most} candidates; compare fewer at once")
-    return [_chosen(body, choices, picks, name, inputs) for picks in itertools.product(*(c[2] for c in choices))]
+    return [_choose(body, choices, picks, name, inputs) for picks in itertools.product(*(c[2] for c in choices))]
 
 
 def _options(content: str) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def _options(content: str) -> tuple[str, ...]:
     return parts if len(parts) > 1 else ("", *parts)
 
 
-def _chosen(
+def _choose(
     body: str, choices: list[tuple[int, int, tuple[str, ...]]], picks: tuple[str, ...], name: str, inputs: Sequence[str]
 ) -> Model:
     pieces, end = [], 0

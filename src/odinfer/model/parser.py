@@ -159,7 +159,7 @@ def parse(
     expressions = [value for own in arguments.values() for value in own.values() if isinstance(value, Source)]
     met |= names_met(expressions, written_out)
     met |= dict.fromkeys(word for name, own in arguments.items() for word in left_out(name, own))
-    kept = _known(definitions, {*met, *RESERVED, *states}) if spare else definitions
+    kept = _used_definitions(definitions, {*met, *RESERVED, *states}) if spare else definitions
     met |= names_met(kept.values(), written_out)
     parameters = dict.fromkeys([*brought, *(name for name in met if name not in taken)])
     check_mentions(met, states, brought, said)
@@ -268,7 +268,7 @@ def _put_noise_on_log_scale(
                 said.add("scale", word, "log", lines[name])
 
 
-def _known(definitions: Mapping[str, Source], known: set[str]) -> dict[str, Source]:
+def _used_definitions(definitions: Mapping[str, Source], known: set[str]) -> dict[str, Source]:
     """Definitions of known names alone: those that nobody uses make no parameters."""
     users = defaultdict(list)
     unknown = []

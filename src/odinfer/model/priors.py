@@ -67,7 +67,7 @@ def _absolute(z: float) -> Derivatives:
     return r - _ROUNDED, z / r, _ROUNDED**2 / r**3
 
 
-def _of_logarithm(value: float, scale: float, jacobian: float) -> Term:
+def _absolute_log(value: float, scale: float, jacobian: float) -> Term:
     """|z| + jacobian·log v with z = log(v/value)/scale, up to a constant."""
 
     def derivatives(v: float) -> Derivatives:
@@ -89,12 +89,12 @@ def laplace(location: float, scale: float) -> Term:
 
 
 def loglaplace(median: float, scale: float) -> Term:
-    return _of_logarithm(median, scale, 1.0)
+    return _absolute_log(median, scale, 1.0)
 
 
 def nearlaplace(value: float, scale: float) -> Term:
     """A pull towards a value by its logarithm: |log(v/value)|/scale, not a density."""
-    return _of_logarithm(value, scale, 0.0)
+    return _absolute_log(value, scale, 0.0)
 
 
 def cauchy(location: float, scale: float) -> Term:

@@ -106,7 +106,7 @@ class UnknownFunction:
         lines += [f"real {', '.join(self.parameters)}", *(f"start {name} = 0" for name in self.parameters)]
         return [*lines, *(f"{name} ~ normal(0, {sd!r})" for name, (_, sd) in priors.items())]
 
-    def _scaled(self) -> list[str]:
+    def _scale_arguments(self) -> list[str]:
         """The arguments on −1 to 1, held there outside the range."""
         found = []
         for name, (low, high) in zip(self.arguments, self.domain or ((0.0, 1.0),) * len(self.arguments), strict=True):
@@ -118,7 +118,7 @@ class UnknownFunction:
         if self.period is not None:
             angle = f"{2 * math.pi / self.period!r}*{self.arguments[0]}"
             return [f"{f}({j}*({angle}))" for j in range(1, _HARMONICS + 1) for f in ("sin", "cos")]
-        scaled = self._scaled()
+        scaled = self._scale_arguments()
         if self.monotone:
             # Smooth steps 3h² − 2h³ that begin at evenly spaced places and overlap with their neighbours.
             width = 2.0 / (_STEPS - 1) * 2.0
@@ -203,7 +203,7 @@ def expand(text: str) -> tuple[str, tuple[UnknownFunction, ...]]:
     for number, label, words in said:
         if label not in found:
             raise InputError(f"line {number}: no equation has {label}; use it there, or leave the line out")
-        found[label] = _with_statement(found[label], words, number)
+        found[label] = _apply_statement(found[label], words, number)
     functions = tuple(found.values())
     return "\n".join([*lines, *(line for own in functions for line in own.statements())]), functions
 
@@ -224,7 +224,7 @@ def _function(label: str, match: re.Match[str], line: int, taken: set[str]) -> U
     return UnknownFunction(label, arguments, unused_name(name, taken), line=line)
 
 
-def _with_statement(own: UnknownFunction, words: str, line: int) -> UnknownFunction:
+def _apply_statement(own: UnknownFunction, words: str, line: int) -> UnknownFunction:
     """The function with one statement about it."""
     start = f"line {line}: {own.label}"
     if match := re.fullmatch(rf"~\s*gp\(\s*({_NUMBER})\s*,\s*({_NUMBER})\s*\)", words):

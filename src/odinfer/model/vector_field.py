@@ -45,16 +45,16 @@ class TracedField:
             t, x, theta, u = (
                 np.concatenate([a, np.broadcast_to(a[-1:], (pad, *a.shape[1:]))]) for a in (t, x, theta, u)
             )
-        out = np.asarray(self._traced("_linearised", t, x, theta, u))[:M]
+        out = np.asarray(self._trace("_linearised", t, x, theta, u))[:M]
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
     def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:
         if len(t) == 1:  # as integrators ask: half the time
-            return np.asarray(self._traced("_value", t[0], x[0], theta[0], u[0]))[None]
-        return np.asarray(self._traced("_values", t, x, theta, u))
+            return np.asarray(self._trace("_value", t[0], x[0], theta[0], u[0]))[None]
+        return np.asarray(self._trace("_values", t, x, theta, u))
 
     @functools.cached_property
-    def _linearised(self) -> Callable[..., Any]:
+    def _linearise(self) -> Callable[..., Any]:
         from odinfer._jax import jax, jnp
 
         K, f = len(self.model.states), self.model.f
@@ -99,7 +99,7 @@ class TracedField:
         except Exception:
             return  # tracing will say what is wrong
 
-    def _traced(self, name: str, *arguments: Array) -> Any:
+    def _trace(self, name: str, *arguments: Array) -> Any:
         try:
             return getattr(self, name)(*arguments)
         except InputError:
@@ -158,7 +158,7 @@ class OneEquation:
 def check_field(problem: Problem) -> None:
     """Raise InputError where the equations are not finite at the data, within the bounds of states."""
     model = problem.model
-    for i, (t, x) in enumerate(_seen(problem)):
+    for i, (t, x) in enumerate(_observed_points(problem)):
         x = np.clip(x, *problem.state_bounds)
         bad = np.ones(x.shape, bool)
         for theta in _thetas(problem):
@@ -179,7 +179,7 @@ def within(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
 
     A search that steps outside ends at a bound, and must be able to go on from there: v > 0 for v·log(K/v).
     """
-    every = [(i, t, np.clip(x, low, high)) for i, (t, x) in enumerate(_seen(problem))]
+    every = [(i, t, np.clip(x, low, high)) for i, (t, x) in enumerate(_observed_points(problem))]
     x = np.concatenate([x for _, _, x in every])
     spread = np.maximum(np.ptp(x, axis=0), np.abs(x).max(0))
     ends = low.copy(), high.copy()
@@ -204,10 +204,10 @@ def _finite_at(problem: Problem, k: int, end: float, first: tuple[int, Array, Ar
     return False
 
 
-def _seen(problem: Problem) -> Iterator[tuple[Array, Array]]:
+def _observed_points(problem: Problem) -> Iterator[tuple[Array, Array]]:
     """Times (N,) and data (N, K) of each experiment, gaps filled."""
     for e in problem.data.experiments:
-        yield e.t, np.stack([_filled(e.t, column) for column in e.y.T], -1)
+        yield e.t, np.stack([_fill_gaps(e.t, column) for column in e.y.T], -1)
 
 
 def _thetas(problem: Problem) -> Iterator[Array]:
@@ -219,6 +219,6 @@ def _thetas(problem: Problem) -> Iterator[Array]:
         yield problem.theta(np.clip(np.where(problem.is_log, np.log(size), size), *problem.phi_bounds))
 
 
-def _filled(t: Array, y: Array) -> Array:
+def _fill_gaps(t: Array, y: Array) -> Array:
     seen = np.isfinite(y)
     return np.interp(t, t[seen], y[seen]) if seen.any() else np.zeros_like(y)

@@ -43,7 +43,7 @@ def rows(family: Family, y: Array, a: Sequence[Array], limit: Array) -> Rows:
     D[..., 0, 0] = -side * root * kind.slope(m) / s
     D[..., 0, 1] = -root * u / s
     for i in range(len(shape)):
-        up, down = (kind.standard_log_cdf(u, _scaled(shape, i, 1 + h)) for h in (STEP, -STEP))
+        up, down = (kind.standard_log_cdf(u, _scale(shape, i, 1 + h)) for h in (STEP, -STEP))
         R[..., 2 + i] = 1.0
         D[..., 2 + i, 2 + i] = -(up - down) / (2 * STEP * shape[i])
     seen = (limit == 0)[..., None]
@@ -57,5 +57,5 @@ def continuous(family: Family) -> LocationScale:
     return family
 
 
-def _scaled(shape: Sequence[Array], i: int, factor: float) -> list[Array]:
+def _scale(shape: Sequence[Array], i: int, factor: float) -> list[Array]:
     return [value * factor if j == i else value for j, value in enumerate(shape)]

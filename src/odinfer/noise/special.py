@@ -78,8 +78,8 @@ def log_poisson_tail(y: Any, m: Any, upper: bool, xp: Any) -> Any:
         return log_mass(y, m, y - m, xp) + xp.log(m) - xp.log(fraction)
 
     if upper:
-        return _rescued(p, above, (y, m), (1e4, 1.0), m > 0, xp)
-    return _rescued(p, below, (y, m), (1.0, 1e4), m > 0, xp)
+        return _rescue(p, above, (y, m), (1e4, 1.0), m > 0, xp)
+    return _rescue(p, below, (y, m), (1.0, 1e4), m > 0, xp)
 
 
 def log_beta(a: Any, b: Any, x: Any, rest: Any, xp: Any) -> Any:
@@ -105,7 +105,7 @@ def log_beta(a: Any, b: Any, x: Any, rest: Any, xp: Any) -> Any:
         split = log_split(a, b, n * x, n * rest, a * rest - b * x, xp)
         return split + xp.log(b / n) - xp.log(fraction)
 
-    return _rescued(p, tail, (a, b, x, rest), (200.0, 200.0, 1e-3, 0.999), (x > 0) & (rest > 0), xp)
+    return _rescue(p, tail, (a, b, x, rest), (200.0, 200.0, 1e-3, 0.999), (x > 0) & (rest > 0), xp)
 
 
 def differentiable(log_p: Callable[..., Any], slope: Callable[..., Any], xp: Any) -> Callable[..., Any]:
@@ -154,7 +154,7 @@ def _fraction(b: Callable[[Any], Any], a: Callable[[Any], Any], xp: Any) -> Any:
     return f
 
 
-def _rescued(p: Any, log_tail: Callable[..., Any], a: tuple[Any, ...], instead: Any, possible: Any, xp: Any) -> Any:
+def _rescue(p: Any, log_tail: Callable[..., Any], a: tuple[Any, ...], instead: Any, possible: Any, xp: Any) -> Any:
     """log p, or `log_tail` of the arguments where p is a far tail, yet possible.
 
     Elsewhere it is given arguments with which it and its derivatives are finite.

@@ -65,7 +65,7 @@ class Measured:
         return np.repeat(np.arange(len(self.columns)), self._sizes)
 
     @functools.cached_property
-    def _seen(self) -> tuple[NDArray[np.bool_], ...]:
+    def _observed_rows(self) -> tuple[NDArray[np.bool_], ...]:
         return tuple(np.isfinite(e.y) for e in self.problem.data.experiments)
 
     def _points(self, e: int, x: Array, phi: Array, t: Array | None) -> tuple[Array, Array, Array, Array]:
@@ -97,7 +97,7 @@ class Measured:
 
     def _log_density(self, m: int, e: int, y: Array, a: Sequence[Array]) -> Array:
         """Sums (B,) of log p over the observations of a column in an experiment."""
-        family, limit, seen = self.columns[m].family, self._limit(e, m), self._seen[e][:, m]
+        family, limit, seen = self.columns[m].family, self._limit(e, m), self._observed_rows[e][:, m]
         if not seen.any():
             return np.zeros(len(y))
         y, a = y[..., m][:, seen], [v[:, seen] for v in a]
@@ -130,22 +130,22 @@ class Measured:
         family, squares = self.columns[m].family, np.zeros(B)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             for e, a in enumerate(arguments):
-                seen = self._seen[e][:, m]
+                seen = self._observed_rows[e][:, m]
                 mean = a[:, seen, self._places[m].start]
                 off = family.transformed(y[e][..., m][:, seen]) - family.transformed(mean)
                 squares = squares + (np.where(np.isfinite(off), off, np.inf) ** 2).sum(-1)
         variance: Array = np.maximum(squares / self.count[m], self.floor[m])
         if all(self._limit(e, m) is None for e in range(len(arguments))):
             return variance
-        return self._beside_censored(m, arguments, y, variance)
+        return self._score_censored(m, arguments, y, variance)
 
-    def _beside_censored(self, m: int, arguments: Sequence[Array], y: Sequence[Array], first: Array) -> Array:
+    def _score_censored(self, m: int, arguments: Sequence[Array], y: Sequence[Array], first: Array) -> Array:
         """The same where some values are censored, by scoring on the log scale."""
         family, log_sd = self.columns[m].family, 0.5 * np.log(np.where(np.isfinite(first), first, 1.0))
         for _ in range(_ROUNDS):
             slope, bend = np.zeros(len(log_sd)), np.zeros(len(log_sd))
             for e, a in enumerate(arguments):
-                seen, limit = self._seen[e][:, m], self._limit(e, m)
+                seen, limit = self._observed_rows[e][:, m], self._limit(e, m)
                 if not seen.any():
                     continue
                 sd = np.exp(log_sd)[:, None]
@@ -180,7 +180,7 @@ class Measured:
         for m, column in enumerate(self.columns):
             limit, given = self._limit(e, m), self._complete(m, e, a, noise)
             values = np.broadcast_to(y[..., m], given[0].shape)
-            seen = np.broadcast_to(self._seen[e][:, m], values.shape)
+            seen = np.broadcast_to(self._observed_rows[e][:, m], values.shape)
             filled = np.where(seen, values, 1.0)
             if limit is None:
                 r, J = column.family.rows(filled, given)
@@ -235,7 +235,7 @@ class Measured:
         B = max(len(a), len(y), len(noise))
         found = np.full((B, *y.shape[1:]), np.nan)
         for m, column in enumerate(self.columns):
-            seen, limit = self._seen[e][:, m], self._limit(e, m)
+            seen, limit = self._observed_rows[e][:, m], self._limit(e, m)
             if limit is not None:
                 seen = seen & (limit == 0)
             if seen.any():
@@ -246,10 +246,10 @@ class Measured:
     def draw(self, rng: np.random.Generator, e: int, x: Array, phi: Array, sigma: Array, size: int) -> Array:
         a = self._arguments(e, x, phi)
         noise = np.broadcast_to(np.reshape(np.asarray(sigma) ** 2, (-1, len(self.columns))), (size, len(self.columns)))
-        found = np.full((size, *self._seen[e].shape), np.nan)
+        found = np.full((size, *self._observed_rows[e].shape), np.nan)
         own = self.problem.data.experiments[e]
         for m, column in enumerate(self.columns):
-            seen, limit = self._seen[e][:, m], self._limit(e, m)
+            seen, limit = self._observed_rows[e][:, m], self._limit(e, m)
             given = [np.broadcast_to(v, (size, v.shape[-1]))[:, seen] for v in self._complete(m, e, a, noise)]
             if not seen.any():
                 continue

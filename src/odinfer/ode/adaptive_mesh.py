@@ -106,7 +106,7 @@ def integrated(
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of steps that are tried and not taken
             for a, b in itertools.pairwise(stops):
-                field, jacobian = _between(course, theta, a, b)
+                field, jacobian = _smooth_field(course, theta, a, b)
                 x = after(a, x)
                 atol = np.fmin(absolute_tolerance(x, field(a, x), b - a, tolerance), 1e-2 * tolerance * scale)
                 solver = Radau(field, a, x, b, rtol=tolerance, atol=atol, jac=jacobian)
@@ -165,11 +165,11 @@ def along_steps(
         np.concatenate([getattr(s, name)[here] for s, here in own]) for name in ("t", "until", "x", "end", "bend")
     )
     Z = np.stack([inside(share, x, end, bend) for share in C], 1)
-    starts = x if problem.condition(experiment).jumps or problem.model.said.triggers else None
+    starts = x if problem.condition(experiment).jumps or problem.model.declarations.triggers else None
     return CollocationPath(problem, experiment, np.append(t, until[-1]), x0, Z, starts)
 
 
-def _between(
+def _smooth_field(
     course: Condition, theta: Array, a: float, b: float
 ) -> tuple[Callable[[float, Array], Array], Callable[[float, Array], Array]]:
     """The field and its Jacobian as a solver asks for them between two corners."""

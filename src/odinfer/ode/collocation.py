@@ -259,7 +259,7 @@ class CollocationPath:
         """Linearise the collocation equations and eliminate everything but the experiment's own numbers."""
         return condense_paths(self.problem, [self], phi, scale)[0]
 
-    def moved(self, lin: Condensed, move: Array, phi: Array) -> CollocationPath:
+    def move(self, lin: Condensed, move: Array, phi: Array) -> CollocationPath:
         """The path after a first-order step, which also applies the Newton correction.
 
         Args:
@@ -287,7 +287,7 @@ class CollocationPath:
             starts = self.starts + share * (other.starts - self.starts)
         return replace(self, x0=x0, Z=Z, starts=starts)
 
-    def _within(self, t: Array, after: bool = False) -> tuple[Index, Array]:
+    def _locate(self, t: Array, after: bool = False) -> tuple[Index, Array]:
         """The interval (N,) that each time lies in, and where in it (N,); at its points, the one before or after."""
         i = np.searchsorted(self.mesh, t, side="right" if after else "left") - 1
         i = np.clip(i, 0, len(self.mesh) - 2)
@@ -299,7 +299,7 @@ class CollocationPath:
         Args:
             after: where states jump at such a time, those after the jump instead of those before.
         """
-        i, c = self._within(t, after)
+        i, c = self._locate(t, after)
         values = self._interval_values()[i]
         x = np.einsum("na,nak->nk", basis(c), values)
         if self.starts is not None and not after:
@@ -308,7 +308,7 @@ class CollocationPath:
 
     def sensitivity_at(self, lin: Condensed, t: Array) -> Array:
         """Sensitivities (N, K, W) to the experiment's own numbers at times inside the mesh, before any jump there."""
-        i, c = self._within(t)
+        i, c = self._locate(t)
         maps = np.concatenate([lin.starts[:, None], lin.stages], 1)[i]
         found = np.einsum("na,nakp->nkp", basis(c), maps)
         if self.starts is not None:

@@ -102,7 +102,7 @@ class Execution:
 
     def __init__(self, course: Condition, theta: Array, t: Array, width: Array, crossing: Mask) -> None:
         self.course, self.theta, self.t, self.crossing = course, theta, t, crossing
-        self.model, self.triggers = course.model, course.model.said.triggers
+        self.model, self.triggers = course.model, course.model.declarations.triggers
         self.dt, self.P = _DERIVATIVE * width, theta.shape[1]
 
     def run(self, x: Array, held: Mask, truth: Mask) -> Executed:
@@ -126,14 +126,14 @@ class Execution:
             if len(patterns) > 1:
                 left += [now.of(np.flatnonzero(kind.ravel() == i)) for i in range(len(patterns))]
                 continue
-            due = (*now.due, *(self._scheduled(int(i), now) for i in np.flatnonzero(new[0])))
+            due = (*now.due, *(self._schedule(int(i), now) for i in np.flatnonzero(new[0])))
             due = tuple(d for d in due if now.truth[0, d.trigger] or not self.triggers[d.trigger].cancellable)
             now = now._replace(due=due, first=due[0].trigger if due and now.first < 0 else now.first)
             if not due or now.executed == _MOST_AT_ONCE:
                 self._write(found, now, x)
                 continue
             chosen = np.argmax([self._priorities(d.trigger, now) for d in due], axis=0)
-            left += [self._applied(now.of(np.flatnonzero(chosen == i)), int(i)) for i in np.unique(chosen)]
+            left += [self._apply(now.of(np.flatnonzero(chosen == i)), int(i)) for i in np.unique(chosen)]
         return found
 
     def _write(self, found: Executed, now: _Progress, before: Array) -> None:
@@ -152,11 +152,11 @@ class Execution:
         for every, part in zip(found, (x, by_x, by_theta, now.truth), strict=True):
             every[rows] = part
 
-    def _applied(self, now: _Progress, i: int) -> _Progress:
+    def _apply(self, now: _Progress, i: int) -> _Progress:
         """The trajectories after the event that is due at place i."""
         chosen = now.due[i]
         if self.triggers[chosen.trigger].current_values:
-            chosen = self._scheduled(chosen.trigger, now)
+            chosen = self._schedule(chosen.trigger, now)
         places = [self.model.states.index(name) for name, _ in self.triggers[chosen.trigger].changes]
         x, slopes = now.x.copy(), now.slopes.copy()
         x[:, places], slopes[:, places] = chosen.values, chosen.slopes
@@ -164,9 +164,9 @@ class Execution:
         due = now.due[:i] + now.due[i + 1 :]
         return now._replace(x=x, slopes=slopes, held=now.truth, truth=truth, due=due, executed=now.executed + 1)
 
-    def _scheduled(self, i: int, now: _Progress) -> _Due:
+    def _schedule(self, i: int, now: _Progress) -> _Due:
         instructions = tuple(j for _, j in self.triggers[i].changes)
-        values, by_x, by_theta, by_t = self._linearised(instructions, now.rows, now.x)
+        values, by_x, by_theta, by_t = self._linearise(instructions, now.rows, now.x)
         K, own = now.x.shape[1], by_x @ now.slopes
         own[..., K:-1] += by_theta
         own[..., -1] += by_t
@@ -192,7 +192,7 @@ class Execution:
 
     def _crossing_slopes(self, trigger: Trigger, rows: Index, x: Array, f: Array) -> tuple[Array, Array]:
         """Derivatives of the times of crossings by x (b, K) and by θ (b, P): of the comparison nearest in time."""
-        values, by_x, by_theta, by_t = self._linearised(trigger.gaps, rows, x)
+        values, by_x, by_theta, by_t = self._linearise(trigger.gaps, rows, x)
         if not trigger.gaps:
             return np.zeros_like(x), np.zeros((len(x), self.P))
         pace = (by_x @ f[..., None])[..., 0] + by_t
@@ -206,7 +206,7 @@ class Execution:
         program = self.model.program(instructions)
         return program.evaluate(at, x, self.theta[rows], self.course.inputs_at(at))
 
-    def _linearised(self, instructions: tuple[int, ...], rows: Index, x: Array) -> tuple[Array, Array, Array, Array]:
+    def _linearise(self, instructions: tuple[int, ...], rows: Index, x: Array) -> tuple[Array, Array, Array, Array]:
         """Values (b, n) and their derivatives by x (b, n, K), θ (b, n, P) and t (b, n)."""
         t, dt = self.t[rows], self.dt[rows]
         program = self.model.program(instructions)

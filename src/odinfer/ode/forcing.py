@@ -49,7 +49,7 @@ class Drive(NamedTuple):
         return Drive(
             any(len(np.unique(u)) > 1 for _, u in every),
             bool(flows),
-            np.array([name in model.said.steps for name in model.inputs], bool),
+            np.array([name in model.declarations.steps for name in model.inputs], bool),
             (np.cumsum(length) - length.ravel()).reshape(length.shape),
             length,
             np.concatenate([np.empty(0), *(np.asarray(t, float) for t, _ in every)]),

@@ -167,7 +167,7 @@ def integrate_batch(
     stops = _Stops(table.stops, table.last, table.corner, halt, table.low, table.high, jumps)
     found = BatchTrajectories(np.full((B, n, K), np.nan), np.zeros(B, np.int64))
     found.x[:, 0] = x0
-    held = np.array([not own.initially_false for own in f.model.said.triggers], bool)
+    held = np.array([not own.initially_false for own in f.model.declarations.triggers], bool)
     w = _Walkers(
         e, f.numbers(e, theta), np.broadcast_to(most, B).astype(np.int64), found.tries, table.stops[e, 0].copy(),
         x0.copy(), np.zeros(B, np.int64), np.abs(x0), x0 == 0.0, np.zeros(B), np.ones(B, bool), np.ones(B, bool),
@@ -181,7 +181,7 @@ def integrate_batch(
             w.going[arrived] = (table.last[e[arrived]] > w.stop[arrived]) & np.isfinite(w.x[arrived]).all(1)
             here = arrived[w.going[arrived]]
             if len(here):
-                steps = _taken(f, stops, w, here, tolerance)
+                steps = _collect_steps(f, stops, w, here, tolerance)
                 found.events.append(steps)
                 at = read(table, e, steps)
                 states = inside(at.share[:, None], steps.x[at.step], steps.end[at.step], steps.bend[at.step])
@@ -244,7 +244,7 @@ def _jump(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: In
             found.events.append(Jumped(here, by_x, by_theta, np.full(len(here), -1)))
 
 
-def _taken(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
+def _collect_steps(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
     """The steps of some trajectories until something jumps or they end."""
     K = w.x.shape[1]
     steps, count, work = Steps.room(max(_ROOM * len(rows), _LEAST_ROOM), K), 0, _Work.of(f, K, w.held.shape[1])

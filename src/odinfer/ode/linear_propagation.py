@@ -46,7 +46,7 @@ class LinearPropagation:
         names = {derived.code[i][1][0] for i in needed(derived.code, by_states) if derived.code[i][0] == "name"}
         every = {derived.code[i][1][0] for i in needed(derived.code, derived.values) if derived.code[i][0] == "name"}
         programs = any(jump.program is not None for c in field.table.courses for jump in c.jumps)
-        if names & {*model.states, "t"} or "t" in every or programs or model.said.triggers:
+        if names & {*model.states, "t"} or "t" in every or programs or model.declarations.triggers:
             return None
         return LinearPropagation(field)
 

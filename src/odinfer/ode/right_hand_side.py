@@ -26,7 +26,7 @@ Index = NDArray[np.int64]
 def conditions_tape(model: Model) -> Tape:
     """The conditions (T,) of a model's triggers as instructions; empty if it has none."""
     names = (model.states, model.parameters, model.inputs)
-    field = TextField(model.code, tuple(own.condition for own in model.said.triggers), names)
+    field = TextField(model.code, tuple(own.condition for own in model.declarations.triggers), names)
     return tape_of(field, ("t", *model.states, *model.inputs, *model.parameters))
 
 

@@ -70,11 +70,11 @@ def simulate(
     series = _inputs(model, inputs or {})
     named = dict(zip(model.inputs, series, strict=True))
     course = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
-    start, x = _beginning(course, x0, th)
+    start, x = _start(course, x0, th)
     corners = np.unique(np.concatenate([course.corners, course.switch_times(th), *(c for c, _ in series)]))
     # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
     stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
-    if model.said.triggers:
+    if model.declarations.triggers:
         tolerance = atol if atol is not None else start_tolerance(course, th, x, start, float(t[-1]), rtol)
         return follow(course, th, x, t, stops, rtol, tolerance)
     result = np.full((len(t), len(x)), np.nan)
@@ -85,7 +85,7 @@ def simulate(
         inside = (t > a) & (t <= b)
         where = np.unique(np.append(t[inside], b))
         tolerance = atol if atol is not None else start_tolerance(course, th, x, a, b, rtol)
-        found = _integrate(_between(course, th, a, b), a, x, where, rtol, tolerance)
+        found = _integrate(_smooth_field(course, th, a, b), a, x, where, rtol, tolerance)
         result[np.flatnonzero(inside)] = found[: inside.sum()]
         x = found[-1]
         if not np.isfinite(x).all():
@@ -93,7 +93,7 @@ def simulate(
     return result
 
 
-def _beginning(course: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
+def _start(course: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
     """Where a simulation starts, and the states (K,) there."""
     model = course.model
     if not isinstance(x0, Mapping) or model.given_initial is None or {*model.states} <= {*x0}:
@@ -108,7 +108,7 @@ def _beginning(course: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
     return course.start, course.initial(theta[None], _vector("x0", x0, free)[None])[0]
 
 
-def _between(course: Condition, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
+def _smooth_field(course: Condition, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
     """The right-hand side between two corners."""
 
     def rhs(now: float, state: Array) -> Array:

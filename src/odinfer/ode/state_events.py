@@ -64,7 +64,7 @@ def follow(
         t, found, span, _SAME * (float(np.ptp(t)) or 1.0), rtol, atol,
         [*_METHODS[: None if len(x0) <= DENSE_UP_TO else 1]],
     )  # fmt: skip
-    triggers = course.model.said.triggers
+    triggers = course.model.declarations.triggers
     state = _State(start, x0, np.array([not trigger.initially_false for trigger in triggers], bool))
     pairs = [*itertools.pairwise(stops.tolist()), (float(stops[-1]), float(stops[-1]))]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -177,13 +177,13 @@ class _Interval:
 
     @property
     def triggers(self) -> tuple[Trigger, ...]:
-        return self.course.model.said.triggers
+        return self.course.model.declarations.triggers
 
     def holds(self, t: float, x: Array, exact: bool = False) -> Truth:
         """Which conditions (T,) are true of states (K,); with `exact`, at the breakpoint itself and not beside it."""
-        return np.asarray(self._asked(np.array([t]), x[None], exact)[0][0])
+        return np.asarray(self._evaluate_conditions(np.array([t]), x[None], exact)[0][0])
 
-    def _asked(self, t: Array, x: Array, exact: bool = False) -> tuple[Truth, Array]:
+    def _evaluate_conditions(self, t: Array, x: Array, exact: bool = False) -> tuple[Truth, Array]:
         """Conditions (n, T) at n points, and the differences (n, G) between the sides of their comparisons."""
         conditions = tuple(trigger.condition for trigger in self.triggers)
         gaps = (gap for trigger in self.triggers for gap in trigger.gaps)
@@ -246,7 +246,7 @@ class _Interval:
             states: times (n,) ↦ states (K, n) in a step from a to b.
             held: which conditions (T,) are true at a.
         """
-        t, truth = self._looked(states, np.linspace(a, b, _PLACES + 1))
+        t, truth = self._scan(states, np.linspace(a, b, _PLACES + 1))
         if not (truth & ~np.concatenate([held[None], truth[:-1]])).any():
             return _Crossing(None, truth[-1])
         while True:
@@ -256,28 +256,28 @@ class _Interval:
             a, held, last = (float(t[i - 1]) if i else a), before[i], float(t[i])
             inside = np.linspace(a, last, _PLACES + 2)[1:-1]
             if not (inside := inside[(inside > a) & (inside < last)]).size:
-                return _Crossing(self._surely(states, last, b, held), held)
+                return _Crossing(self._certain_time(states, last, b, held), held)
             t = np.unique(np.append(inside, last))
-            truth = self._asked(t, states(t).T)[0]
+            truth = self._evaluate_conditions(t, states(t).T)[0]
 
     def cancelled(self, states: Callable[[Any], Array], a: float, b: float, pending: list[_Pending]) -> list[_Pending]:
         """The waiting events that are not cancelled by a condition that becomes false between two times."""
         some = [p for p in pending if self.triggers[p.trigger].cancellable]
         if not some:
             return pending
-        truth = self._looked(states, np.linspace(a, b, _PLACES + 1))[1]
+        truth = self._scan(states, np.linspace(a, b, _PLACES + 1))[1]
         return [p for p in pending if not any(p is own for own in some) or truth[:, p.trigger].all()]
 
-    def _surely(self, states: Callable[[Any], Array], t: float, b: float, held: Truth) -> float:
+    def _certain_time(self, states: Callable[[Any], Array], t: float, b: float, held: Truth) -> float:
         """A time from t on at which a condition is true that was not, whatever rounding does."""
         step = np.spacing(abs(t))
         while t < b and not (self.holds(t, states(t)) & ~held).any():
             t, step = min(t + step, b), 2.0 * step
         return float(t)
 
-    def _looked(self, states: Callable[[Any], Array], t: Array) -> tuple[Array, Truth]:
+    def _scan(self, states: Callable[[Any], Array], t: Array) -> tuple[Array, Truth]:
         """Conditions at times t (n,) but the first, and between them where compared quantities come nearest."""
-        truth, g = self._asked(t, states(t).T)
+        truth, g = self._evaluate_conditions(t, states(t).T)
         left, middle, right = np.abs(g[:-2]), np.abs(g[1:-1]), np.abs(g[2:])
         near = (middle <= left) & (middle <= right) & (left + right > 2.0 * middle)
         if not near.any():
@@ -286,7 +286,9 @@ class _Interval:
         vertices = t[1 + np.nonzero(near)[0]] + aside * (t[1] - t[0])
         every = np.append(t[1:], vertices)
         order = np.argsort(every, kind="stable")
-        return every[order], np.concatenate([truth[1:], self._asked(vertices, states(vertices).T)[0]])[order]
+        return every[order], np.concatenate([truth[1:], self._evaluate_conditions(vertices, states(vertices).T)[0]])[
+            order
+        ]
 
     def solver(self, path: _Trajectory, t: float, x: Array, end: float, first: float | None) -> Any:
         """A solver of SciPy from states (K,) at a time."""

@@ -64,7 +64,7 @@ def steady_state(course: Condition, theta: Array, x: Array, near: Array, interva
     f = course.evaluate(times, np.tile(near, (3, 1)), np.tile(theta, (3, 1)))
     if len(x) > _MOST_STATES or not np.isfinite(f).all() or (f != f[0]).any():
         return None
-    conserved = _conserved(course, theta, near, times[-1])
+    conserved = _conservation_laws(course, theta, near, times[-1])
     own, positive = near.copy(), (x >= 0.0) & (near >= 0.0)
     for _ in range(_MOST_STEPS):
         size = np.maximum(np.abs(own), 1e-12 * np.abs(own).max(initial=0.0) + 1e-290)
@@ -88,7 +88,7 @@ def steady_state(course: Condition, theta: Array, x: Array, near: Array, interva
     return None
 
 
-def _conserved(course: Condition, theta: Array, x: Array, t: float) -> Array:
+def _conservation_laws(course: Condition, theta: Array, x: Array, t: float) -> Array:
     """Coefficients (C, K) of the linear combinations of states that do not change, whatever the states are."""
     M = 3 * len(x) + 10
     size = np.where(x == 0.0, np.abs(x).max(initial=0.0) or 1.0, x)

@@ -120,10 +120,10 @@ class _Descent:
         further = dz, dphi
         if not self.extrapolated and not bounded and self.last_gain < 1.0:  # near enough for steps to be nearly linear
             further, self.extrapolated = self.memory.extrapolate(here.z, here.phi, dz, dphi), True
-        found, better = self._moved(here, *further)
+        found, better = self._move(here, *further)
         if not better and self.memory.used:
             self.memory = _Anderson(self.sizes)
-            found, better = self._moved(here, dz, dphi)
+            found, better = self._move(here, dz, dphi)
         return found, better
 
     def settles(self, better: bool, gain: float, here: _Here, damping: float) -> bool:
@@ -136,7 +136,7 @@ class _Descent:
         self.abandoned = self.taken >= 4 and here.value - 10.0 * gain > self.rival
         return self.abandoned
 
-    def _moved(self, here: _Here, dz: Array, dphi: Array) -> tuple[_Here, bool]:
+    def _move(self, here: _Here, dz: Array, dphi: Array) -> tuple[_Here, bool]:
         """The point after a step with γ updated, and whether the step lowers the risk before that."""
         risk, z, phi = self.risk, here.z + dz, here.phi + dphi
         if risk.problem.bounded:
@@ -206,7 +206,7 @@ class _Pins:
         return bool(self.phi.any()) or any(bool(m.any()) for m in self.blocks)
 
 
-def _pinned(risk: Risk, z: Array, phi: Array, normal: Normal) -> _Pins:
+def _pins_of(risk: Risk, z: Array, phi: Array, normal: Normal) -> _Pins:
     """Unknowns that sit at a bound and would be pushed through it."""
     (z_low, z_high), (p_low, p_high) = risk.z_bounds, risk.problem.phi_bounds
     shape = (-1, 1)
@@ -226,7 +226,7 @@ def _bounded_step(risk: Risk, normal: Normal, damping: float, z: Array, phi: Arr
     if not risk.problem.bounded:
         return *_step(risk, normal, damping, None), False
     (z_low, z_high), (p_low, p_high) = risk.z_bounds, risk.problem.phi_bounds
-    pins = _pinned(risk, z, phi, normal)
+    pins = _pins_of(risk, z, phi, normal)
     for _ in range(6):
         dz, dphi = _step(risk, normal, damping, pins)
         to_z, to_phi = np.clip(z + dz, z_low, z_high) - z, np.clip(phi + dphi, p_low, p_high) - phi

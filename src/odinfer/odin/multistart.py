@@ -121,12 +121,14 @@ class Search:
             found.append((self.minimise(engine, engine.mean, p, rng, rival), count))
         found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)
         if found and self.optimizer == "gauss-newton":
-            found[0] = self._hopped(engine, *found[0], rng)
+            found[0] = self._basin_hopping(engine, *found[0], rng)
         agreeing = sum(n for s, n in found if s.risk <= found[0][0].risk + _SAME)
         different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + _SAME for o, _ in found[:i])]
         return Minima(engine, different, agreeing, tuple(np.sort(cost).tolist()))
 
-    def _hopped(self, engine: Engine, best: Solution, count: int, rng: np.random.Generator) -> tuple[Solution, int]:
+    def _basin_hopping(
+        self, engine: Engine, best: Solution, count: int, rng: np.random.Generator
+    ) -> tuple[Solution, int]:
         """Basin hopping: minimise again from around the best solution, at three distances and three γ in turn."""
         for i in range(self.hops):
             z = best.z + (0.5 + 0.5 * (i % 3)) * rng.uniform(-1.0, 1.0, best.z.shape)

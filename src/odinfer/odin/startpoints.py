@@ -27,7 +27,7 @@ def draw(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     """
     F, natural = len(problem.free), natural_sizes_of_free(problem)
     theta = np.abs(rng.normal(size=(count, F))) * natural
-    late = ~_early(count)
+    late = ~_is_positive_start(count)
     theta *= np.where(late[:, None], 10.0 ** rng.uniform(-2, 2, size=(count, F)), 1.0)
     for j, name in enumerate(problem.free):
         low, high = problem.limits(name)
@@ -74,7 +74,7 @@ def anywhere(problem: Problem, count: int, rng: np.random.Generator) -> Array:
     return np.clip(problem.phi(np.stack(found)), *problem.phi_bounds)
 
 
-def _early(count: int) -> NDArray[np.bool_]:
+def _is_positive_start(count: int) -> NDArray[np.bool_]:
     """Which of `count` starts are of the paper's kind: positive."""
     return np.arange(count) < (count + 1) // 2
 
@@ -152,7 +152,7 @@ def match(risk: Slopes, phi: Array, gamma: float = 1.0, iterations: int = 10) ->
         return np.where(np.isfinite(cost), cost, np.inf), every[:, 1:, 0], every[:, 1:, 1:]
 
     low, high = (np.broadcast_to(b, (S, F)) for b in p.phi_bounds)
-    low = np.where(_early(S)[:, None] & ~p.is_log, np.maximum(low, np.minimum(0.0, high)), low)
+    low = np.where(_is_positive_start(S)[:, None] & ~p.is_log, np.maximum(low, np.minimum(0.0, high)), low)
 
     def propose(now: Matched, damping: Array, of: Mask | bool = True) -> tuple[Matched, Mask]:
         moving = np.isfinite(now.value)[:, None] & of
@@ -194,7 +194,7 @@ def distinct(problem: Problem, phi: Array, cost: Array, most: int) -> list[tuple
                 break
         else:
             found.append((int(i), 1))
-    early = _early(len(cost))
+    early = _is_positive_start(len(cost))
     first_positive = next((f for f in found if early[f[0]]), None)
     kept = found[:most]
     if first_positive is not None and first_positive not in kept:

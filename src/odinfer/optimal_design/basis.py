@@ -97,7 +97,7 @@ class Basis:
         Raises:
             InputError: a value or the noise of a column is missing.
         """
-        columns = tuple(c.name for c in model.said.columns) or model.states
+        columns = tuple(c.name for c in model.declarations.columns) or model.states
         unknown = [name for name in observe if name not in columns]
         if unknown:
             raise InputError(f"observe: '{unknown[0]}' is not observed in the model{nearest(unknown[0], columns)}")

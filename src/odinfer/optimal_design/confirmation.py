@@ -53,7 +53,7 @@ def confirmed(
     problem = with_samples(basis, samples)
     batch = BatchLikelihood.of(problem, TOLERANCE, MOST_STEPS)
     like, u = batch.like, batch.like.unknowns
-    v, later = _at_first_sample(basis, problem)
+    v, later = _move_start(basis, problem)
     solved = batch.solve(v[None])
     states, phi = batch.states(solved.trajectories), u.phi(v)
     x0 = batch.initial(v)
@@ -74,7 +74,7 @@ def confirmed(
     return table.iloc[u.of_phi] if later else table
 
 
-def _at_first_sample(basis: Basis, problem: Problem) -> tuple[Array, bool]:
+def _move_start(basis: Basis, problem: Problem) -> tuple[Array, bool]:
     """The unknowns (P,) of a problem whose experiments begin with their first samples, and whether that is later.
 
     Initial values that the model does not give belong to the first observation.
@@ -107,14 +107,14 @@ def with_samples(basis: Basis, samples: Sequence[Sample]) -> Problem:
             t, y = np.concatenate([experiment.moments, t]), np.concatenate([experiment.y, y])
         if exists or len(t):
             with placeholders():
-                experiments.append(_with_rows(experiment, t, y, p.columns))
+                experiments.append(_select_rows(experiment, t, y, p.columns))
     if len(experiments) < len(p.data.experiments):
         raise InputError("the design takes no sample of some experiments, which cannot be simulated then")
     with placeholders():
         return replace(p, data=Data.from_experiments(p.columns, experiments))
 
 
-def _with_rows(e: Experiment, t: Array, y: Array, columns: Sequence[str]) -> Experiment:
+def _select_rows(e: Experiment, t: Array, y: Array, columns: Sequence[str]) -> Experiment:
     """The experiment with these rows; several at one time are replicates."""
     made = make_experiment(e.name, t, y, tuple(columns), e.u, "keep")
     return replace(e, t=made.t, y=made.y, sd=None, limit=None)

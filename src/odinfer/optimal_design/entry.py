@@ -118,7 +118,7 @@ def design(
         [0.0, 2.0]
     """
     progress = progress or no_progress
-    if isinstance(what, Model) and what.said.effects:
+    if isinstance(what, Model) and what.declarations.effects:
         unused = {
             "observe": observe, "experiments": experiments, "doses": doses, "costs": costs, "budget": budget, "x0": x0,
             "between": between, "draws": draws, "sigma": sigma, "inputs": inputs, "confirm": confirm,
@@ -147,7 +147,7 @@ def design(
         )
     if between is not None:
         rival = _basis(between, theta, x0, sigma, inputs, times, observe, basis)
-        return _discriminating(basis, rival, rules, request, rng, progress)
+        return _design_discrimination(basis, rival, rules, request, rng, progress)
     points = _points(basis, checked_integer("draws", draws, 0, MOST_DRAWS), spread, rng)
     plans: list[tuple[Dose, ...] | None] = [checked_doses(plan, "doses: ") for plan in doses]
     plans = plans or [None]
@@ -219,7 +219,7 @@ def fitted_to_predictions(model: Model, other: Basis, times: Array) -> Basis:
     )
     scale = np.abs(y).max((0, 1)) * 0.05
     sigma = {c: float(s or 1.0) for c, s in zip(p.columns, scale, strict=True)}
-    said = {c.name for c in model.said.columns}
+    said = {c.name for c in model.declarations.columns}
     problem = Problem(model, data, sigma={c: s for c, s in sigma.items() if c not in said})
     nearest_fit = fit(problem, method=Trajectory())
     maximum = nearest_fit.maximum()
@@ -289,7 +289,7 @@ def _informative(
     """The best samples for the parameters, and the value of the criterion."""
     found = candidates(basis, rules.samples, points, doses)
     objective = Objective.of(basis, found, criterion_for(basis, request.criterion, request.targets))
-    notes = _undetermined(basis, objective, request)
+    notes = _describe_undetermined(basis, objective, request)
     path = best_by_size(Exchange(rules, objective), request.add, rng)
     if not path:
         raise InputError(f"budget: no sample costs as little as {request.budget:g}")
@@ -313,7 +313,7 @@ def _informative(
     return result, value
 
 
-def _undetermined(basis: Basis, objective: Objective, request: Request) -> tuple[str, ...]:
+def _describe_undetermined(basis: Basis, objective: Objective, request: Request) -> tuple[str, ...]:
     """What to say of parameters that all candidate samples together do not determine."""
     everything = relative_errors(objective.total(range(objective.information.shape[1]))).mean(0)
     names = [n for n, e in zip(basis.names, everything, strict=True) if not e <= UNDETERMINED]
@@ -323,7 +323,7 @@ def _undetermined(basis: Basis, objective: Objective, request: Request) -> tuple
     return (f"no sample at these times determines {listed(names)}; {remedy}",) if names else ()
 
 
-def _discriminating(
+def _design_discrimination(
     basis: Basis, rival: Basis, rules: Rules, request: Request, rng: np.random.Generator, progress: Progress
 ) -> Design:
     """The samples that tell two models apart."""

@@ -66,7 +66,7 @@ class Exchange:
     def grown(self, size: int, chosen: tuple[int, ...] = ()) -> tuple[int, ...]:
         """Add the best sample until there are `size`, or none can be added; gains count by cost."""
         while len(chosen) < size:
-            allowed = self._allowed(chosen)
+            allowed = self._candidates(chosen)
             if not len(allowed):
                 break
             before = self.value(chosen, NONE)[0]
@@ -81,7 +81,7 @@ class Exchange:
             before = best
             for i in range(len(chosen)):
                 rest = chosen[:i] + chosen[i + 1 :]
-                allowed = self._allowed(rest)
+                allowed = self._candidates(rest)
                 values = self.value(rest, allowed) if len(allowed) else np.array([np.inf])
                 if values.min() < best - _GAIN:
                     chosen, best = (*rest, int(allowed[values.argmin()])), float(values.min())
@@ -98,14 +98,14 @@ class Exchange:
         starts = [self.grown(size, first)]
         for _ in range(RANDOM_STARTS if size > 1 else 0):
             chosen: tuple[int, ...] = ()
-            while len(chosen) < size and len(allowed := self._allowed(chosen)):
+            while len(chosen) < size and len(allowed := self._candidates(chosen)):
                 chosen = (*chosen, int(rng.choice(allowed)))
             starts.append(chosen)
         most = max(map(len, starts))
         full = [start for start in starts if len(start) == most or np.isfinite(self.rules.budget)]
         return min(map(self.improved, full), key=lambda pair: pair[1])
 
-    def _allowed(self, chosen: tuple[int, ...]) -> NDArray[np.int64]:
+    def _candidates(self, chosen: tuple[int, ...]) -> NDArray[np.int64]:
         """Samples that can be added to those chosen."""
         free = ~self._conflicts[list(chosen)].any(0) if chosen else np.ones(len(self._costs), bool)
         left = self.rules.budget - self._costs[list(chosen)].sum()

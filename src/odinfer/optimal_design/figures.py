@@ -32,7 +32,7 @@ def design_picture(design: Design) -> PanelFigure:
         plots.append(
             Plot(column, f"predicted {column} with {len(design.samples)} samples", partial(_draw_course, design, e, m))
         )
-    shown = _shown(design, e)
+    shown = _shown_rows(design, e)
     keys = [LegendEntry("sample", "o", STYLE["ink"])]
     if shown:
         plots.append(
@@ -73,7 +73,7 @@ def _main(design: Design) -> int:
     return int(np.argmax(own)) if own else 0
 
 
-def _shown(design: Design, e: int) -> list[int]:
+def _shown_rows(design: Design, e: int) -> list[int]:
     largest = design.courses.sensitivity[e].max(0) if design.courses.sensitivity.size else np.empty(0)
     return sorted(np.argsort(-largest)[:_MOST].tolist())
 

@@ -141,7 +141,7 @@ def candidates(
         if observed is not None:
             y[:, at] = observed[own]
         r, J = like.observation.rows(e, states[e], maps[e], y, noise, phi)
-        seen = _seen(problem, owner, [samples[c] for c in own])
+        seen = _observed_rows(problem, owner, [samples[c] for c in own])
         rows[:, own] = like.unknowns.lift(e, J[:, at]) * seen[..., None]
         residuals[:, own] = np.where(seen, r[:, at], 0.0) if observed is not None else 0.0
         predicted[:, own] = values[:, at]
@@ -155,7 +155,7 @@ def _predicted(like: Likelihood, e: int, x: Array, phi: Array) -> Array:
     return np.array(like.observation.predicted(e, x, phi))
 
 
-def _seen(problem: Problem, owner: Index, samples: Sequence[Sample]) -> NDArray[np.bool_]:
+def _observed_rows(problem: Problem, owner: Index, samples: Sequence[Sample]) -> NDArray[np.bool_]:
     """Which rows (C, R) belong to columns that each sample observes."""
     names = np.array(problem.columns)[owner]
     return np.array([np.isin(names, s.columns) for s in samples]).reshape(len(samples), len(owner))

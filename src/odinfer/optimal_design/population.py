@@ -84,7 +84,7 @@ class PopulationInformation:
         Raises:
             InputError: a value is missing, several columns are observed, or data are not normal or log-normal.
         """
-        columns = tuple(c.name for c in model.said.columns) or model.states
+        columns = tuple(c.name for c in model.declarations.columns) or model.states
         if len(columns) > 1:
             raise InputError(f"a population design is for one observed column, not for {listed(columns)}")
         t = np.union1d(times, [0.0]) if times.min() > 0 else np.unique(times)

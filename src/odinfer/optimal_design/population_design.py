@@ -50,7 +50,7 @@ def population_design(
     rows = np.eye(len(said.names))
     of_targets = AOptimality(rows[[said.names.index(n) for n in targets]] if targets else rows)
     wanted = DOptimality() if criterion == "D" and not targets else of_targets
-    column = next((c.name for c in model.said.columns), model.states[0])
+    column = next((c.name for c in model.declarations.columns), model.states[0])
     samples = tuple(Sample("every subject", float(t), (column,)) for t in grid)
     rules = Rules(samples, float(grid[-1] - grid[0]) / (SPACED * add) if apart is None else apart)
     value = PopulationObjective(said, wanted)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.optimize.levenberg_marquardt import whole
+from odinfer.optimize.levenberg_marquardt import full_hessian
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -54,7 +54,7 @@ class ArrowMatrix:
         return ArrowMatrix(np.zeros((B, E, initial, initial)), np.zeros((B, E, initial, C)), np.zeros((B, C, C)))
 
     @staticmethod
-    def whole(H: Array) -> ArrowMatrix:
+    def from_dense(H: Array) -> ArrowMatrix:
         """Of dense ones: all in the corner."""
         return ArrowMatrix(np.zeros((len(H), 0, 0, 0)), np.zeros((len(H), 0, 0, len(H[0]))), H)
 
@@ -132,7 +132,7 @@ class ArrowMatrix:
 
     def bent(self, more: Array) -> ArrowMatrix:
         """With corrections (B, P, P) where that leaves them positive definite; of many experiments there are none."""
-        return ArrowMatrix.whole(whole(self.corner, more)) if more.shape[1] else self
+        return ArrowMatrix.from_dense(full_hessian(self.corner, more)) if more.shape[1] else self
 
     def without_rows(self, lost: Index) -> ArrowMatrix:
         """With unit matrices at `lost`."""
@@ -146,10 +146,10 @@ class ArrowMatrix:
         """Of right-hand sides (B, P, R); by least squares where there is no solution."""
         mine, shared = self.split(right)
         if not self.own.shape[1]:
-            return _solved(self.corner, shared)
-        found = _solved(self.own, np.concatenate([self.edge, mine], -1))
+            return _solve(self.corner, shared)
+        found = _solve(self.own, np.concatenate([self.edge, mine], -1))
         through, alone = np.split(found, [self.edge.shape[-1]], -1)
-        last = _solved(
+        last = _solve(
             self.corner - np.einsum("beip,beiq->bpq", self.edge, through),
             shared - np.einsum("beip,beir->bpr", self.edge, alone),
         )
@@ -221,7 +221,7 @@ class ArrowMatrix:
         return BlockPlusLowRank(blocks * (mine[..., :, None] * mine[..., None, :]), left, left / s[firm]), flat
 
 
-def _solved(A: Array, b: Array) -> Array:
+def _solve(A: Array, b: Array) -> Array:
     try:
         return np.asarray(np.linalg.solve(A, b))
     except np.linalg.LinAlgError:

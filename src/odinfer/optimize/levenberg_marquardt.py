@@ -4,10 +4,10 @@ A step of Gauss–Newton is damped until it lowers the objective; success lowers
 point is, how a step is made and when it is good enough are the caller's; the loop owns the damping.
 
 The Hessian of a sum of squares is H + S: H has the products of first derivatives, S the residuals times their second
-ones. Where residuals are large and the model bends, S is as large as H, and steps of Gauss–Newton, which has H alone,
-go too far again and again. S can be `learnt` from how the gradient changes: after a step s that changed it by y, (H +
-S)s must be y; the change of S that does so and is smallest in the metric of the Hessian is that of Dennis, Gay and
-Welsch (1981). Before that S shrinks to the size that the step shows, so that what was learnt elsewhere is forgotten.
+ones. Where residuals are large and the model is strongly nonlinear, S is as large as H, and Gauss–Newton steps, which
+use H alone, are too long. `secant_update` estimates S from changes of the gradient: after a step s that changed it by
+y, (H + S)s must be y. The change of S is the smallest in the metric of the Hessian (Dennis, Gay and Welsch 1981, ACM
+Trans. Math. Softw. 7:348); S is scaled down before, so that outdated curvature is forgotten.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def blocked_by_bounds(at: Array, gradient: Array, low: Array, high: Array) -> Ma
     return np.asarray(((at <= low) & (gradient > 0)) | ((at >= high) & (gradient < 0)))
 
 
-def learnt(S: Array, H: Array, s: Array, y: Array) -> Array:
+def secant_update(S: Array, H: Array, s: Array, y: Array) -> Array:
     """The corrections (B, P, P) after steps s (B, P) that changed gradients by y (B, P), from those before.
 
     Args:
@@ -167,7 +167,7 @@ def learnt(S: Array, H: Array, s: Array, y: Array) -> Array:
     return S + np.where(sound[:, None, None], change, 0.0)
 
 
-def whole(H: Array, S: Array) -> Array:
+def full_hessian(H: Array, S: Array) -> Array:
     """H + S (B, P, P) where that is positive definite, else H."""
     if not S.any():
         return H

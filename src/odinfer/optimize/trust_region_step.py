@@ -40,7 +40,7 @@ def trust_region_step(
         own = np.where(free[:, :, None] & free[:, None, :], Hs, 0.0)
         slope = np.where(free, gs + (Hs @ np.where(held, s, 0.0)[..., None])[..., 0], 0.0)
         left = np.sqrt(np.maximum(radius**2 - (np.where(held, s, 0.0) ** 2).sum(1), (0.1 * radius) ** 2))
-        s = np.where(free, _within(own, slope, left, *blocks), s)
+        s = np.where(free, _step_within_radius(own, slope, left, *blocks), s)
         out = free & ((s < least) | (s > most))
         s = np.clip(s, least, most)
         held = held | out
@@ -50,7 +50,7 @@ def trust_region_step(
     return s * unit, fall
 
 
-def _within(H: Array, g: Array, radius: Array, sets: int = 0, size: int = 0) -> Array:
+def _step_within_radius(H: Array, g: Array, radius: Array, sets: int = 0, size: int = 0) -> Array:
     """−(H + λ)⁻¹ g with the least λ ≥ 0 for which this is no longer than the radius (B,)."""
     if sets > 1 and sets * size > _MANY:
         try:

@@ -95,11 +95,11 @@ class SamplerOptions:
             full = np.zeros((chains, len(problem.model.parameters)))
             full[:, problem.free_index] = np.abs(rng.normal(size=(chains, F)))
             phi = problem.phi(full)
-        z = _inside(z, target.z_low[:, None], target.z_high[:, None])
-        return risk, form, target, z, _inside(phi, target.parameters.low, target.parameters.high)
+        z = _move_inside(z, target.z_low[:, None], target.z_high[:, None])
+        return risk, form, target, z, _move_inside(phi, target.parameters.low, target.parameters.high)
 
 
-def _inside(values: Array, low: Array, high: Array) -> Array:
+def _move_inside(values: Array, low: Array, high: Array) -> Array:
     """Strictly inside the bounds: by 1 % of a finite interval, or by a little of an open one."""
     with np.errstate(invalid="ignore"):
         margin = np.minimum(np.where(np.isfinite(high - low), 0.01 * (high - low), 1e-2), 1e-2)

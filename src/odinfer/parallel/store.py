@@ -126,7 +126,7 @@ class Store:
             rows = "SELECT id, content FROM grid WHERE id > ? ORDER BY id"
             for number, text in self._database.execute(rows, (self._last_grid,)):
                 self._last_grid = number
-                if isinstance(content := _parsed(text), dict) and content not in self.grids[-1:]:
+                if isinstance(content := _parse(text), dict) and content not in self.grids[-1:]:
                     self.grids.append(content)
             self._version = version
 
@@ -230,7 +230,7 @@ def digest(text: str | bytes) -> str:
     return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
 
 
-def _parsed(text: Any) -> Any:
+def _parse(text: Any) -> Any:
     """Return the value of a JSON text; None if it is none."""
     try:
         return json.loads(text) if isinstance(text, str) else None
@@ -242,7 +242,7 @@ def _record(text: Any, key: Any, checksum: Any) -> dict[str, Any] | None:
     """Return a verified record; None if its checksum or structure is wrong."""
     if not isinstance(text, str) or digest(text) != checksum:
         return None
-    match record := _parsed(text):
+    match record := _parse(text):
         case {"key": str(own), "run": dict(), "outcome": dict(), "timing": dict()} if own == key:
             return dict(record)
     return None

@@ -101,7 +101,7 @@ def estimate(structure: Structure, seed: int = 0, say: Progress = no_progress, v
     ends = _distinct([end for end in ends if end[0] > best - _MUCH])
     if len(ends) > 1:
         climbed = [_newton(engine, own, say, rough=True) for _, own in ends]
-        winner = _preferred(structure, climbed)
+        winner = _prefer(structure, climbed)
         ends = [(winner.value, winner.v)]
         others = [(own.value, structure.values(own.v)) for own in climbed if own is not winner]
     else:
@@ -109,11 +109,11 @@ def estimate(structure: Structure, seed: int = 0, say: Progress = no_progress, v
     found = _newton(engine, ends[0][1], say).estimate
     assert found is not None
     found = replace(found, others=tuple(own for own in others if own[0] > found.marginal.value - _MUCH))
-    for effect in _without_spread(found):
+    for effect in _vanishing_effects(found):
         say(f"trying {effect} without variation", 0.7)
         less = structure.without(effect)
         values = {n: x for n, x in structure.values(found.v).items() if n in less.names}
-        simpler = estimate(less, seed, say, less.vector(_repaired(values)))
+        simpler = estimate(less, seed, say, less.vector(_repair_correlations(values)))
         if simpler.marginal.value > found.marginal.value - _EQUAL:
             return replace(simpler, others=found.others)
     return found
@@ -128,7 +128,7 @@ def _distinct(ends: list[tuple[float, Array]]) -> list[tuple[float, Array]]:
     return kept
 
 
-def _preferred(structure: Structure, climbed: list[_Climb]) -> _Climb:
+def _prefer(structure: Structure, climbed: list[_Climb]) -> _Climb:
     """The highest maximum; one without spread in some effect only if it is much higher, and of equals the tightest."""
 
     def spread(found: _Climb) -> Array:
@@ -143,12 +143,12 @@ def _preferred(structure: Structure, climbed: list[_Climb]) -> _Climb:
     return min(equals, key=lambda found: float((spread(found) ** 2).sum()))
 
 
-def _repaired(values: dict[str, float]) -> dict[str, float]:
+def _repair_correlations(values: dict[str, float]) -> dict[str, float]:
     """Correlations moved off ±1, so that matrices without some of their rows are positive definite."""
     return {name: 0.95 * value if name.startswith("corr(") else value for name, value in values.items()}
 
 
-def _without_spread(found: Estimate) -> list[str]:
+def _vanishing_effects(found: Estimate) -> list[str]:
     """Effects whose standard deviation has become small, the smallest first."""
     s = found.structure
     m, omega = s.means(found.v)[0], np.sqrt(np.diag(s.covariance(found.v)))
@@ -242,7 +242,7 @@ def _newton(engine: Engine, v: Array, say: Progress, rough: bool = False) -> _Cl
         step, gain = newton_step(g, H, ~outward)
         say(f"Newton step {iteration}, log-likelihood {value:.3f}", min(0.9, 0.35 + 0.05 * iteration))
         small = gain < (_CONVERGED if exact is not None else 100.0 * _CONVERGED)
-        moved = None if small else _moved(engine, nodes, v, sizes, radius * step, value, correlation)
+        moved = None if small else _move(engine, nodes, v, sizes, radius * step, value, correlation)
         if moved is not None:
             v, nodes, share = moved
             radius = min(1.0, 2.0 * radius * share)
@@ -258,7 +258,7 @@ def _newton(engine: Engine, v: Array, say: Progress, rough: bool = False) -> _Cl
     return _Climb(value, v, Estimate(s, v, exact, H, g, iteration, False))
 
 
-def _moved(
+def _move(
     engine: Engine, nodes: Nodes, v: Array, sizes: Index, step: Array, value: float, correlation: NDArray[np.bool_]
 ) -> tuple[Array, Nodes, float] | None:
     """Take a step, shortened until the likelihood on new nodes rises; None if it does not."""

@@ -98,7 +98,7 @@ def profile(found: Estimate, name: str, points: int = 10) -> tuple[Array, Array]
     for sign in (-1, 1):
         w, nodes = found.v, start
         for k in range(1, points + 1):
-            _, w = _constrained(nodes, w + sign * step * C[:, j] / C[j, j], others, j, C)
+            _, w = _constrain(nodes, w + sign * step * C[:, j] / C[j, j], others, j, C)
             nodes = nodes_near(found.engine, w, nodes, _sizes(found))
             found_at[sign * k] = w, nodes.value(w)
     order = sorted(found_at)
@@ -123,7 +123,7 @@ def _limit(found: Estimate, nodes: Nodes, j: int, sign: float, z: float) -> Arra
         nodes, placed = nodes_near(found.engine, w, nodes, _sizes(found)), distance
         value = nodes.value(w)
         ends = 0.5 * placed, (min(furthest, placed + _REACH) if spread else furthest)
-        distance, w = _crossing(found, nodes, top, j, sign, z, distance, w, ends)
+        distance, w = _root(found, nodes, top, j, sign, z, distance, w, ends)
         if distance >= furthest:
             return np.where(here, sign * np.inf, w)
         if abs(distance - placed) < _NEAR * z * se and abs(nodes.value(w) - value) < _POOR:
@@ -131,7 +131,7 @@ def _limit(found: Estimate, nodes: Nodes, j: int, sign: float, z: float) -> Arra
     return np.where(here, found.v + sign * z * se, w)
 
 
-def _crossing(
+def _root(
     found: Estimate, nodes: Nodes, top: float, j: int, sign: float, z: float, trial: float, w: Array,
     ends: tuple[float, float],
 ) -> tuple[float, Array]:  # fmt: skip
@@ -147,7 +147,7 @@ def _crossing(
     at, depth, trial = 0.0, 0.0, float(np.clip(trial, *ends))
     for _ in range(_ROUNDS):
         starts = [x + (found.v[j] + sign * trial - x[j]) * direction for x in (w, found.v)]
-        value, w = _constrained(nodes, max(starts, key=nodes.value), others, j, C)
+        value, w = _constrain(nodes, max(starts, key=nodes.value), others, j, C)
         root = np.sqrt(max(2.0 * (top - value), 0.0))
         outside = (trial >= ends[1] and root < z) or (trial <= ends[0] and root > z)
         if outside or abs(root**2 - z**2) < 0.5 * _ACCURATE:
@@ -160,7 +160,7 @@ def _crossing(
     return at, w
 
 
-def _constrained(nodes: Nodes, start: Array, others: list[int], held: int, C: Array) -> tuple[float, Array]:
+def _constrain(nodes: Nodes, start: Array, others: list[int], held: int, C: Array) -> tuple[float, Array]:
     """The highest likelihood with one parameter held, from a start, by BFGS.
 
     The variables are scaled by a root of the covariance matrix of the others, so that the curvature is about one, and

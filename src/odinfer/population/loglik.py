@@ -48,7 +48,7 @@ def loglik(problem: Problem, values: Mapping[str, float], approximation: str = "
         [5.86, 9.49]
     """
     checked_choice("approximation", approximation, APPROXIMATIONS)
-    if not problem.model.said.effects:
+    if not problem.model.declarations.effects:
         if approximation != "exact":
             raise InputError("an approximation is for models with random effects; leave it out")
         return of_trajectories(problem, values)

@@ -132,7 +132,7 @@ def marginal(engine: Engine, v: Array, start: Placement | None = None, tolerance
         if not len(active):
             break
     error = np.sqrt((change**2).sum()) if d > MOST_DIMENSIONS else change.sum()
-    return Marginal(each, float(error), sizes, _joined(engine, v, kept))
+    return Marginal(each, float(error), sizes, _join(engine, v, kept))
 
 
 def _sampling_error(nodes: Nodes, v: Array) -> Array:
@@ -142,7 +142,7 @@ def _sampling_error(nodes: Nodes, v: Array) -> Array:
     return np.sqrt(np.maximum(np.add.reduceat(w**2, nodes._starts) - 1.0 / counts, 0.0))
 
 
-def _joined(engine: Engine, v: Array, kept: dict[int, tuple[Nodes, int]]) -> Nodes:
+def _join(engine: Engine, v: Array, kept: dict[int, tuple[Nodes, int]]) -> Nodes:
     """The last nodes of every subject as one set, without solving them again."""
     parts, e, x, weight, theta, states, slopes, rows = [], [], [], [], [], [], [], []
     for i in sorted(kept):
@@ -250,7 +250,7 @@ def first_order_moments(engine: Engine, v: Array) -> list[FirstOrder]:
             family, place = s.problem.observed[column].family, subjects._places[column]
             log = s.problem.observed[column].words == "lognormal"
             value = a[k, place.start]
-            given = subjects._given(column, a[k : k + 1], row[j : j + 1], s.sigma(v))
+            given = subjects._distribution_arguments(column, a[k : k + 1], row[j : j + 1], s.sigma(v))
             f.append(float(family.transformed(value)))
             G.append(by[k, place.start, :d] / (value if log else 1.0))
             sd.append(float(given[1][0]))

@@ -58,7 +58,7 @@ class Engine:
         return Subjects(s.problem, wanted_parameters(s.problem, active, self.determined))
 
     @functools.cached_property
-    def _only_determined(self) -> Subjects:
+    def _determined_subjects(self) -> Subjects:
         s = self.structure
         return Subjects(s.problem, wanted_parameters(s.problem, (), self.determined))
 
@@ -75,7 +75,7 @@ class Engine:
     def nodes(self, v: Array, e: Index, x: Array, log_weight: Array) -> Nodes:
         """Solve the trajectories at latent values x (B, d) of subjects e (B,)."""
         theta = self.structure.individual(v, e, self.full(v, e, x))
-        subjects = self._only_determined
+        subjects = self._determined_subjects
         return Nodes(self, v, e, x, log_weight, subjects, subjects.solve(e, theta, bool(len(subjects.field.wanted))))
 
     def determined_slopes(self, v: Array) -> Array:

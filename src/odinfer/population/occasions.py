@@ -40,7 +40,7 @@ def with_occasions(problem: Problem) -> Problem:
     if count < 2:
         raise InputError(f"no subject has two values of '{column}'; leave `by {column}` out")
     model = problem.model
-    text = _expanded(model.text or "", model.said.effects.occasion, column, count)
+    text = _expand(model.text or "", model.declarations.effects.occasion, column, count)
     return replace(
         problem,
         model=Model.from_text(text, model.name, model.inputs),
@@ -81,11 +81,11 @@ def _firsts(e: Experiment, column: str) -> dict[float, None]:
 
 def effects_of(problem: Problem, expanded: Problem) -> tuple[RandomEffect, ...]:
     """All effects of the expanded problem; those of occasions know from what they deviate."""
-    said, column = problem.model.said.effects, occasion_column(problem.model)
+    said, column = problem.model.declarations.effects, occasion_column(problem.model)
     parent = {effect.name: effect for effect in said.subject}
     varying = [parent[effect.name] for effect in said.occasion]
     found = []
-    for effect in expanded.model.said.effects.subject:
+    for effect in expanded.model.declarations.effects.subject:
         of = [p for p in varying if re.fullmatch(rf"{p.name}_{column}\d+", effect.name)]
         found.append(replace(effect, by=str(column), deviates=of[0]) if of else effect)
     return tuple(found)
@@ -96,7 +96,7 @@ def occasion_effect(name: str, column: str, j: int) -> str:
     return f"{name}_{column}{j}"
 
 
-def _expanded(text: str, effects: tuple[RandomEffect, ...], column: str, count: int) -> str:
+def _expand(text: str, effects: tuple[RandomEffect, ...], column: str, count: int) -> str:
     """The text with an effect by subject for each occasion, and equations in the parameters of the occasion."""
     names = {effect.name: f"{effect.name}_on_{column}" for effect in effects}
     word = re.compile(r"(?<!\w)(" + "|".join(names) + r")(?!\w)")

@@ -71,7 +71,7 @@ def _observations(subjects: Subjects, a: Array, row: Index, sigma: Array, rng: n
     for m, column in enumerate(subjects.problem.observed):
         here = np.flatnonzero(subjects.column[row] == m)
         if len(here):
-            given = subjects._given(m, a[here], row[here], sigma)
+            given = subjects._distribution_arguments(m, a[here], row[here], sigma)
             found[here] = column.family.draw(rng, [np.asarray(g) for g in np.broadcast_arrays(*given)])
     return found
 
@@ -124,7 +124,7 @@ def residual_table(found: Estimate, seed: int) -> pd.DataFrame:
     individual = np.empty(len(subjects.y))
     for m, column in enumerate(s.problem.observed):
         here = np.flatnonzero(subjects.column[own.row] == m)
-        given = [np.asarray(g)[None] for g in subjects._given(m, a[here], own.row[here], s.sigma(v))]
+        given = [np.asarray(g)[None] for g in subjects._distribution_arguments(m, a[here], own.row[here], s.sigma(v))]
         individual[here] = quantile_residuals(column.family, subjects.y[own.row[here]][None], given)[0]
     names = np.array(s.subjects, object)[subjects.subject]
     return pd.DataFrame(
@@ -142,7 +142,7 @@ def residual_table(found: Estimate, seed: int) -> pd.DataFrame:
     )
 
 
-def _at_times(problem: Problem, experiment: Experiment, t: Array) -> Problem:
+def _problem_at_times(problem: Problem, experiment: Experiment, t: Array) -> Problem:
     """A problem of one subject, observed in all columns at times t; what is observed there has no meaning."""
     y = np.ones((len(t), len(problem.columns)))
     alone = replace(experiment, t=t, y=y, sd=None, limit=None)
@@ -154,7 +154,7 @@ def predict(
     structure: Structure, v: Array, experiment: Experiment, t: Array, theta: Array, rng: np.random.Generator
 ) -> Draws:
     """Predictions of one subject with parameters theta (S, P)."""
-    problem = _at_times(structure.problem, experiment, t)
+    problem = _problem_at_times(structure.problem, experiment, t)
     subjects = Subjects(problem, np.empty(0, np.int64))
     solved = subjects.solve(np.zeros(len(theta), np.int64), theta)
     with np.errstate(all="ignore"):

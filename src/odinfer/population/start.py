@@ -56,7 +56,7 @@ def with_units(structure: Structure) -> Structure:
 def start_vectors(structure: Structure, seed: int = 0) -> list[Array]:
     """Unconstrained parameters (Q,) from which the likelihood can be climbed: one for each mode of the pooled fit."""
     default = _default(structure)
-    return [_individual_fits(structure, default, *found) for found in _pooled(structure, seed)]
+    return [_individual_fits(structure, default, *found) for found in _pool(structure, seed)]
 
 
 def _individual_fits(structure: Structure, v: Array, pooled: dict[str, float], sigma: Array) -> Array:
@@ -69,7 +69,7 @@ def _individual_fits(structure: Structure, v: Array, pooled: dict[str, float], s
             v[i] = np.log(sigma[structure.problem.columns.index(p.name[6:])])
     centre = [float(latent(e.family, np.array(pooled[e.name]))) for e in structure.effects]
     x = np.tile(centre, (len(structure.subjects), 1))
-    v = _regressed(structure, v, x)
+    v = _regress(structure, v, x)
     engine, wide = Engine(structure), v.copy()
     for i, p in enumerate(structure.parameters):
         if p.role == "omega" and p.name not in given:
@@ -78,7 +78,7 @@ def _individual_fits(structure: Structure, v: Array, pooled: dict[str, float], s
     m, L = structure.means(wide)[0], structure.cholesky(wide)
     fitted = m.copy()
     fitted[:, structure.active] += np.clip(modes.u, -3.0, 3.0) @ L.T
-    v = _regressed(structure, v, fitted)
+    v = _regress(structure, v, fitted)
     spread = (fitted - structure.means(v)[0]).std(0)
     for i, p in enumerate(structure.parameters):
         if p.role == "omega" and p.name not in given:
@@ -115,7 +115,7 @@ def _default(structure: Structure) -> Array:
     return v
 
 
-def _regressed(structure: Structure, v: Array, x: Array) -> Array:
+def _regress(structure: Structure, v: Array, x: Array) -> Array:
     """Parameters of the centres that come closest to latent values x (E, D), by damped Gauss–Newton."""
     places = [
         i for i, p in enumerate(structure.parameters) if p.role == "centre" and p.name not in structure.problem.start
@@ -250,7 +250,7 @@ class _Pooled:
                 sigma[:, m] = np.sqrt(np.maximum(total / count, 1e-12 * np.nanmean(y**2) + 1e-300))
         return sigma
 
-    def followed(self, w: Array) -> tuple[Array, Array, Array]:
+    def follow(self, w: Array) -> tuple[Array, Array, Array]:
         """Levenberg–Marquardt from every start side by side."""
         value, g, H, sigma = self.objective(w, slopes=True)
         damping, bounded = np.full(len(w), 1e-2), np.array([k != "normal" for k in self.kinds])
@@ -273,7 +273,7 @@ class _Pooled:
 
 def _known_centres(structure: Structure) -> dict[str, float]:
     """Effects whose centre is known, such as those of occasions: their values at it."""
-    said, names = structure.problem.model.said.effects, structure.names
+    said, names = structure.problem.model.declarations.effects, structure.names
     effects = [e for e in structure.effects if not any(n in names for n in said.names_of_centre(e))]
     if not effects:
         return {}
@@ -282,7 +282,7 @@ def _known_centres(structure: Structure) -> dict[str, float]:
     return {e.name: float(natural(e.family, values[place[e.name]])) for e in effects}
 
 
-def _pooled(structure: Structure, seed: int) -> list[tuple[dict[str, float], Array]]:
+def _pool(structure: Structure, seed: int) -> list[tuple[dict[str, float], Array]]:
     """Parameters of the model and noise that fit all subjects as if they were one: the distinct best of many starts."""
     pooled, p = _Pooled.of(structure), structure.problem
     rng = np.random.default_rng([seed, 1])
@@ -297,7 +297,7 @@ def _pooled(structure: Structure, seed: int) -> list[tuple[dict[str, float], Arr
     else:
         w = pooled.guesses(rng)
         value = pooled.objective(w, chosen=pooled.chosen[:: max(1, len(pooled.chosen) // 6)])[0]
-        w, value, sigma = pooled.followed(_spread_out(w[np.argsort(value)], np.sort(value)))
+        w, value, sigma = pooled.follow(_spread_out(w[np.argsort(value)], np.sort(value)))
     worse = max(_WORSE, _WORSE_EACH * float(pooled.subjects.counts[pooled.chosen].sum()))
     found: list[tuple[dict[str, float], Array]] = []
     kept: list[Array] = []

@@ -121,10 +121,10 @@ class Structure:
             remedy = f"write {free[0]}(0) = 0, or {free[0]}(0) = {free[0]}0 with a parameter {free[0]}0"
             raise InputError(f"the initial value of '{free[0]}' is not given; {remedy}")
         if len(problem.data.experiments) < 2:
-            by = model.said.effects.subject[0].by
+            by = model.declarations.effects.subject[0].by
             remedy = f"name the column that marks subjects 'subject', or leave `by {by}` out"
             raise InputError(f"parameters vary by {by}, but the data have one subject; {remedy}")
-        for effect in model.said.effects.subject:
+        for effect in model.declarations.effects.subject:
             if effect.name in problem.fixed:
                 raise InputError(f"'{effect.name}' is fixed and varies by subject; leave one of the two out")
         expanded = with_occasions(problem)
@@ -150,7 +150,7 @@ class Structure:
     @functools.cached_property
     def covariates(self) -> tuple[tuple[str, ...], Array]:
         """Names, and values (E, C) of the covariates that stand in centres; labels as 0 and 1."""
-        said, experiments = self.problem.model.said.effects, self.problem.data.experiments
+        said, experiments = self.problem.model.declarations.effects, self.problem.data.experiments
         labelled = {column for column, _ in said.labels.values()}
         known = {name for e in experiments for name in e.covariates}
         names = [name for name in covariate_columns(self.problem.model) if name in known and name not in labelled]
@@ -172,7 +172,11 @@ class Structure:
     def used_twice(self) -> tuple[str, ...]:
         """Parameters that stand in a centre and in the equations or the noise as well."""
         model = self.problem.model
-        centres = {name for effect in model.said.effects.subject for name in model.said.effects.names_of_centre(effect)}
+        centres = {
+            name
+            for effect in model.declarations.effects.subject
+            for name in model.declarations.effects.names_of_centre(effect)
+        }
         return tuple(name for name in model.parameters if name in centres)
 
     @functools.cached_property
@@ -180,7 +184,7 @@ class Structure:
         """What is estimated, in the order of the vector v."""
         p, omegas = self.problem, self._omegas
         spreads = {e.omega for e in self.effects}
-        in_centres = [n for n in p.model.said.effects.names if n not in spreads and n not in self.covariates[0]]
+        in_centres = [n for n in p.model.declarations.effects.names if n not in spreads and n not in self.covariates[0]]
         own = {e.name for e in self.effects}
         found = [self._centre(name) for name in in_centres if name not in p.fixed]
         structural = [n for n in p.model.parameters if n not in own and n not in p.fixed and n not in in_centres]
@@ -218,7 +222,7 @@ class Structure:
     @functools.cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """Groups of correlated effects that are not zero."""
-        every = [tuple(n for n in g if n not in self.zero) for g in self.problem.model.said.effects.correlated]
+        every = [tuple(n for n in g if n not in self.zero) for g in self.problem.model.declarations.effects.correlated]
         return tuple(group for group in every if len(group) > 1)
 
     @functools.cached_property
@@ -320,7 +324,7 @@ class Structure:
 
     @functools.cached_property
     def _centres(self) -> TextField:
-        said = self.problem.model.said.effects
+        said = self.problem.model.declarations.effects
         names = tuple(n for n in said.names if n not in self.covariates[0])
         return TextField(said.code, tuple(e.centre for e in self.effects), ((), names, self.covariates[0]))
 

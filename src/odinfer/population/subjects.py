@@ -111,7 +111,7 @@ class Subjects:
         """The number of observations of each subject (E,)."""
         return np.bincount(self.subject, minlength=len(self.problem.data.experiments))
 
-    def _gathered(self, name: str) -> Array:
+    def _gather(self, name: str) -> Array:
         experiments = self.problem.data.experiments
         parts = []
         for e, row, column in zip(self._long[0], self._long[2], self._long[3], strict=True):
@@ -122,17 +122,17 @@ class Subjects:
     @functools.cached_property
     def y(self) -> Array:
         """Observed values (O,)."""
-        return self._gathered("y")
+        return self._gather("y")
 
     @functools.cached_property
     def sd(self) -> Array:
         """Known standard deviations (O,), NaN where there is none."""
-        return self._gathered("sd")
+        return self._gather("sd")
 
     @functools.cached_property
     def limit(self) -> Array:
         """Whether an observation is a limit of detection (O,)."""
-        return np.nan_to_num(self._gathered("limit"))
+        return np.nan_to_num(self._gather("limit"))
 
     @functools.cached_property
     def t(self) -> Array:
@@ -182,7 +182,7 @@ class Subjects:
                 if slopes:
                     own = self._differences(e, theta)[node, stop] if W else np.zeros((*x.shape, 0))
             else:
-                trajectories = self._marched(e, theta)
+                trajectories = self._integrate(e, theta)
                 x = trajectories.x[node, stop]
                 if slopes:
                     own = self._sensitivities(trajectories, e, theta)[node, stop]
@@ -254,7 +254,7 @@ class Subjects:
             found.append((sides[0] - sides[1]) / (2.0 * step)[:, None, None])
         return np.stack(found, -1)
 
-    def _marched(self, e: Index, theta: Array) -> BatchTrajectories:
+    def _integrate(self, e: Index, theta: Array) -> BatchTrajectories:
         from odinfer.ode.integrate_batch import integrate_batch
 
         return integrate_batch(self.field, e, theta, self._initial(e, theta), self.tolerance, MOST_STEPS, halting=False)
@@ -278,7 +278,7 @@ class Subjects:
         pairs = zip(self.problem.observed, ends, strict=True)
         return tuple(slice(int(end) - len(c.arguments), int(end)) for c, end in pairs)
 
-    def _given(self, m: int, a: Array, row: Index, sigma: Array) -> list[Array]:
+    def _distribution_arguments(self, m: int, a: Array, row: Index, sigma: Array) -> list[Array]:
         """All arguments of the distribution of column m at points with arguments a (M, A) of the text."""
         given = [a[:, i] for i in range(a.shape[1])[self._places[m]]]
         if self.problem.observed[m].profiled:
@@ -290,7 +290,7 @@ class Subjects:
         found = np.empty(len(row))
         for m, column in enumerate(self.problem.observed):
             here = self._of_column(m, row)
-            given = self._given(m, a[here], row[here], sigma)
+            given = self._distribution_arguments(m, a[here], row[here], sigma)
             y, limit = self.y[row[here]], self.limit[row[here]]
             if limit.any():
                 found[here] = censored.log_density(column.family, y, given, limit)
@@ -311,7 +311,7 @@ class Subjects:
         r, J = np.zeros((len(row), R)), np.zeros((len(row), R, A + len(columns)))
         for m, column in enumerate(columns):
             here = self._of_column(m, row)
-            given = self._given(m, a[here], row[here], sigma)
+            given = self._distribution_arguments(m, a[here], row[here], sigma)
             y, limit = self.y[row[here]], self.limit[row[here]]
             if limit.any():
                 own, by = censored.rows(column.family, y, given, limit)

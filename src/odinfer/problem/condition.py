@@ -87,7 +87,7 @@ class Condition:
             InputError: something happens before the experiment starts, or a dose goes nowhere.
         """
         first, where = float(experiment.t[0]), f"experiment '{experiment.name}'"
-        said = model.said
+        said = model.declarations
         start = min([first, *(d.time for d in experiment.doses)])
         for dose in experiment.doses:
             if dose.steady and dose.time > start:
@@ -115,7 +115,7 @@ class Condition:
     @functools.cached_property
     def abrupt(self) -> bool:
         """Whether the field itself jumps somewhere."""
-        said = self.model.said
+        said = self.model.declarations
         return bool(said.steps or said.breaks or said.input_breaks or self.infusions or self.model.switches)
 
     @functools.cached_property
@@ -132,10 +132,10 @@ class Condition:
 
     def inputs_at(self, t: Array) -> Array:
         """Known inputs (N, U) at times t (N,): linear between the given values, or constant after each."""
-        u, steps = self.experiment.u, self.model.said.steps
+        u, steps = self.experiment.u, self.model.declarations.steps
         if not self.model.inputs:
             return np.zeros((len(t), 0))
-        return np.stack([_held(t, *u[n]) if n in steps else np.interp(t, *u[n]) for n in self.model.inputs], -1)
+        return np.stack([_last_value(t, *u[n]) if n in steps else np.interp(t, *u[n]) for n in self.model.inputs], -1)
 
     @functools.cached_property
     def ignored_inputs(self) -> tuple[str, ...]:
@@ -152,12 +152,12 @@ class Condition:
     @functools.cached_property
     def corners(self) -> Array:
         """Times at which an input bends visibly or anything jumps: solutions have kinks there, and meshes know."""
-        found = [np.empty(0), np.asarray(self.model.said.breaks, float), np.array([j.time for j in self.jumps])]
+        found = [np.empty(0), np.asarray(self.model.declarations.breaks, float), np.array([j.time for j in self.jumps])]
         found += [np.array([i.begin, i.end]) for i in self.infusions]
         found.append(self._input_breaks)
         for name in self.model.inputs:
             t, u = self.experiment.u[name]
-            if name in self.model.said.steps:
+            if name in self.model.declarations.steps:
                 found.append(t[1:][np.diff(u) != 0])
             elif len(t) > 2:
                 share = (t[1:-1] - t[:-2]) / (t[2:] - t[:-2])
@@ -168,7 +168,7 @@ class Condition:
     @functools.cached_property
     def _input_breaks(self) -> Array:
         """Times at which t passes an expression of inputs that do not change in time."""
-        model, given = self.model, self.model.said.input_breaks
+        model, given = self.model, self.model.declarations.input_breaks
         still = all(len(np.unique(self.experiment.u[name][1])) == 1 for name in model.inputs)
         if not given or not still:
             return np.empty(0)
@@ -280,7 +280,7 @@ class Condition:
         return np.full(B, self.start), np.zeros((B, len(self.model.states))), theta, u
 
 
-def _held(t: Array, times: Array, values: Array) -> Array:
+def _last_value(t: Array, times: Array, values: Array) -> Array:
     """The value given last before or at each time; the first one before that."""
     return np.asarray(values[np.maximum(np.searchsorted(times, t, side="right") - 1, 0)])
 
@@ -288,7 +288,7 @@ def _held(t: Array, times: Array, values: Array) -> Array:
 def _jumps(model: Model, experiment: Experiment) -> tuple[tuple[Jump, ...], tuple[Infusion, ...]]:
     nothing = np.zeros(len(model.states))
     jumps, infusions = [], []
-    for event in model.said.events:
+    for event in model.declarations.events:
         states = np.array([model.states.index(name) for name, _ in event.changes], dtype=np.int64)
         program = model.program(tuple(i for _, i in event.changes))
         ahead = _ahead(experiment) if event.before else 0.0

@@ -11,7 +11,7 @@ from odinfer.model.model import Model
 
 def covariate_columns(model: Model) -> tuple[str, ...]:
     """The names in a model that may be columns of covariates, labels and occasions included."""
-    effects = model.said.effects
+    effects = model.declarations.effects
     omegas = {effect.omega for effect in (*effects.subject, *effects.occasion)}
     names = [name for name in effects.names if name not in omegas]
     labelled = [column for column, _ in effects.labels.values()]
@@ -20,7 +20,7 @@ def covariate_columns(model: Model) -> tuple[str, ...]:
 
 def occasion_column(model: Model) -> str | None:
     """The column of occasions that a model names, if any."""
-    effects = model.said.effects.occasion
+    effects = model.declarations.effects.occasion
     return effects[0].by if effects else None
 
 
@@ -31,7 +31,7 @@ def with_covariates(model: Model, data: Data) -> Data:
         InputError: a covariate changes within a subject, or is missing.
     """
     found: dict[str, dict[str, float | str]] = {e.name: {} for e in data.experiments}
-    observable = {*model.states, *(c.name for c in model.said.columns), *model.said.definitions}
+    observable = {*model.states, *(c.name for c in model.declarations.columns), *model.declarations.definitions}
     for name in covariate_columns(model):
         for e in data.experiments:
             if name in e.covariates:

@@ -43,11 +43,13 @@ class Inequalities:
         return Inequalities(model, tuple(whole if row is None else np.array(row) for row in sorted(rows, key=str)))
 
     def __bool__(self) -> bool:
-        return bool(self.model.said.inequalities)
+        return bool(self.model.declarations.inequalities)
 
     def slack(self, theta: Array) -> tuple[Array, Array]:
         """Relative slacks (n,) at all parameters θ (P,), and their derivatives (n, P)."""
-        program = self.model.program(tuple(i for q in self.model.said.inequalities for i in (q.smaller, q.larger)))
+        program = self.model.program(
+            tuple(i for q in self.model.declarations.inequalities for i in (q.smaller, q.larger))
+        )
         slacks, slopes = [], []
         for place in self.places:
             own, t = theta[place][None], np.zeros(1)
@@ -77,18 +79,18 @@ class Inequalities:
         """The inequalities, as written, that parameters θ (P,) are at."""
         s, _ = self.slack(theta)
         near = np.flatnonzero(np.any(s.reshape(len(self.places), -1) < _NEAR, axis=0))
-        return [self.model.said.inequalities[i].text for i in near]
+        return [self.model.declarations.inequalities[i].text for i in near]
 
 
 def jax_penalty(model: Model, theta: Any) -> Any:
     """The same penalty at the model's parameters θ (P,), by JAX."""
     from odinfer._jax import jnp
 
-    told: Sequence[Any] = model.said.inequalities
+    told: Sequence[Any] = model.declarations.inequalities
     if not told:
         return 0.0
     x, u = jnp.zeros(len(model.states)), jnp.zeros(len(model.inputs))
-    values = model.said.at([i for q in told for i in (q.smaller, q.larger)], 0.0, x, theta, u)
+    values = model.declarations.at([i for q in told for i in (q.smaller, q.larger)], 0.0, x, theta, u)
     small, large = jnp.stack(values[::2]), jnp.stack(values[1::2])
     s = (large - small) / (jnp.abs(small) + jnp.abs(large))
     return 0.5 * (jnp.minimum(s, 0.0) ** 2).sum() / WIDTH**2

@@ -55,7 +55,7 @@ def matched(
     system = again(found) if found else system
     notes += _hidden(system, names, data)
     if data.series((*names, *system.inputs)).isdisjoint(names):  # the error names what the model says is observed
-        names = tuple(dict.fromkeys((*(c.name for c in system.said.columns), *names)))
+        names = tuple(dict.fromkeys((*(c.name for c in system.declarations.columns), *names)))
     occasions = [column for column in [occasion_column(system)] if column]
     varying = (*system.inputs, *occasions)
     observed = data.data(names, varying, replicates, optional=names).with_covariates(covariates)
@@ -76,7 +76,7 @@ def _with_names_of_model(system: Model, data: Table, notes: list[str]) -> Table:
         near = [column for column in free if base_name(column) == name.lower()]
         if name not in columns and len(near) == 1:
             found[near[0]] = name
-    said = [c.name for c in system.said.columns] or list(system.states)
+    said = [c.name for c in system.declarations.columns] or list(system.states)
     kinds = [len({*cells}) for column, cells in data.columns.items() if base_name(column) == "dvid"]
     measured = [column for column in free if base_name(column) == "dv"]
     unobserved = {*columns, *found.values()}.isdisjoint(observable(system))
@@ -94,7 +94,7 @@ def _with_subjects(system: Model, data: Table) -> Table:
     Raises:
         InputError: another column does.
     """
-    for effect in system.said.effects.subject[:1]:
+    for effect in system.declarations.effects.subject[:1]:
         marks = data.roles(system.inputs).experiment
         if effect.by not in data.columns or effect.by == marks:
             return data
@@ -108,7 +108,7 @@ def _with_subjects(system: Model, data: Table) -> Table:
 
 def observable(system: Model) -> tuple[str, ...]:
     """What columns of the data may be: states, columns with a distribution, definitions."""
-    said = system.said
+    said = system.declarations
     return tuple(dict.fromkeys((*system.states, *(c.name for c in said.columns), *said.definitions)))
 
 
@@ -126,7 +126,7 @@ def _hidden(system: Model, names: Sequence[str], data: Table) -> list[str]:
             remedy = f"rename it, by --map COLUMN={name[:40]} if you like; leave that column out if '{name}' is hidden"
             raise InputError(f"{data.name}: there is no column '{name}'{near} {remedy}")
     if (
-        not missing or system.said.columns or columns.isdisjoint(names)
+        not missing or system.declarations.columns or columns.isdisjoint(names)
     ):  # said so, or all are missing: refused elsewhere
         return []
     which = listed([f"'{name}'" for name in abbreviate(missing)])

@@ -86,16 +86,16 @@ def statements(
 
 def observed_columns(model: Model, data: Data) -> tuple[str, ...]:
     """The columns of the data that are observations: states first, then what has a distribution, then definitions."""
-    said = {c.name: None for c in model.said.columns}
+    said = {c.name: None for c in model.declarations.columns}
     seen = [name for name in data.states if data.n_observed(name)]
-    for c in model.said.columns:
+    for c in model.declarations.columns:
         if c.name not in seen:
             if c.name in data.states:
                 raise InputError(f"line {c.line}: column '{c.name}' of the data has no value; leave the line out")
             raise InputError(
                 f"line {c.line}: the data have no column '{c.name}'{nearest(c.name, data.states) or '; rename one'}"
             )
-    known = [*model.states, *said, *(n for n in model.said.definitions if n not in said)]
+    known = [*model.states, *said, *(n for n in model.declarations.definitions if n not in said)]
     found = tuple(name for name in dict.fromkeys(known) if name in seen)
     if len(set(model.states) & set(found)) < len(model.states):  # then a column may be a state that is misspelled
         for name in data.states:
@@ -115,7 +115,7 @@ def is_gaussian_state(model: Model, column: language.Column) -> bool:
 
 def columns_of(model: Model, data: Data) -> tuple[Column, ...]:
     """The observed columns with their distributions; without one, a column is a state or definition plus noise."""
-    said = {c.name: c for c in model.said.columns}
+    said = {c.name: c for c in model.declarations.columns}
     found = []
     for m, name in enumerate(data.states):
         words = said[name].family if name in said else "normal"
@@ -160,7 +160,7 @@ def check_observed(problem: Problem) -> None:
 
 def unusual(problem: Problem) -> str | None:
     """What of a problem is more than every state with Gaussian noise of one level, in a few words; None if nothing."""
-    said, experiments = problem.model.said, problem.data.experiments
+    said, experiments = problem.model.declarations, problem.data.experiments
     if problem.fully_observed_gaussian:
         return None
     if problem.hidden:
@@ -188,7 +188,7 @@ def need_times(problem: Problem) -> None:
     Raises:
         InputError: an event that states trigger has a delay, or the model is a function.
     """
-    for trigger in problem.model.said.triggers:
+    for trigger in problem.model.declarations.triggers:
         if trigger.delay is not None:
             raise InputError(
                 f"line {trigger.line}: an event with a delay can be simulated and judged by od.loglik, but not fitted; "
@@ -250,17 +250,17 @@ def influential(problem: Problem) -> tuple[Mask, Mask]:
                     ft[k, column - K] = True
         hx, ht = (depends(v) for v in problem.observation_program.linearise(t, *points)[1:])
         # Conditions have no derivatives, but decide which expression counts.
-        if m.said.outputs:
-            own_x, own_t = _in_conditions(m, m.said.outputs)
+        if m.declarations.outputs:
+            own_x, own_t = _in_conditions(m, m.declarations.outputs)
             fx, ft = fx | own_x, ft | own_t
         own_x, own_t = _in_conditions(m, [i for column in problem.observed for i in column.arguments])
         hx, ht = np.concatenate([hx, own_x]), np.concatenate([ht, own_t])
-        for event in m.said.events:
+        for event in m.declarations.events:
             ex, et = (depends(v) for v in m.program(tuple(i for _, i in event.changes)).linearise(t, *points)[1:])
             for row, (name, _) in enumerate(event.changes):
                 k = m.states.index(name)
                 fx[k], ft[k] = fx[k] | ex[row], ft[k] | et[row]
-        for trigger in m.said.triggers:  # what is changed depends on what decides when, too
+        for trigger in m.declarations.triggers:  # what is changed depends on what decides when, too
             delay = () if trigger.delay is None else (trigger.delay,)
             program = m.program((*trigger.gaps, *delay, *(i for _, i in trigger.changes)))
             ex, et = (depends(v) for v in program.linearise(t, *points)[1:])

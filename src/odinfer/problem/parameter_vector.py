@@ -140,7 +140,7 @@ class ParameterVector(Layout):
     @property
     def counted(self) -> int:
         """Number of unknowns without the coefficients of unknown functions, whose priors say most about them."""
-        theirs = {name for own in self.problem.model.said.unknown for name in own.coefficients}
+        theirs = {name for own in self.problem.model.declarations.unknown for name in own.coefficients}
         return self.size - sum(name.partition("[")[0] in theirs for name in self.problem.free)
 
     @functools.cached_property

@@ -117,7 +117,7 @@ class Problem:
         self._add_statements(statements(self.model, self.observe, self.initial, self.local, self.events))
         self._declare_initial_values()
         m = self.model
-        if m.said.effects:
+        if m.declarations.effects:
             object.__setattr__(self, "data", with_covariates(m, self.data))
         object.__setattr__(self, "data", self.data.select(observed_columns(m, self.data)))
         self._add_statements(domain_statements(self.model, self.data))
@@ -129,7 +129,12 @@ class Problem:
                 if self.split.any:
                     raise InputError("a joint prior cannot be used with local parameters; give one by parameter")
                 continue
-            known = (*self.parameters, *m.parameters, *m.said.effects.names, *(m.states if option == "bounds" else ()))
+            known = (
+                *self.parameters,
+                *m.parameters,
+                *m.declarations.effects.names,
+                *(m.states if option == "bounds" else ()),
+            )
             _check_names(option, given, known)
             object.__setattr__(self, option, self.split.spread({**getattr(m, option), **given}))
         _check_names("sigma", self.sigma, self.columns)
@@ -144,7 +149,7 @@ class Problem:
             check_counts(self.data)
         if all(len(self.condition(i).times) < 2 for i in range(len(self.data.experiments))):
             raise InputError("every experiment has one time only, so nothing is seen to change; add later times")
-        if not self.fully_observed_gaussian or m.said.definitions:
+        if not self.fully_observed_gaussian or m.declarations.definitions:
             check_observed(self)
             self._start_undetermined()
         self._check_scales()
@@ -201,10 +206,10 @@ class Problem:
 
     def _start_undetermined(self) -> None:
         """Start states that nothing observed depends on from zero, unless the model gives their initial values."""
-        open_ended = [name for name in self.undetermined_states if name not in self.model.said.initial]
+        open_ended = [name for name in self.undetermined_states if name not in self.model.declarations.initial]
         if not open_ended:
             return
-        begins = self.model.said.begins
+        begins = self.model.declarations.begins
         at = {"first": "t0", "zero": "0"}.get(begins, begins)
         names = {f.name for f in fields(self)}
         for cached in [name for name in self.__dict__ if name not in names]:
@@ -376,7 +381,7 @@ class Problem:
 
         That is what the paper treats: a smoother can be fitted to every state.
         """
-        said = self.model.said
+        said = self.model.declarations
         more = (
             said.initial
             or said.events
@@ -405,7 +410,7 @@ class Problem:
     def split(self) -> LocalParameters:
         """Which parameters have one value per experiment."""
         return LocalParameters(
-            self.model.parameters, self.model.said.local, tuple(e.name for e in self.data.experiments)
+            self.model.parameters, self.model.declarations.local, tuple(e.name for e in self.data.experiments)
         )
 
     @property

@@ -14,7 +14,7 @@ _TIMES = 50  # of an experiment at which the equations are evaluated, at most
 def check_not_resting(problem: Problem) -> None:
     """Raise InputError where all states start at zero and stay there, whatever the parameters."""
     model = problem.model
-    if model.text is None or len(model.free_initial) or model.said.unknown or model.said.triggers:
+    if model.text is None or len(model.free_initial) or model.declarations.unknown or model.declarations.triggers:
         return
     # Parameters that are drawn are zero, or make a derivative zero, with probability zero.
     theta = np.random.default_rng(0).uniform(0.5, 1.5, len(model.parameters))

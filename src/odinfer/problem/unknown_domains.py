@@ -28,8 +28,8 @@ def domain_statements(model: Model, data: Data) -> str:
         InputError: a function is one of a parameter.
     """
     lines = []
-    for own in model.said.unknown:
-        known = ("t", *model.states, *model.inputs, *model.said.definitions)
+    for own in model.declarations.unknown:
+        known = ("t", *model.states, *model.inputs, *model.declarations.definitions)
         for name in own.arguments:
             if name not in known:
                 choices = ", ".join(known[:8])
@@ -44,7 +44,7 @@ def domain_statements(model: Model, data: Data) -> str:
 
 def _range(model: Model, data: Data, name: str) -> tuple[float, float]:
     if name == "t":
-        begins = model.said.begins
+        begins = model.declarations.begins
         given = [] if begins in ("first", "t0") else [0.0 if begins == "zero" else float(begins)]
         doses = [dose.time for e in data.experiments for dose in e.doses]
         return min([*given, *doses, *(e.t[0] for e in data.experiments)]), max(e.t[-1] for e in data.experiments)
@@ -74,7 +74,7 @@ def with_statements(problem: Problem, lines: Sequence[str]) -> Problem:
 def with_text(problem: Problem, text: str) -> Problem:
     """The problem with another text of its model, in which unknown functions have other ranges and scales."""
     model = Model.from_text(text, problem.model.name, problem.model.inputs)
-    names = {p for own in model.said.unknown for p in own.parameters}
+    names = {p for own in model.declarations.unknown for p in own.parameters}
     prior = problem.prior
     if not callable(prior):
         prior = {name: given for name, given in prior.items() if name.partition("[")[0] not in names}

@@ -208,7 +208,7 @@ def _column_predictions(
 
 def _column_details(problem: Problem) -> dict[str, Any]:
     """What has to be known of a fit in which not every state is observed as it is, to put it into words."""
-    said = problem.model.said
+    said = problem.model.declarations
     rows = zip(problem.columns, problem.observed, problem.estimated_noise, problem.known_sigma, strict=True)
     return {
         "given": [s for s in said.initial if initial_name(s) not in problem.model.parameters],

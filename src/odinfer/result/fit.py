@@ -190,7 +190,7 @@ class FitResult(Plots):
         Raises:
             InputError: states, parameters, experiments or data are not those of this result.
         """
-        if problem.model.said.unknown and self.equations is not None:  # with the ranges and scales of the fit
+        if problem.model.declarations.unknown and self.equations is not None:  # with the ranges and scales of the fit
             problem = with_text(problem, self.equations)
         if (difference := _difference(self, problem)) is not None:
             raise InputError(f"this fit was made from another problem: its {difference} differ")
@@ -672,7 +672,7 @@ class Fit(FitResult):
     def unknown(self) -> EstimatedFunctions:
         """The unknown functions by label: `fit.unknown["?"]` has a `.table` with its band, and `.at(grid)`."""
         live, maximum = super().unknown, self.maximum() if super().unknown else None
-        own = {f.label: f for f in maximum.problem.model.said.unknown} if maximum is not None else {}
+        own = {f.label: f for f in maximum.problem.model.declarations.unknown} if maximum is not None else {}
         found = {n: replace(f, _function=own[n], _maximum=maximum) for n, f in live.items()}
         return EstimatedFunctions(found)
 

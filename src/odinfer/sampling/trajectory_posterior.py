@@ -59,9 +59,9 @@ class TrajectoryCode:
         local = [tuple(problem.split.of(e).tolist()) for e in range(len(experiments))] if problem.split.any else ()
         given = () if m.given_initial is None else tuple(m.given_initial.states.tolist())
         return TrajectoryCode(
-            form, layout, tuple(local), (given, tuple(m.said.initial.values())),
+            form, layout, tuple(local), (given, tuple(m.declarations.initial.values())),
             tuple((tuple(m.states.index(n) for n, _ in e.changes), tuple(i for _, i in e.changes))
-                  for e in m.said.events),
+                  for e in m.declarations.events),
             tuple(Column(c.words, c.arguments, c.profiled,
                          any(e.limit is not None and bool(e.limit[:, k].any()) for e in experiments))
                   for k, c in enumerate(problem.observed)),
@@ -147,7 +147,7 @@ def step_sequence(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[St
     """
     m, course, own = problem.model, problem.condition(e), problem.data.experiments[e]
     kinds = [([m.states.index(n) for n, _ in e.changes], m.program(tuple(i for _, i in e.changes)))
-             for e in m.said.events]  # fmt: skip
+             for e in m.declarations.events]  # fmt: skip
     jumps: dict[int, list[tuple[int, Array]]] = {}
     for i, jump in course.jumps_on(mesh):
         number = kinds.index((jump.states.tolist(), jump.program)) + 1 if jump.program is not None else 0

@@ -96,12 +96,12 @@ def natural_sizes_of_phi(problem: Problem) -> Array:
 def _equations(problem: Problem) -> tuple[Array, Array, Array]:
     """A (R, K+P) and b (R, ·) with A z = b d for all units z that are looked for and d that are known; and the decades
     of the constants, the last of d."""
-    return _of_model(problem.model, tuple(c.arguments for c in problem.observed),
+    return _model_exponents(problem.model, tuple(c.arguments for c in problem.observed),
                      tuple(c.words in _SCALED for c in problem.observed))  # fmt: skip
 
 
 @functools.lru_cache(maxsize=64)
-def _of_model(
+def _model_exponents(
     model: Model, arguments: tuple[tuple[int, ...], ...], scaled: tuple[bool, ...]
 ) -> tuple[Array, Array, Array]:
     K, P, U, M = len(model.states), len(model.parameters), len(model.inputs), len(arguments)
@@ -142,7 +142,7 @@ def _of_model(
         for m, own in enumerate(arguments):
             for instruction in own[: 2 if scaled[m] else 1]:
                 add(constants.program(model, (instruction,)), [{K + P + m: 1.0}])
-        for state, instruction in model.said.initial.items():
+        for state, instruction in model.declarations.initial.items():
             add(constants.program(model, (instruction,)), [{model.states.index(state): 1.0}])
     D = np.concatenate(rows)
     _, R = np.linalg.qr(D)  # as few equations as there are units
@@ -177,7 +177,7 @@ class Constants:
     def field(self, model: Model) -> FieldDerivatives:
         if model.text is None:  # a function: its numbers are its own
             return model.derivatives
-        return self.program(model, model.said.outputs)
+        return self.program(model, model.declarations.outputs)
 
 
 def _exponents(model: Model) -> set[str]:

@@ -42,7 +42,7 @@ def spread(problem: Problem, theta: Array, rng: np.random.Generator) -> Array:
         radians = 1.0 + (fastest - 1.0) * (rng.permutation(n) + rng.uniform(size=n)) / n
         low, high = problem.limits(name)
         with np.errstate(all="ignore"):
-            other = theta[:, j] * (radians / np.abs(_turned(model, argument, theta, span))) ** power
+            other = theta[:, j] * (radians / np.abs(_phase(model, argument, theta, span))) ** power
             theta[:, j] = np.where(np.isfinite(other) & (other >= low) & (other <= high), other, theta[:, j])
     return theta
 
@@ -61,7 +61,7 @@ def _clocks(model: Model) -> tuple[tuple[int, int, float], ...]:
         for j in range(len(model.parameters)):
             doubled = theta * np.where(np.arange(theta.shape[1]) == j, 2.0, 1.0)
             with np.errstate(all="ignore"):
-                share = _turned(model, argument, doubled, 1.0)[0] / _turned(model, argument, theta, 1.0)[0]
+                share = _phase(model, argument, doubled, 1.0)[0] / _phase(model, argument, theta, 1.0)[0]
             power = next((p for p in (1.0, -1.0) if abs(share - 2.0**p) < _CLOSE), 0.0)
             if power and j not in found:
                 found[j] = argument, j, power
@@ -69,7 +69,7 @@ def _clocks(model: Model) -> tuple[tuple[int, int, float], ...]:
     return tuple(found.values())
 
 
-def _turned(model: Model, argument: int, theta: Array, span: float) -> Array:
+def _phase(model: Model, argument: int, theta: Array, span: float) -> Array:
     """Radians by which an argument changes with time alone, from nothing to `span`, at θ (n, P); (n,)."""
     n, program = len(theta), model.program((argument,))
     x, u = np.ones((n, len(model.states))), np.ones((n, len(model.inputs)))

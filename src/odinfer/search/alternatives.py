@@ -38,7 +38,7 @@ def separate_optima(solver: BatchLikelihood, v: Array, value: Array) -> Array:
     v = _distinct(solver, v[value <= value[0] + EQUALLY_GOOD])
     found = [0]
     for i in range(1, len(v)):
-        if not any(_connected(solver, v[j], v[i], value[0] + EQUALLY_GOOD) for j in found):
+        if not any(_are_connected(solver, v[j], v[i], value[0] + EQUALLY_GOOD) for j in found):
             found.append(i)
         if len(found) > _MOST:
             break
@@ -66,7 +66,7 @@ def nearest_optimum(solver: BatchLikelihood, v: Array, best: Array, others: Arra
     return np.asarray(np.linalg.norm(distance, axis=-1).argmin(1))
 
 
-def _connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, halvings: int = _HALVINGS) -> bool:
+def _are_connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, halvings: int = _HALVINGS) -> bool:
     """Whether a path on which the objective stays below a limit joins two sets of unknowns (P,).
 
     Two paths are tried first: the straight line, and one on which unknowns of one sign change in proportion, as on the
@@ -89,7 +89,7 @@ def _connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, halvin
         middle = path(solver, a, b, np.full((1, 1), 0.5))
         ends = minimise_batch(solver, middle, rounds=_ROUNDS, held=HeldUnknown(place, middle[0, place]))
         on_ridge = ends.v[0]
-        if ends.value[0] <= limit and all(_connected(solver, end, on_ridge, limit, halvings - 1) for end in (a, b)):
+        if ends.value[0] <= limit and all(_are_connected(solver, end, on_ridge, limit, halvings - 1) for end in (a, b)):
             return True
     return False
 

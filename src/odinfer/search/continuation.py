@@ -121,7 +121,7 @@ def tighten_equations(
         last = level == levels[-1]
         if last and _defect(risk, paths, phi, noise) > _COARSE:
             parts = 2
-        tight = _tightened(risk, [mesh(t, parts, units.time) for t in times], paths, noise, level)
+        tight = _tighten(risk, [mesh(t, parts, units.time) for t in times], paths, noise, level)
         s = gauss_newton(
             tight, tight.mean, phi, GammaRule(fixed=0.0), steps=Krylov(tolerance=0.1, most=100),
             max_iterations=20 if last else 3, tolerance=1e-5,
@@ -147,7 +147,7 @@ def _paths(risk: SparseRisk, s: Solution) -> list[tuple[Array, Array, Array]]:
     return [(risk.units.standard_time(risk.t[b.rows]), s.z[b.rows], f[b.rows]) for b in risk.blocks]
 
 
-def _tightened(
+def _tighten(
     risk: SparseRisk, meshes: Sequence[Mesh], paths: Sequence[tuple[Array, Array, Array]], noise: Array, level: float
 ) -> SparseRisk:
     """The risk of a path on the meshes, its mismatches weighed with `level` times the noise."""

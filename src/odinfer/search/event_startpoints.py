@@ -74,13 +74,13 @@ def _copies(problem: Problem, v: Array, rng: np.random.Generator) -> list[Array]
 
 def with_thresholds(problem: Problem, drawn: Iterator[Array], rng: np.random.Generator) -> Iterator[Array]:
     """Start points (P,) with thresholds of events at observations; the same where a model has no events of states."""
-    every = [gap for trigger in problem.model.said.triggers for gap in trigger.gaps]
+    every = [gap for trigger in problem.model.declarations.triggers for gap in trigger.gaps]
     states = _observed_states(problem)
     u = ParameterVector(problem)
     for v in drawn:
         for gap in every:
             if rng.uniform() < _SHARE:
-                v = _met(problem, u, v, gap, states, rng)
+                v = _meet_threshold(problem, u, v, gap, states, rng)
         yield np.clip(v, u.low, u.high)
 
 
@@ -95,7 +95,7 @@ def _observed_states(problem: Problem) -> Array:
     return found
 
 
-def _met(
+def _meet_threshold(
     problem: Problem, u: ParameterVector, v: Array, gap: int, states: Array, rng: np.random.Generator
 ) -> Array:  # fmt: skip
     """Unknowns (P,) with one parameter such that both sides of a comparison are equal at a random observation."""

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 def gaussian_relaxation(problem: Problem) -> Problem | None:
     """The same equations with nothing but Gaussian noise about every state; None where a state is no column."""
     m, p = problem.model, problem
-    if m.text is None or callable(p.prior) or p.split.any or m.said.events:
+    if m.text is None or callable(p.prior) or p.split.any or m.declarations.events:
         return None
     if any(e.limit is not None or e.doses for e in p.data.experiments):
         return None
@@ -33,7 +33,7 @@ def gaussian_relaxation(problem: Problem) -> Problem | None:
     if place is None:
         return None
     columns = [p.columns[i] for i in place]
-    bare = replace(m, statements=replace(m.said, columns=(), initial={}, definitions={}),
+    bare = replace(m, statements=replace(m.declarations, columns=(), initial={}, definitions={}),
                    bounds={}, fixed={}, start={}, scale={}, prior={})  # fmt: skip
     needed = moving(bare) | set(m.states)
     fixed = dict.fromkeys((name for name in m.parameters if name not in needed), 1.0)
@@ -68,7 +68,7 @@ def lift_to_problem(
     _, phi = next(starts(problem, 1, np.random.default_rng([seed, 3])))
     theta, known = problem.theta(phi), dict(zip(plain.parameters, plain.theta(own_phi), strict=True))
     known = {name: known[name] for name in plain.free}
-    for state, i in m.said.initial.items():
+    for state, i in m.declarations.initial.items():
         op, args = m.code[i]
         if op == "name" and args[0] not in plain.free:
             known[str(args[0])] = first[0][m.states.index(state)]

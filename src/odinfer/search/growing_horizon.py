@@ -55,12 +55,12 @@ def fit_growing_horizon(
     try:
         while rows < longest:
             for _ in range(_SLOWER):  # a trajectory that ends before the next data do may be too fast
-                part = replace(_held(problem, theta), sigma=weights, data=problem.data.first(rows / longest))
+                part = replace(_hold_near(problem, theta), sigma=weights, data=problem.data.first(rows / longest))
                 found = maximise_from_initial(part, scale, x0, part.phi(theta), _STEPS, budget, _ENOUGH)
                 if found is not None:
                     break
                 theta = theta * slower
-            if found is None or _astray(part, found):
+            if found is None or _leaves_data(part, found):
                 return None
             x0, theta = [p.x0 for p in found.paths], part.theta(found.phi)
             rows *= _GROWTH
@@ -86,7 +86,7 @@ def _pace(problem: Problem) -> tuple[Array, Array]:
     return factors, natural
 
 
-def _astray(problem: Problem, found: TrajectoryOptimum) -> bool:
+def _leaves_data(problem: Problem, found: TrajectoryOptimum) -> bool:
     """Whether a trajectory leaves the data so far that a longer one has no chance."""
     like = Likelihood(problem, np.ones(len(problem.model.states)))
     pairs = enumerate(found.states(like.t))
@@ -95,7 +95,7 @@ def _astray(problem: Problem, found: TrajectoryOptimum) -> bool:
         return bool(np.nansum([np.nansum(r**2) for r in left]) > _ASTRAY * problem.count.sum())
 
 
-def _held(problem: Problem, theta: Array) -> Problem:
+def _hold_near(problem: Problem, theta: Array) -> Problem:
     """The same, with parameters (P,) kept near where they are as far as the data do not say otherwise.
 
     Positive ones are searched for on a log scale, whatever the problem says: only so do steps fit any magnitude.

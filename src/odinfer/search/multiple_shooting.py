@@ -50,27 +50,27 @@ def multiple_shooting(
         guesses: φ (F,) to start from, besides random ones.
     """
     short = any(len(e.t) < _FEWEST for e in problem.data.experiments)
-    if short or not BatchLikelihood.can(problem) or problem.model.said.columns or callable(problem.prior):
+    if short or not BatchLikelihood.can(problem) or problem.model.declarations.columns or callable(problem.prior):
         return None
     rng, cut = np.random.default_rng([6, *np.atleast_1d(seed).tolist()]), Windows.of(problem)
     drawn = [*guesses, *startpoints.anywhere(problem, _STARTS, rng)][:_STARTS]
     theta = np.abs([problem.theta(phi) for phi in drawn])
     found = Searches(cut.whole.phi(theta), np.tile(cut.seen, (len(theta), 1, 1)))
     gaps = max(1, -(-len(cut.seen) * len(scale) // _MOST))
-    found = cut.followed(found, cut.stage(gaps))
+    found = cut.follow(found, cut.stage(gaps))
     gaps *= 2
     for width in (_WIDE, 1.0):
-        found = cut.followed(found.best(_KEPT), cut.stage(gaps, width))
-        if cut.contradicted(found, cut.stage(gaps, width)):
+        found = cut.follow(found.best(_KEPT), cut.stage(gaps, width))
+        if cut.is_contradicted(found, cut.stage(gaps, width)):
             return None
-    found = cut.redrawn(found.best(_KEPT // 2), cut.stage(gaps, 1.0), rng)
+    found = cut.redraw(found.best(_KEPT // 2), cut.stage(gaps, 1.0), rng)
     while len(found.phi):
         stage = cut.stage(gaps, 1.0)
-        found = cut.followed(cut.restarted(found, stage, rng).best(_KEPT), stage)
+        found = cut.follow(cut.restart(found, stage, rng).best(_KEPT), stage)
         if len(stage.firsts) == len(problem.data.experiments):
             break
         gaps *= 2
-    return cut.ended(found, scale, rng) if len(found.phi) else None
+    return cut.finish(found, scale, rng) if len(found.phi) else None
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Windows:
         tails = [Observe(name, f"student({name}, {width * sd!r}, 1)") for name, sd in named]
         return Stage(BatchLikelihood.of(replace(self.whole, data=data, sigma={}, observe=tails)), firsts)
 
-    def followed(self, found: Searches, stage: Stage) -> Searches:
+    def follow(self, found: Searches, stage: Stage) -> Searches:
         """From there downhill."""
         if not len(found.phi):
             return found
@@ -156,7 +156,7 @@ class Windows:
             states[:, row] = u.x0(ends.v, e)
         return Searches(u.phi(ends.v), states).take(ends.value)
 
-    def contradicted(self, found: Searches, stage: Stage) -> bool:
+    def is_contradicted(self, found: Searches, stage: Stage) -> bool:
         """Whether the best searches agree and miss the data of some state by more than the noise at most times.
 
         Sudden events are missed at few times. Windows that start anywhere come closer to the data than any trajectory.
@@ -170,19 +170,19 @@ class Windows:
         middle = np.nanmedian(left, 1).max(1)
         return bool(middle.min() > 1.0 and np.ptp(middle) < _CLOSE * middle.min())
 
-    def restarted(self, found: Searches, stage: Stage, rng: np.random.Generator) -> Searches:
+    def restart(self, found: Searches, stage: Stage, rng: np.random.Generator) -> Searches:
         """The same with the best first state of every window among its own, what was seen, and random ones."""
         states, total = found.states.copy(), np.zeros(len(found.phi))
         for b, (phi, own) in enumerate(zip(found.phi, found.states, strict=True)):
             tried = np.stack([own, self.seen, *(self.states(rng) for _ in range(_STATES))])
             most = np.full((len(tried), len(stage.firsts)), _TRIAL_STEPS * stage.gaps)
             solved = stage.solver.solve(stage.join(Searches(np.tile(phi, (len(tried), 1)), tried)), most=most)
-            for row, value in zip(stage.firsts, self._worth(stage, solved.trajectories.x), strict=True):
+            for row, value in zip(stage.firsts, self._misfits(stage, solved.trajectories.x), strict=True):
                 states[b, row] = tried[value.argmin(), row]
                 total[b] += value.min()
         return Searches(found.phi, states).take(total)
 
-    def _worth(self, stage: Stage, x: Array) -> list[Array]:
+    def _misfits(self, stage: Stage, x: Array) -> list[Array]:
         """What each of T trials leaves of every window, infinite where there is no trajectory: (T,) per window."""
         solver, found = stage.solver, []
         x = x.reshape(-1, len(stage.firsts), *x.shape[1:])
@@ -201,7 +201,7 @@ class Windows:
         x = np.where(faint, self.noise * 10.0 ** rng.uniform(-3.0, 0.0, (n, K)), x)
         return np.asarray(np.clip(x, *self.problem.state_bounds))
 
-    def redrawn(self, found: Searches, stage: Stage, rng: np.random.Generator) -> Searches:
+    def redraw(self, found: Searches, stage: Stage, rng: np.random.Generator) -> Searches:
         """Many θ from a few, parameters that the windows leave open drawn anew from where they begin to matter on."""
         if not found.phi.size:  # no start succeeded, or no parameter is free
             return found
@@ -222,7 +222,7 @@ class Windows:
             of.append(b)
         return Searches(np.stack(phi), found.states[of])
 
-    def ended(self, found: Searches, scale: Array, rng: np.random.Generator) -> TrajectoryOptimum | None:
+    def finish(self, found: Searches, scale: Array, rng: np.random.Generator) -> TrajectoryOptimum | None:
         """The best trajectory of the problem itself from where windows led, on a mesh."""
         solver, firsts = (
             BatchLikelihood.of(self.whole),

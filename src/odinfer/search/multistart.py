@@ -95,7 +95,7 @@ class SearchResult:
 
 
 def search(
-    problem: Problem, seed: int, say: Progress = no_progress, crew: StartExecutor | None = None,
+    problem: Problem, seed: int, say: Progress = no_progress, executor: StartExecutor | None = None,
     minima: Minima | None = None, first: OdinStart | None = None, brief: bool = False,
 ) -> SearchResult:  # fmt: skip
     """Find the maximum of the likelihood over trajectories.
@@ -110,7 +110,7 @@ def search(
     Raises:
         InputError: there is a crew, and the model is no text.
     """
-    if crew is not None and not BatchLikelihood.can(problem):
+    if executor is not None and not BatchLikelihood.can(problem):
         raise InputError("workers, cluster and store need a model from text, and no very long series; leave them out")
     best = None
     if minima is not None and minima.solutions:
@@ -118,16 +118,16 @@ def search(
         noise = noise_sd(minima.engine.units, minima.engine.hypers)
         if minima.agreeing >= _AGREE_ODIN and best is not None and convincing(problem, best, noise):
             best = rescale_runaways(problem, state_scales(problem), best, natural_sizes_of_free(problem))
-            return _of_odin(problem, best, minima)
+            return _odin_result(problem, best, minima)
     if first is not None and (reached := _from_relaxation(problem, first)) is not None:
         objectives = (*[reached.objective] * first.agreeing, *[np.inf] * (first.starts - first.agreeing))
         return SearchResult(reached, objectives, first.agreeing)
     if brief:
         found = SearchResult(best, () if best is None else (best.objective,), 0)
     elif BatchLikelihood.can(problem):
-        found = _batched(problem, seed, say, crew, best)
+        found = _search_batched(problem, seed, say, executor, best)
     else:
-        found = _one_by_one(problem, seed, say)
+        found = _search_sequentially(problem, seed, say)
     best = _better(best, found.best)
     if (
         problem.fully_observed_gaussian
@@ -206,12 +206,12 @@ def _from_minima(problem: Problem, minima: Minima) -> TrajectoryOptimum | None:
         for start in (phi, *startpoints.scaled_back(problem, phi)):
             found = refine(problem, scale, guess, start, _FROM_MINIMA, budget=budget)
             if found is None:
-                found = _integrated(problem, scale, start, [x[b.rows][0] for b in engine.blocks], budget)
+                found = _refine_integrated(problem, scale, start, [x[b.rows][0] for b in engine.blocks], budget)
             best = _better(best, found)
     return None if best is None else best_neighbour(problem, scale, best, budget)
 
 
-def _integrated(
+def _refine_integrated(
     problem: Problem, scale: Array, phi: Array, x0: Sequence[Array], budget: Budget
 ) -> TrajectoryOptimum | None:
     """Refine a trajectory that is integrated, where the estimated states are too far from any solution."""
@@ -222,7 +222,7 @@ def _integrated(
     return refine(problem, scale, paths, phi, budget=budget) if paths else None
 
 
-def _of_odin(problem: Problem, best: TrajectoryOptimum, minima: Minima) -> SearchResult:
+def _odin_result(problem: Problem, best: TrajectoryOptimum, minima: Minima) -> SearchResult:
     """The result of a search that ODIN's minima alone have led to."""
     engine: Any = minima.engine
     like = Likelihood(problem, state_scales(problem))
@@ -246,8 +246,8 @@ def _from_relaxation(problem: Problem, first: OdinStart) -> TrajectoryOptimum | 
     return found if found is not None and found.converged and convincing(problem, found, first.noise) else None
 
 
-def _batched(
-    problem: Problem, seed: int, say: Progress, crew: StartExecutor | None, start: TrajectoryOptimum | None
+def _search_batched(
+    problem: Problem, seed: int, say: Progress, executor: StartExecutor | None, start: TrajectoryOptimum | None
 ) -> SearchResult:
     """Follow generations of start points by the compiled batched trust region."""
     solver = BatchLikelihood.of(problem)
@@ -260,14 +260,14 @@ def _batched(
         return near is not None and convincing(problem, near)
 
     fresh, rng = draw_starts(problem, np.random.default_rng([seed, 3]), given), np.random.default_rng([seed, 4])
-    if problem.model.said.triggers:
+    if problem.model.declarations.triggers:
         fresh = event_startpoints(problem, fresh, np.random.default_rng([seed, 5]))
     with np.errstate(all="ignore"):  # start points may be anywhere
-        if crew is None:
+        if executor is None:
             for i, found in enumerate(generations(solver, fresh, rng, done)):
                 say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
         else:
-            with crew.following(problem, say) as followed:
+            with executor.following(problem, say) as followed:
                 *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
         near = _on_mesh(solver, found)
         if near is not None:  # on the meshes at hand, which the steps of the search have made
@@ -303,7 +303,7 @@ def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOpti
     return None
 
 
-def _one_by_one(problem: Problem, seed: int, say: Progress) -> SearchResult:
+def _search_sequentially(problem: Problem, seed: int, say: Progress) -> SearchResult:
     """Follow start points by growing horizons, one after the other."""
     sigma, scale = difference_noise(problem), state_scales(problem)
     best: TrajectoryOptimum | None = None
@@ -319,15 +319,15 @@ def _one_by_one(problem: Problem, seed: int, say: Progress) -> SearchResult:
         left -= given - max(budget.steps, 0)
         objectives.append(np.inf if found is None else found.objective)
         best = _better(best, found)
-        agree = _agreeing(objectives)
+        agree = _count_agreeing(objectives)
         if best is not None and (agree >= _AGREE_ANYWAY or (agree >= _AGREE and convincing(problem, best))):
             break
     if best is not None:
         best = maximise_from_initial(problem, scale, [p.x0 for p in best.paths], best.phi) or best
         best = rescale_runaways(problem, scale, best, natural_sizes_of_free(problem))
-    return SearchResult(best, tuple(sorted(objectives)), _agreeing(objectives))
+    return SearchResult(best, tuple(sorted(objectives)), _count_agreeing(objectives))
 
 
-def _agreeing(objectives: Sequence[float]) -> int:
+def _count_agreeing(objectives: Sequence[float]) -> int:
     best = min(objectives, default=np.inf)
     return sum(value - best < SAME for value in objectives) if np.isfinite(best) else 0

@@ -37,10 +37,10 @@ def best_neighbour(problem: Problem, scale: Array, best: TrajectoryOptimum, budg
     moves = np.clip(v + np.concatenate([steps, -steps]), u.low, u.high) - v
     around = trajectories_near(like, best)
     with np.errstate(all="ignore"):
-        batch = around.moved(around.start(best, len(moves)), moves)
+        batch = around.move(around.start(best, len(moves)), moves)
         lost = np.flatnonzero(~np.isfinite(batch.value))
         if len(lost):  # there is no trajectory so far away, or none that a mesh follows
-            batch = batch.put(lost, around.moved(around.start(best, len(lost)), 0.5 * moves[lost]))
+            batch = batch.put(lost, around.move(around.start(best, len(lost)), 0.5 * moves[lost]))
         batch = around.maximise(batch, tolerance=_GAIN)
         i = int(batch.value.argmin())
         if not batch.value[i] < best.objective - _GAIN:

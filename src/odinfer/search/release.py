@@ -84,7 +84,7 @@ def _tending_to_zero(problem: Problem, scale: Array, best: TrajectoryOptimum, na
     places = [problem.free.index(name) for name in names]
     phi = np.tile(best.phi, (len(names), 1))
     phi[np.arange(len(names)), places] -= _FACTOR
-    if names and BatchLikelihood.can(problem) and not problem.model.said.triggers:
+    if names and BatchLikelihood.can(problem) and not problem.model.declarations.triggers:
         solver = BatchLikelihood.of(problem).finer()
         x0 = [p.x0 for p in best.paths]
         objectives = solver.solve(np.stack([solver.like.unknowns.join(x0, own) for own in phi])).worth.value

@@ -64,7 +64,7 @@ def starts(problem: Problem, count: int | None, rng: np.random.Generator) -> Ite
         theta = np.where(low >= 0, np.abs(theta), np.where(high <= 0, -np.abs(theta), theta))
         for name, value in problem.start.items():
             theta[problem.parameters.index(name)] = value * (10.0 ** rng.uniform(-0.3, 0.3) if i else 1.0)
-        phi = np.clip(problem.phi(_within(theta, low, high, rng)), *problem.phi_bounds)
+        phi = np.clip(problem.phi(_redraw_outside(theta, low, high, rng)), *problem.phi_bounds)
         x0 = []
         for e in range(len(problem.data.experiments)):
             first = 10.0 ** (natural.states + rng.uniform(-width, width, K))
@@ -72,12 +72,12 @@ def starts(problem: Problem, count: int | None, rng: np.random.Generator) -> Ite
             first = np.where(problem.state_bounds[0] >= 0, np.abs(first), first)
             seen = _first_seen(problem, e)
             first = np.where(np.isnan(seen), first, seen)
-            first = _inside(first, 10.0**natural.states, *problem.state_bounds)
+            first = _move_inside(first, 10.0**natural.states, *problem.state_bounds)
             x0.append(problem.condition(e).initial(problem.theta_of(e, phi)[None], first[None, m.free_initial])[0])
         yield x0, phi
 
 
-def _within(theta: Array, low: Array, high: Array, rng: np.random.Generator) -> Array:
+def _redraw_outside(theta: Array, low: Array, high: Array, rng: np.random.Generator) -> Array:
     """θ with what lies outside its bounds drawn anew inside, on a log scale where both bounds are positive."""
     found = theta.copy()
     for j in np.flatnonzero((theta < low) | (theta > high)):
@@ -89,7 +89,7 @@ def _within(theta: Array, low: Array, high: Array, rng: np.random.Generator) -> 
     return found
 
 
-def _inside(x: Array, size: Array, low: Array, high: Array) -> Array:
+def _move_inside(x: Array, size: Array, low: Array, high: Array) -> Array:
     """States (K,) moved off their bounds by a little of their sizes: at zero, powers have no derivatives."""
     return np.clip(x, low + _OFF * size, high - _OFF * size)
 

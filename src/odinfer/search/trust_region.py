@@ -92,7 +92,7 @@ def minimise_batch(
         if len(left) <= few:
             break
         taken_rounds[left] = i + 1
-        unit = _no_steeper(solver.unit(v[left]), H[left])
+        unit = _limit_steepness(solver.unit(v[left]), H[left])
         parts = v[left], H[left], g[left], low[left], high[left]
         move, fall = trust_region_step(*parts, unit, radius[left], (u.experiments, len(u.initial)))
         length = np.sqrt(((move / unit) ** 2).sum(1))
@@ -106,7 +106,9 @@ def minimise_batch(
             astray = np.flatnonzero(poor & np.isfinite(reached))
         if len(astray):
             own = left[astray]
-            back = _from_beside(solver, solved, astray, low[own], high[own], length[astray], projected, most[astray])
+            back = _restart_beside_ridge(
+                solver, solved, astray, low[own], high[own], length[astray], projected, most[astray]
+            )
             won = np.flatnonzero(back.worth.value < reached[astray])
             astray = astray[won]
             to[astray], reached[astray], taken[astray] = back.v[won], back.worth.value[won], back.tries[won]
@@ -153,10 +155,10 @@ def predicted_reduction(solver: BatchLikelihood, v: Array, held: HeldUnknown) ->
     low, high = (np.tile(bound, (len(v), 1)) for bound in (solver.like.unknowns.low, solver.like.unknowns.high))
     rows = np.arange(len(v))
     low[rows, held.place] = high[rows, held.place] = held.value
-    return _next(solver, solver.solve(v), rows, low, high, np.full(len(v), _RADIUS))[1]
+    return _next_steps(solver, solver.solve(v), rows, low, high, np.full(len(v), _RADIUS))[1]
 
 
-def _from_beside(
+def _restart_beside_ridge(
     solver: BatchLikelihood,
     solved: BatchSolution,
     which: Index,
@@ -167,11 +169,11 @@ def _from_beside(
     most: Index,
 ) -> BatchSolution:
     """Another step from where some have ended beside a ridge, back to it."""
-    move, _ = _next(solver, solved, which, low, high, radius)
+    move, _ = _next_steps(solver, solved, which, low, high, radius)
     return solver.solve(solved.v[which] + move, projected, most)
 
 
-def _next(
+def _next_steps(
     solver: BatchLikelihood, solved: BatchSolution, which: Index, low: Array, high: Array, radius: Array
 ) -> tuple[Array, Array]:
     """Steps (b, P) of some from where they are, and what these promise (b,); none where there are no derivatives."""
@@ -180,11 +182,11 @@ def _next(
     lost = ~np.isfinite(g).all(1) | ~np.isfinite(H).all(axis=(1, 2))
     H[lost], g[lost] = np.eye(v.shape[1]), 0.0
     return trust_region_step(
-        v, H, g, low, high, _no_steeper(solver.unit(v), H), radius, (u.experiments, len(u.initial))
+        v, H, g, low, high, _limit_steepness(solver.unit(v), H), radius, (u.experiments, len(u.initial))
     )
 
 
-def _no_steeper(unit: Array, H: Array) -> Array:
+def _limit_steepness(unit: Array, H: Array) -> Array:
     """Units (B, P) in which no unknown is so steep that others vanish beside it, such as the start of an epidemic."""
     with np.errstate(divide="ignore"):
         return np.minimum(unit, _STEEPEST / np.sqrt(np.diagonal(H, axis1=1, axis2=2)))

@@ -212,7 +212,7 @@ def compare(
         'decay [no optional term]'
     """
     problems = _problems(models, data)
-    if any(problem.model.said.effects for problem in problems.values()):
+    if any(problem.model.declarations.effects for problem in problems.values()):
         return cast("Comparison", _populations(problems, seed, workers, cluster))
     method = method or Odin()
     if not isinstance(method, Odin):
@@ -240,7 +240,7 @@ def _populations(problems: Mapping[str, Problem], seed: int, workers: int, clust
     from odinfer.population.fit import fit_population
 
     for name, problem in problems.items():
-        if not problem.model.said.effects:
+        if not problem.model.declarations.effects:
             raise InputError(f"'{name}' has no random effects but another candidate has; give them to all")
     fits = {name: fit_population(p, seed, workers=workers, cluster=cluster) for name, p in problems.items()}
     return PopulationComparison(fits)
@@ -259,7 +259,7 @@ def _fit_candidate(
         return lambda what, share: own(f"{name}: {what}", share)
 
     with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        if problem.model.said.unknown:
+        if problem.model.declarations.unknown:
             judged_by = {"level": level, "draws": draws, "whole": True}
             result = fit_unknown(method, problem, seed, step(0.0, 0.95), judged_by)
         else:

@@ -41,7 +41,7 @@ def render_page(template: str, **values: Any) -> str:
         "theme": theme_css(),
         "css": css_colour,
         "scripts": scripts(),
-        "live_css": _without_addresses("uplot.css"),
+        "live_css": _strip_addresses("uplot.css"),
     }
     return environment.get_template(template).render(**values)
 
@@ -55,11 +55,11 @@ def _file(*parts: str) -> str:
 def scripts() -> tuple[tuple[str, str], ...]:
     """What makes plots live, each with its hash for the policy of the page: uPlot with its licence, and our own."""
     licence = _file("live", "uplot.LICENSE").strip().replace("*/", "")
-    texts = (f"/* uPlot\n{licence}\n*/\n{_without_addresses('uplot.js')}", _file("live", "live.js"))
+    texts = (f"/* uPlot\n{licence}\n*/\n{_strip_addresses('uplot.js')}", _file("live", "live.js"))
     return tuple((text, base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()) for text in texts)
 
 
-def _without_addresses(name: str) -> str:
+def _strip_addresses(name: str) -> str:
     """A file of uPlot without the address in it: no page of ours names any place in the network."""
     return re.sub(r"/\*! https.*?\*/", "", _file("live", name))
 
@@ -109,18 +109,18 @@ def _base64(image: bytes) -> str:
 
 def _json(value: Any) -> str:
     """JSON for an element of a page: characters that could end the element or begin another are spelled out."""
-    text = json.dumps(_rounded(value), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_round(value), allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     """Numbers with few digits, and null where there is none."""
     if isinstance(value, Mapping):
-        return {str(key): _rounded(v) for key, v in value.items()}
+        return {str(key): _round(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(v) for v in value]
+        return [_round(v) for v in value]
     if isinstance(value, np.ndarray):
         return [float(f"{v:.{_DIGITS}g}") if np.isfinite(v) else None for v in value.tolist()]
     return value

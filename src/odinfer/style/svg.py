@@ -252,7 +252,7 @@ class SvgAxes:
 
         def draw(left: float, top: float, w: float, h: float) -> str:
             a, b = np.clip(self.xaxis.place([low, high]), 0, 1) * w + left
-            return f'<path d="M{a:.5g} {top:.5g}H{b:.5g}v{h:.5g}H{a:.5g}z" style="{_filled(o)}"/>'
+            return f'<path d="M{a:.5g} {top:.5g}H{b:.5g}v{h:.5g}H{a:.5g}z" style="{_fill(o)}"/>'
 
         self._put(o.get("zorder", 1), draw)
 
@@ -409,7 +409,7 @@ class SvgAxes:
         return "".join(found)
 
     def _polygon(self, x: Array, y: Array, o: dict[str, Any]) -> None:
-        style = _filled(o)
+        style = _fill(o)
         self._put(o.get("zorder", 1), lambda *to: f'<path d="{self._line(x, y, to)}z" style="{style}"/>')
 
     def _across(self, o: dict[str, Any], place: Callable[..., tuple[float, float, str]]) -> None:
@@ -461,7 +461,7 @@ def _stroke(o: dict[str, Any], width: float, kind: Any) -> str:
     return style + (f";opacity:{o['alpha']:g}" if o.get("alpha") is not None else "")
 
 
-def _filled(o: dict[str, Any]) -> str:
+def _fill(o: dict[str, Any]) -> str:
     return f"fill:{css_colour(o.get('color', PALETTE[0]))}" + (
         f";opacity:{o['alpha']:g}" if o.get("alpha") is not None else ""
     )

@@ -61,19 +61,21 @@ def notes(u: ParameterVector, v: Array, info: Information, low: Array, high: Arr
         told |= {i, j}
     for group in _groups([j for j in range(len(theta)) if open_[j] and j not in told], grown):
         names = [problem.free[j] for j in group]
-        both = _together(names, grown, *group) if len(group) == 2 else None
+        both = _common_combination(names, grown, *group) if len(group) == 2 else None
         if both is not None:
             said.append(f"{names[0]} and {names[1]} are not individually identifiable; {both} is")
         elif len(group) > 1:
             said.append(f"{listed(names)} are not identifiable: they can change together by any amount")
         else:
             j = group[0]
-            along = [problem.free[i] for i in np.flatnonzero(_alongside(grown, j))]
+            along = [problem.free[i] for i in np.flatnonzero(_changing_alongside(grown, j))]
             rest = f", together with other values of {listed(along)}" if along else ""
             fits = _limits(low[j], high[j], *limits[j])
             said.append(f"{names[0]} is not identifiable: {fits}{rest}")
         told |= set(group)
-    said += _bounded([(problem.free[j], low[j], high[j], *limits[j]) for j in range(len(theta)) if j not in told])
+    said += _bound_sentences(
+        [(problem.free[j], low[j], high[j], *limits[j]) for j in range(len(theta)) if j not in told]
+    )
     return tuple(said)
 
 
@@ -81,25 +83,25 @@ def _groups(places: list[int], grown: Array) -> list[list[int]]:
     """Parameters with open ends, those together that go along with each other."""
     groups: list[list[int]] = []
     for j in places:
-        along = _along(grown, j)
-        joined = [g for g in groups if any(along[i] or _along(grown, i)[j] for i in g)]
+        along = _changing_along(grown, j)
+        joined = [g for g in groups if any(along[i] or _changing_along(grown, i)[j] for i in g)]
         groups = [g for g in groups if g not in joined] + [sorted([j, *(i for g in joined for i in g)])]
     return sorted(groups)
 
 
-def _along(grown: Array, j: int) -> NDArray[np.bool_]:
+def _changing_along(grown: Array, j: int) -> NDArray[np.bool_]:
     """Which parameters (F,) change by more than a factor on the way to the ends of parameter j."""
     return np.asarray((np.abs(grown[[j, j + grown.shape[1]]]) > _ALONG).any(0))
 
 
-def _alongside(grown: Array, j: int) -> NDArray[np.bool_]:
+def _changing_alongside(grown: Array, j: int) -> NDArray[np.bool_]:
     """Which other parameters (F,) change by a factor that counts, and half as much as parameter j, on its way."""
     ends = np.abs(grown[[j, j + grown.shape[1]]])
     found = (ends > np.maximum(_COUNTS, 0.5 * ends[:, [j]])).any(0)
     return np.asarray(found & (np.arange(grown.shape[1]) != j))
 
 
-def _bounded(ends: list[tuple[str, float, float, float, float]]) -> list[str]:
+def _bound_sentences(ends: list[tuple[str, float, float, float, float]]) -> list[str]:
     """A sentence on parameters that end at a bound on one side: names, ends of the intervals, and bounds.
 
     Zero as a bound only says that there are no negative values.
@@ -134,7 +136,7 @@ def _flat(u: ParameterVector, v: Array, info: Information) -> tuple[list[str], s
         return [], set()
     names, values, slope = [u.names[j] for j in moving], values[moving], slopes[moving]
     for rate, named in ((slope / values, _product), (slope, _sum)):
-        powers = _unchanged(flat[moving] * rate[:, None])
+        powers = _invariants(flat[moving] * rate[:, None])
         if powers is None or not len(powers):
             continue
         gradient = (powers * rate) @ u.unit(moving)
@@ -150,7 +152,7 @@ def _flat(u: ParameterVector, v: Array, info: Information) -> tuple[list[str], s
     return [], set()
 
 
-def _unchanged(along: Array) -> Array | None:
+def _invariants(along: Array) -> Array | None:
     """Whole numbers (·, S), reduced, whose combinations do not change along directions (S, m); None if none do."""
     # What does not change along any direction spans the null space of their transpose. Gauss–Jordan elimination turns a
     # basis of it into rows with a one at their pivots; if some small factor makes these whole, they are the exponents.
@@ -209,7 +211,7 @@ def _combination(u: ParameterVector, phi: Array, info: Information, i: int, j: i
     return best
 
 
-def _together(names: list[str], grown: Array, i: int, j: int) -> str | None:
+def _common_combination(names: list[str], grown: Array, i: int, j: int) -> str | None:
     """The ratio or product that stays when following one of two open ends takes the other parameter along as far."""
     F = grown.shape[1]
     for end in grown[[i, i + F, j, j + F]][:, [i, j]]:

@@ -102,7 +102,7 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
 
 def named_parameters(problem: Problem) -> Index:
     """Places among the free parameters of those that are no coefficients of unknown functions."""
-    theirs = {name for own in problem.model.said.unknown for name in own.parameters}
+    theirs = {name for own in problem.model.declarations.unknown for name in own.parameters}
     return np.array([j for j, n in enumerate(problem.free) if n.partition("[")[0] not in theirs], dtype=np.int64)
 
 
@@ -128,12 +128,13 @@ def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:
         best = found.visited[int(np.argmin(found.objectives))]
         yield (
             f"the estimate is not the global optimum: the log-likelihood is higher by {maximum.objective - value:.2g} "
-            f"at {_named(maximum, best)}; fit again from there, or bound the parameters if such values make no sense"
+            f"at {_format_point(maximum, best)}; "
+            "fit again from there, or bound the parameters if such values make no sense"
         )
     if len(limits.separate):
         yield (
             "the profile likelihood is multimodal: values outside the intervals fit nearly as well, "
-            f"such as {_named(maximum, limits.separate[0])}; bound the parameters if these make no sense"
+            f"such as {_format_point(maximum, limits.separate[0])}; bound the parameters if these make no sense"
         )
     if not maximum.confirmed:
         yield (
@@ -143,7 +144,7 @@ def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:
         )
 
 
-def _named(maximum: Maximum, v: Array) -> str:
+def _format_point(maximum: Maximum, v: Array) -> str:
     """Format the free parameters at unknowns (P,)."""
     problem = maximum.problem
     theta = problem.theta(maximum.like.unknowns.phi(v))[problem.free_index]

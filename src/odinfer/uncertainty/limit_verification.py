@@ -51,7 +51,7 @@ def verified_limits(
     work = work or WorkLimit()
     u, reference, estimate = on.like.unknowns, float(best.value[0]), held.value(best)
     starts = np.concatenate([u.join(best.x0, best.phi)[:1], starts])
-    found = _visiting(found, starts, on.at(starts).value)
+    found = _add_visited(found, starts, on.at(starts).value)
     pending = np.arange(len(searches.side))
     for _ in range(_CYCLES):
         distance = np.where(found.failed, 1.2 * found.points.distance, np.abs(found.values - estimate))
@@ -69,24 +69,24 @@ def verified_limits(
             on, on.at(np.array(v)), held.take(rows), goal[rows], estimate[rows], searches.threshold[rows], reference,
             work,
         )  # fmt: skip
-        found = _visiting(found, u.join(new.batch.x0, new.batch.phi)[new.good], new.batch.value[new.good])
+        found = _add_visited(found, u.join(new.batch.x0, new.batch.phi)[new.good], new.batch.value[new.good])
         root = np.where(new.good, new.root, np.inf)
         first = [own[np.argmin(root[own])] for own in (np.flatnonzero(rows == k) for k in np.unique(rows))]
         moved = np.array([i for i in first if root[i] ** 2 < 1.0 - 3.0 * TOLERANCE], np.int64)
         if not len(moved):
             break
         pending = rows[moved]
-        found = _resumed(on, best, held, searches, found, pending, new.take(moved), work)
+        found = _resume(on, best, held, searches, found, pending, new.take(moved), work)
     return found
 
 
-def _visiting(found: Limits, v: Array, objective: Array) -> Limits:
+def _add_visited(found: Limits, v: Array, objective: Array) -> Limits:
     """Add visited unknowns (n, P) with objectives (n,)."""
     visited, objectives = np.concatenate([found.visited, v]), np.concatenate([found.objectives, objective])
     return replace(found, visited=visited, objectives=objectives)
 
 
-def _resumed(
+def _resume(
     on: ForwardTrajectories,
     best: Batch,
     held: HeldUnknown,
@@ -101,7 +101,7 @@ def _resumed(
     values, jumps = found.values.copy(), found.jumps.copy()
     values[which], jumps[which] = more.values, more.jumps
     found = replace(found, values=values, jumps=jumps, points=found.points.put(which, more.points))
-    return _visiting(found, more.visited, more.objectives)
+    return _add_visited(found, more.visited, more.objectives)
 
 
 def _distinct(on: ForwardTrajectories, v: Array, here: Array, place: int, goal: float) -> Array:

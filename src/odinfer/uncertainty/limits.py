@@ -158,14 +158,14 @@ def profile_points(
     B, distance = len(goal), np.abs(goal - estimate)
     H, g = on.normal(near)
     move, _ = on.step(near, H, g, np.full(B, _DAMPING[0]), held.gradient(near), goal - held.value(near))
-    now = on.moved(near, move)
+    now = on.move(near, move)
     root, slope, good, value = np.full(B, np.inf), np.zeros(B), np.zeros(B, bool), np.full(B, np.inf)
     left = np.flatnonzero(np.isfinite(now.value))
     for _ in range(_RESTARTS):
         if not len(left):
             break
         part, own = on.take(left), held.take(left)
-        batch = _optimised(part, now.take(left), own, goal[left], work)
+        batch = _optimise(part, now.take(left), own, goal[left], work)
         now = now.put(left, batch)
         H, g = part.normal(batch)
         a = own.gradient(batch)
@@ -184,7 +184,7 @@ def profile_points(
     return Points(distance, np.where(np.isfinite(now.value), root, np.inf), slope, now, good)
 
 
-def _optimised(on: Trajectories, start: Batch, held: HeldQuantity, goal: Array, work: WorkLimit) -> Batch:
+def _optimise(on: Trajectories, start: Batch, held: HeldQuantity, goal: Array, work: WorkLimit) -> Batch:
     """Maximise the likelihood with a quantity held: by a trust region in e-folds; Levenberg–Marquardt on meshes."""
     if not (isinstance(on, ForwardTrajectories) and isinstance(held, HeldUnknown)):
         return on.maximise(start, held, goal, tolerance=_ACCURACY)
@@ -263,9 +263,9 @@ def find_limits(
             inside, np.maximum(same[active], 0) + 1, np.where(outside, np.minimum(same[active], 0) - 1, 0)
         )
         values[active[at_stop]] = some.stop[at_stop]
-        values[active[close]] = (estimate[active] + some.side * _corrected(new, some))[close]
+        values[active[close]] = (estimate[active] + some.side * _correct(new, some))[close]
         now = inner.take(active)
-        further = _next(now, some, before, outer[active], outer_root[active], same[active])
+        further = _next_points(now, some, before, outer[active], outer_root[active], same[active])
         goal = np.where(good, further, np.inf)
         reach[active] = np.minimum(np.minimum(goal, now.distance + longest[active]), room[active])
         bracketed = np.isfinite(outer[active]) & ~close & ~at_stop
@@ -289,14 +289,16 @@ def _per_distance(points: Points, searches: Searches) -> Array:
     return np.asarray(searches.side * points.slope / (searches.threshold * points.root))
 
 
-def _corrected(points: Points, searches: Searches) -> Array:
+def _correct(points: Points, searches: Searches) -> Array:
     """Return distances (B,) at which r = 1, by one Newton step from points within the tolerance."""
     step = (1.0 - points.root) / _per_distance(points, searches)
     small = np.isfinite(step) & (np.abs(step) <= TOLERANCE * points.distance)
     return np.asarray(points.distance + np.where(small, step, 0.0))
 
 
-def _next(inner: Points, searches: Searches, before: Array, outer: Array, outer_root: Array, same: Index) -> Array:
+def _next_points(
+    inner: Points, searches: Searches, before: Array, outer: Array, outer_root: Array, same: Index
+) -> Array:
     """Return the distances (B,) of the next points.
 
     Args:

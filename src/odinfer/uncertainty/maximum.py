@@ -196,7 +196,7 @@ class Maximum:
     def reintegrated_loglik(self) -> float:
         """The log-likelihood of trajectories integrated from their initial values; −∞ if one ends early."""
         x = solutions(self.problem, self.v)
-        return -np.inf if x is None else float(self.like.judged(x, self.phi[None]).loglik[0])
+        return -np.inf if x is None else float(self.like.evaluate(x, self.phi[None]).loglik[0])
 
     @property
     def confirmed(self) -> bool:

@@ -101,7 +101,9 @@ def sample(
     nuts.import_blackjax()
     say = progress or no_progress
     clock = time.perf_counter()
-    target, run = ("odin", _of_odin) if isinstance(start, OdinEstimate) else ("trajectory", _of_trajectories)
+    target, run = (
+        ("odin", _odin_posterior) if isinstance(start, OdinEstimate) else ("trajectory", _trajectory_posterior)
+    )
     found, parts, t, x, details = run(start, chains, draws, warm_up, seed, until, say)  # type: ignore[arg-type]
     seconds = time.perf_counter() - clock
     problem = start.problem
@@ -163,10 +165,10 @@ class _Posed(NamedTuple):
         return compiled_functions(self.told)
 
 
-def _posed(maximum: Maximum, refined: TrajectoryOptimum) -> _Posed:
+def _pose(maximum: Maximum, refined: TrajectoryOptimum) -> _Posed:
     """With an integrator that is accurate enough; `refined` may go on beyond the data."""
     problem, info = maximum.problem, maximum.info
-    if problem.model.said.triggers:
+    if problem.model.declarations.triggers:
         raise InputError("sampling does not follow events that states trigger; use bootstrap or profile instead")
     form, parameters = ds.parameter_density(problem)
     u, unknown = ParameterVector(problem, noise=True), np.array(problem.estimated_noise)
@@ -196,17 +198,17 @@ def _posed(maximum: Maximum, refined: TrajectoryOptimum) -> _Posed:
     raise InputError("the equations are too stiff to sample by explicit integration; use bootstrap or profile instead")
 
 
-def _of_trajectories(
+def _trajectory_posterior(
     maximum: Maximum, chains: int, draws: int, warm_up: int, seed: int, until: float | None, say: Progress
 ) -> Any:
     problem, info, refined = maximum.problem, maximum.info, maximum.refined
-    posed = ahead = _posed(maximum, refined)
+    posed = ahead = _pose(maximum, refined)
     if until is not None:
         longer = extended(maximum.like, refined, [np.array([until])] * len(refined.paths))
         if longer is None:
             raise InputError(f"the trajectory of this fit does not reach time {until:g}")
         refined = longer
-        ahead = _posed(maximum, refined)
+        ahead = _pose(maximum, refined)
     u, facts, v = posed.unknowns, posed.facts, posed.v
     log_density, states = posed.programs
     # In r the bounds are gone; there the covariance is about that in v, divided by the slope of the transformation.
@@ -247,7 +249,7 @@ def _slope(v: Array, low: Array, high: Array) -> Array:
 # --- ODIN
 
 
-def _of_odin(
+def _odin_posterior(
     estimate: OdinEstimate, chains: int, draws: int, warm_up: int, seed: int, until: float | None, say: Progress
 ) -> Any:
     if until is not None:

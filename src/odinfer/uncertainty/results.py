@@ -102,10 +102,10 @@ class Profile:
             elif out[0] == 0 or r[out[0]] <= (1.0 + near) * wanted:
                 found.append(float(v[out[0]]))
             else:
-                found.append(self._between(v[out[0] - 1], v[out[0]], *(r[out[0] - 1 : out[0] + 1] / wanted)))
+                found.append(self._interpolate(v[out[0] - 1], v[out[0]], *(r[out[0] - 1 : out[0] + 1] / wanted)))
         return found[0], found[1]
 
-    def _between(self, inner: float, outer: float, less: float, more: float) -> float:
+    def _interpolate(self, inner: float, outer: float, less: float, more: float) -> float:
         """Where the root of the fall is one, between points where it is less and more; far apart, on a log scale."""
         near, far, share = abs(inner - self.estimate), abs(outer - self.estimate), (1.0 - less) / (more - less)
         if far > _APART * near > 0:

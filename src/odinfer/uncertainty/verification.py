@@ -31,12 +31,12 @@ def verified_optimum(maximum: Maximum) -> Maximum:
         The same optimum if it is confirmed, if the model is no text, or if no better one is confirmed.
     """
     try:
-        return _verified(maximum)
+        return _verify(maximum)
     except (np.linalg.LinAlgError, ArithmeticError):  # of trajectories far from the optimum
         return maximum
 
 
-def _verified(maximum: Maximum) -> Maximum:
+def _verify(maximum: Maximum) -> Maximum:
     """Return the optimum, or the best confirmed one nearby."""
     if maximum.confirmed or not BatchLikelihood.can(maximum.problem):
         return maximum

@@ -117,7 +117,7 @@ def test_a_grid_without_results_is_not_reported(store, tmp_path, monkeypatch, ca
     ],
 )
 def test_how_a_run_ended_is_said_in_a_sentence(state, words):
-    assert commands._ended(state) == words
+    assert commands._end_message(state) == words
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys):

@@ -39,7 +39,7 @@ def test_residuals_that_grow_with_the_value_suggest_lognormal_noise():
     text = "x' = -k*x\n"
     steps = next_steps(fitted(text, od.Data(t, y, states=["x"])), text)
     step = next(s for s in steps if s["label"] == "Log-normal noise for x")
-    assert od.Model.from_text(step["text"]).said.columns[0].name == "x"
+    assert od.Model.from_text(step["text"]).declarations.columns[0].name == "x"
 
 
 def test_own_values_of_many_experiments_suggest_random_effects_that_can_be_fitted(tmp_path):
@@ -52,7 +52,7 @@ def test_own_values_of_many_experiments_suggest_random_effects_that_can_be_fitte
     path.write_text("id,time,x\n" + "".join(f"{i},{time},{x:.3f}\n" for i, time, x in rows))
     data = od.read_csv(path)
     step = next(s for s in next_steps(fitted(text, data), text) if s["label"] == "Random effects on k")
-    assert od.Model.from_text(step["text"]).said.local == ()
+    assert od.Model.from_text(step["text"]).declarations.local == ()
     found = od.fit(od.Model.from_text(step["text"]), data, seed=0)
     assert isinstance(found, od.PopulationFit)
     assert found.theta["k_pop"] == pytest.approx(0.5, rel=0.5)

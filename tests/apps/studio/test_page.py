@@ -65,7 +65,7 @@ def test_trajectories_of_examples_are_those_of_python(node, name):
         first = model.program((problem.observed[0].arguments[0],))
         with np.errstate(all="ignore"):
             y = first.evaluate(t[once], x[once], np.tile(p, (once.sum(), 1)), course.inputs_at(t[once]))[:, 0]
-        if not model.said.steps:
+        if not model.declarations.steps:
             assert np.array(curve["y"][m])[once] == pytest.approx(y, rel=1e-6, abs=1e-9, nan_ok=True)
 
 

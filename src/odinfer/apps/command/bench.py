@@ -79,15 +79,15 @@ def run(
         with (
             signal_handlers(signal.default_int_handler),
             kept,
-            contextlib.closing(crews.start_workers(count, cluster)) as crew,
+            contextlib.closing(crews.start_workers(count, cluster)) as executor,
             _progress(quiet) as tell,
         ):
-            state = run_grid(what, kept, chosen, crew, part, retry, tell)
+            state = run_grid(what, kept, chosen, executor, part, retry, tell)
     except KeyboardInterrupt:
         say(f"interrupted; the store has {len(kept.records)} results, and the same command resumes from there")
         return INTERRUPTED
     if not quiet:
-        show(_ended(state))
+        show(_end_message(state))
         show(f"Next: odinfer bench report --store {store}")
     return DONE
 
@@ -124,7 +124,7 @@ def report(
     return DONE
 
 
-def _ended(state: JobProgress) -> str:
+def _end_message(state: JobProgress) -> str:
     words = [f"{state.before + state.done} of {state.total} runs are stored"]
     words += [f"{state.done} of them computed now in {format_duration(state.seconds)}"] if state.done else []
     words += [f"{state.failed} failed"] if state.failed else []

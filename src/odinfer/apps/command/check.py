@@ -35,7 +35,7 @@ _SAME = 1e-7  # relative singular value below which a direction of θ changes no
 def describe(problem: Problem) -> str:
     """States or columns, parameters, inputs and experiments as aligned text, and what the model says about the data."""
     p, model, experiments = problem, problem.model, problem.data.experiments
-    population = Structure.of(p) if model.said.effects else None
+    population = Structure.of(p) if model.declarations.effects else None
     total = sum(int(np.isfinite(e.y).sum()) for e in experiments)
     estimated = len(p.free) if population is None else len(population.parameters)
     parts = [
@@ -68,8 +68,8 @@ def describe(problem: Problem) -> str:
     if population is None:
         rows = _parameters(p)
         parts.append(_table(["parameter", "bounds", "scale", "start", "prior"], rows) if rows else "No parameters.")
-    if model.said.inequalities:
-        parts.append("Inequalities: " + "; ".join(q.text for q in model.said.inequalities))
+    if model.declarations.inequalities:
+        parts.append("Inequalities: " + "; ".join(q.text for q in model.declarations.inequalities))
     if population is None:
         rows = [
             [e.name, str(len(distinct_times(e.t))), f"{e.t[0]:g} to {e.t[-1]:g}", ", ".join(model.inputs) or "-"]
@@ -111,7 +111,9 @@ def findings(problem: Problem) -> list[str]:
     """
     check_not_resting(problem)
     subjects = [_typos, _nothing_enters, _amount, _signal, _gaps, _inputs, _bounds]
-    if problem.model.said.effects:  # single subjects may have few data and gaps: the others tell what is missing
+    if (
+        problem.model.declarations.effects
+    ):  # single subjects may have few data and gaps: the others tell what is missing
         subjects = [_typos, _nothing_enters, _signal, _inputs, _one_for_two]
     if problem.fully_observed_gaussian:  # both ask the equations at the data, which must have every state for that
         problem.check_field()
@@ -144,8 +146,8 @@ def noise(problem: Problem, column: str) -> float:
 
 def _typos(p: Problem) -> Iterator[str]:
     """Parameters whose names differ by a slip from those of states, inputs, columns or definitions."""
-    others = [*p.model.states, *p.model.inputs, *p.columns, *p.model.said.definitions]
-    coefficients = {name for own in p.model.said.unknown for name in own.parameters}
+    others = [*p.model.states, *p.model.inputs, *p.columns, *p.model.declarations.definitions]
+    coefficients = {name for own in p.model.declarations.unknown for name in own.parameters}
     for name in (n for n in p.free if n.partition("[")[0] not in coefficients):
         close = difflib.get_close_matches(name, [other for other in others if other != name], 1, _SLIP)
         if close and len(name) >= _LONG_NAME and state_of(name) is None and "(" not in name:
@@ -154,7 +156,7 @@ def _typos(p: Problem) -> Iterator[str]:
 
 def _nothing_enters(p: Problem) -> Iterator[str]:
     """Experiments in which all states start from 0 and stay there: the doses are missing."""
-    if len(p.model.free_initial) or p.model.said.events or p.model.inputs:
+    if len(p.model.free_initial) or p.model.declarations.events or p.model.inputs:
         return
     theta = np.ones(len(p.model.parameters))
     for i, e in enumerate(p.data.experiments):

@@ -147,12 +147,12 @@ def fit(
     folder = out or Path(f"{safe_name(model.stem)}-{'each' if each else 'fit'}")
     with collected_notes(quiet) as notes:
         problem = read_problem(model, data, posed, notes)
-        if problem.model.said.effects:
+        if problem.model.declarations.effects:
             if each or uncertainty or method != "odin" or store:
                 flags = "--test, --seed, --workers, --cluster, --truth, --out, --json, --quiet"
                 raise InputError(f"parameters vary by subject; use no flags but {flags}")
-            crew = {"workers": workers, "cluster": cluster}
-            done = fit_population(problem, folder, truth, seed, as_json, quiet, test, crew)
+            executor = {"workers": workers, "cluster": cluster}
+            done = fit_population(problem, folder, truth, seed, as_json, quiet, test, executor)
             return DONE if done else NOT_CONVERGED
         known = (*problem.parameters, *problem.model.parameters)
         true = problem.split.spread(read_values("--truth", truth, known)) if truth else None
@@ -226,7 +226,7 @@ def check(
         found = checks.findings(problem)
     show(checks.describe(problem))
     verdict = "Can be fitted, but note:" if found else "Looks good."
-    if any(trigger.delay is not None for trigger in problem.model.said.triggers):
+    if any(trigger.delay is not None for trigger in problem.model.declarations.triggers):
         verdict = "Can be simulated, but not fitted: an event has a delay."
     show("\n".join([f"\n{verdict}", *(f"- {f}" for f in found)]))
     return DONE

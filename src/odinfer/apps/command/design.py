@@ -42,11 +42,11 @@ def run_design(
         if known is not None:
             if values["theta"] or values["x0"]:
                 raise InputError("--theta and --x0 are for a design without data; leave them or the file out")
-            rival = _fitted(between, known, posed, notes, tell) if between else None
-            found = design(_fitted(model, known, posed, notes, tell), between=rival, progress=tell, **options)
+            rival = _read_or_fit(between, known, posed, notes, tell) if between else None
+            found = design(_read_or_fit(model, known, posed, notes, tell), between=rival, progress=tell, **options)
         else:
             system, other = _model(model), _model(between) if between else None
-            known_names = (*system.parameters, *system.said.effects.names)
+            known_names = (*system.parameters, *system.declarations.effects.names)
             theta = read_values("--theta", values["theta"], known_names) if values["theta"] else {}
             x0 = read_values("--x0", values["x0"], system.states) if values["x0"] else {}
             theta = {**system.fixed, **theta}
@@ -109,7 +109,7 @@ def read_covariates(text: str) -> dict[str, float | str]:
     return found
 
 
-def _fitted(model: Path, known: Path, posed: Mapping[str, Any], notes: list[str], tell: Any) -> Fit:
+def _read_or_fit(model: Path, known: Path, posed: Mapping[str, Any], notes: list[str], tell: Any) -> Fit:
     """The fit of a model to data, or the one in a fit.json."""
     from odinfer.methods import fit
 
@@ -147,4 +147,4 @@ def _model(path: Path) -> Model:
 
 
 def _columns(model: Model) -> tuple[str, ...]:
-    return tuple(c.name for c in model.said.columns) or model.states
+    return tuple(c.name for c in model.declarations.columns) or model.states

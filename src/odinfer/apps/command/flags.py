@@ -46,7 +46,7 @@ def read_problem(model: Path, data: Path | None, flags: Mapping[str, Any], notes
     from odinfer.problem.matching import observable
 
     if model.suffix.lower() in PETAB:
-        return _of_petab(model, data, flags)
+        return _read_petab(model, data, flags)
     if data is None:
         raise InputError(f"'{model}' needs a data file beside it: odinfer fit {model.name} data.csv")
     text = model_text(model)
@@ -60,7 +60,7 @@ def read_problem(model: Path, data: Path | None, flags: Mapping[str, Any], notes
     return posed(system, parsed, table, notes, flags["input"] or (), *rest)
 
 
-def _of_petab(path: Path, data: Path | None, flags: Mapping[str, Any]) -> Problem:
+def _read_petab(path: Path, data: Path | None, flags: Mapping[str, Any]) -> Problem:
     """The problem in a PEtab file, with what the flags say about its parameters."""
     from odinfer.io.petab_reader import read_petab
     from odinfer.problem.problem import Problem

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def fit_population(
     problem: Problem, folder: Path, truth: str | None, seed: int, as_json: bool, quiet: bool,
-    test: bool = False, crew: Mapping[str, Any] | None = None,
+    test: bool = False, executor: Mapping[str, Any] | None = None,
 ) -> bool:  # fmt: skip
     """Fit, print the answer, and write a folder.
 
@@ -45,14 +45,14 @@ def fit_population(
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about fonts are not for our users
     with staged(folder, OUTPUTS) as stage:
         with progress(quiet or as_json) as tell:
-            result = run(problem, seed, tell, **(crew or {}))
+            result = run(problem, seed, tell, **(executor or {}))
             if test:
-                tasks = {name: given for name, given in (crew or {}).items() if given is not None}
+                tasks = {name: given for name, given in (executor or {}).items() if given is not None}
                 result = replace(result, model_test=result.test(progress=tell, **tasks))
         if not (as_json or quiet):
             show(result.summary().rstrip())
             if true:
-                show("\n" + "\n".join(_beside(result, true).lines()))
+                show("\n" + "\n".join(_compare_with_truth(result, true).lines()))
         names = [path.name for path in write_outputs(result, stage)]
         document = (stage / "fit.json").read_text("utf-8")
     if as_json:
@@ -63,7 +63,7 @@ def fit_population(
     return result.converged
 
 
-def _beside(fit: PopulationFit, truth: Mapping[str, float]) -> TextTable:
+def _compare_with_truth(fit: PopulationFit, truth: Mapping[str, float]) -> TextTable:
     """Estimates beside true values."""
     rows = []
     for name, value in truth.items():
@@ -82,7 +82,7 @@ def _beside(fit: PopulationFit, truth: Mapping[str, float]) -> TextTable:
 def population_sentences(structure: Structure) -> list[str]:
     """Who the subjects are, what varies and by what, correlations, covariates, and what is estimated."""
     problem, subjects = structure.problem, len(structure.subjects)
-    said = statements(problem.model.said.text)
+    said = statements(problem.model.declarations.text)
     counts = [int(np.isfinite(e.y).sum()) for e in problem.data.experiments]
     first, last = (end(float(end(e.t)) for e in problem.data.experiments) for end in (min, max))
     each = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
@@ -93,12 +93,12 @@ def population_sentences(structure: Structure) -> list[str]:
         given = said.given["effect"][effect.name]
         centre = given.arguments[0][1].piece(0, None).strip().replace("**", "^")
         lines.append(f"{effect.name} varies by {given.by}: {effect.family} about {centre}, sd {effect.omega}.")
-    for effect in problem.model.said.effects.occasion:
+    for effect in problem.model.declarations.effects.occasion:
         most = sum(e.deviates is not None and e.deviates.name == effect.name for e in structure.effects)
         lines.append(f"{effect.name} varies by {effect.by} within subjects (at most {most} each), sd {effect.omega}.")
     for group in structure.groups:
         lines.append(f"Correlated: {listed(group)}.")
-    names, labels = structure.covariates[0], problem.model.said.effects.labels
+    names, labels = structure.covariates[0], problem.model.declarations.effects.labels
     used = dict.fromkeys(labels[name][0] if name in labels else name for name in names)
     if used:
         lines.append(f"Covariates: {listed(list(used))}.")

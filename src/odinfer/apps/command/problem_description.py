@@ -28,7 +28,7 @@ _ARGUMENTS = {"sd": "sd", "b": "scale", "df": "degrees of freedom", "k": "k", "n
 
 def sentences(problem: Problem) -> list[str]:
     """What is observed, how it scatters, what is hidden, initial values, local parameters, events and doses."""
-    said = statements(problem.model.said.text)
+    said = statements(problem.model.declarations.text)
     parts = (_observed, _hidden, _initial, _positive, _local, _events, _doses)
     return [line for part in parts for line in part(problem, said)]
 
@@ -60,7 +60,7 @@ def _hidden(p: Problem, said: Statements) -> Iterator[str]:
 
 def _initial(p: Problem, said: Statements) -> Iterator[str]:
     model = p.model
-    begins = model.said.begins
+    begins = model.declarations.begins
     when = "the first time" if begins in ("first", "t0") else f"time {0 if begins == 'zero' else float(begins):g}"
     free = [model.states[k] for k in model.free_initial]
     given = [f"{name} = {source.piece(0, None).strip()}" for name, source in said.given["initial"].items()]
@@ -76,7 +76,7 @@ def _initial(p: Problem, said: Statements) -> Iterator[str]:
 
 
 def _positive(p: Problem, said: Statements) -> Iterator[str]:
-    effects = p.model.said.effects
+    effects = p.model.declarations.effects
     elsewhere = {*effects.names, *(effect.name for effect in effects.subject)}
     if names := [name for name in p.assumed_positive_names if name not in elsewhere]:
         which = listed(abbreviate(names))
@@ -85,7 +85,7 @@ def _positive(p: Problem, said: Statements) -> Iterator[str]:
 
 def _local(p: Problem, said: Statements) -> Iterator[str]:
     if p.split.any:
-        yield f"One value per experiment: {listed(abbreviate(p.model.said.local))}."
+        yield f"One value per experiment: {listed(abbreviate(p.model.declarations.local))}."
 
 
 def _events(p: Problem, said: Statements) -> Iterator[str]:

@@ -29,7 +29,7 @@ def fit_of(problem: Problem, fitted: Path | None, seed: int, quiet: bool) -> Fit
     from odinfer.methods import fit
     from odinfer.result.formats.load import load
 
-    if problem.model.said.effects:
+    if problem.model.declarations.effects:
         raise InputError("this command does not support models with random effects; use `odinfer fit`")
     if fitted is not None:
         return load(fitted).attach(problem)

@@ -86,7 +86,7 @@ def csv_text(
     """
     x = simulate(model, theta, x0, t, inputs)
     states = dict(zip(model.states, x.T, strict=True))
-    said, rng = model.said.columns, np.random.default_rng(seed)
+    said, rng = model.declarations.columns, np.random.default_rng(seed)
     if not said:
         if sd is None:
             raise InputError(

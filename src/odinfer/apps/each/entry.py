@@ -94,12 +94,12 @@ def fit_each(
     with contextlib.ExitStack() as stack:
         folder = store if store is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="odinfer-"))
         kept = stack.enter_context(Store(folder, create=True))
-        crew = (
+        executor = (
             None
             if here
             else stack.enter_context(contextlib.closing(start_workers(min(workers or 1, len(jobs)), cluster)))
         )
-        _fit_all(list(jobs.values()), kept, crew, timeout, progress or no_progress)
+        _fit_all(list(jobs.values()), kept, executor, timeout, progress or no_progress)
         outcomes = {name: kept.records[own.key]["outcome"] for name, own in jobs.items()}
     rows |= {name: row_of(outcome, problems[name]) for name, outcome in outcomes.items()}
     documents = {name: outcome["fit"] for name, outcome in outcomes.items() if "fit" in outcome}
@@ -145,7 +145,9 @@ def _check_portable(problem: Problem) -> None:
         ) from None
 
 
-def _fit_all(jobs: list[Job], store: Store, crew: Workers | None, timeout: float | None, progress: Progress) -> None:
+def _fit_all(
+    jobs: list[Job], store: Store, executor: Workers | None, timeout: float | None, progress: Progress
+) -> None:
     """Until the store has all; what another process is computing is waited for, or taken over where it has died."""
 
     def tell(state: JobProgress) -> None:
@@ -155,7 +157,7 @@ def _fit_all(jobs: list[Job], store: Store, crew: Workers | None, timeout: float
 
     retry = True
     while True:
-        state = resume(compute, jobs, store, crew, usable=is_valid_record, retry=retry, timeout=timeout, tell=tell)
+        state = resume(compute, jobs, store, executor, usable=is_valid_record, retry=retry, timeout=timeout, tell=tell)
         if not state.claimed_by_others:
             return
         retry = False

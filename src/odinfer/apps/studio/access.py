@@ -113,7 +113,7 @@ class Guard:
         async def sealed(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 own = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(h for h in _encoded(_HEADERS) if h[0] not in own)]
+                message["headers"] = [*message["headers"], *(h for h in _encode(_HEADERS) if h[0] not in own)]
             await send(message)
 
         await self._app(scope, counted, sealed)
@@ -154,7 +154,7 @@ def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
 
 
-def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+def _encode(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
@@ -164,12 +164,12 @@ async def _lead_on(send: Send, cookie: str) -> None:
     body = b"<!doctype html>" + head + b"<title>odinfer studio</title>"
     headers = {**_HEADERS, "content-type": "text/html; charset=utf-8", "set-cookie": cookie}
     headers["content-length"] = str(len(body))
-    await send({"type": "http.response.start", "status": 200, "headers": _encoded(headers)})
+    await send({"type": "http.response.start", "status": 200, "headers": _encode(headers)})
     await send({"type": "http.response.body", "body": body})
 
 
 async def _redirect(send: Send, more: dict[str, str] | None = None) -> None:
-    headers = _encoded({**_HEADERS, "location": "/", "content-length": "0", **(more or {})})
+    headers = _encode({**_HEADERS, "location": "/", "content-length": "0", **(more or {})})
     await send({"type": "http.response.start", "status": 303, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
@@ -178,5 +178,5 @@ async def _refuse(send: Send, status: int, words: str) -> None:
     body = f"odinfer studio: {words}\n".encode()
     headers = {**_HEADERS, "content-type": "text/plain; charset=utf-8", "content-length": str(len(body))}
     headers |= {"connection": "close"} if status == 413 else {}
-    await send({"type": "http.response.start", "status": status, "headers": _encoded(headers)})
+    await send({"type": "http.response.start", "status": status, "headers": _encode(headers)})
     await send({"type": "http.response.body", "body": body})

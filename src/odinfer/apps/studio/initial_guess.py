@@ -54,7 +54,7 @@ def guess(text: str, name: str, source: Source) -> Plain:
         natural = _default_values(part)
         if _searchable(part):
             found = (
-                _matched(part)
+                _match(part)
                 if part.fully_observed_gaussian
                 else _refine(part, problem, budget, found) or _simulate(part, budget)
             )
@@ -65,7 +65,7 @@ def guess(text: str, name: str, source: Source) -> Plain:
 
 def _searchable(problem: Problem) -> bool:
     """Whether a few steps can come near the data: not with events that states trigger, nor unknown functions."""
-    said = problem.model.said
+    said = problem.model.declarations
     return len(problem.model.states) <= _MOST_STATES and not said.triggers and not said.unknown
 
 
@@ -99,7 +99,7 @@ def _smaller(problem: Problem) -> Problem:
         return problem
 
 
-def _matched(problem: Problem) -> Values | None:
+def _match(problem: Problem) -> Values | None:
     """By ODIN's first stage."""
     minima = none_if_singular(lambda: Odin().search.run(problem, seed=0))
     if minima is None or not minima.solutions:

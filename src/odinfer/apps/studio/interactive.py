@@ -64,7 +64,7 @@ def table(source: Source) -> Plain:
         found["columns"] = _columns(whole, source.choice)
         found["preview"] = _preview(whole)
         try:
-            data = _chosen(source).data()
+            data = _choose_columns(source).data()
         except InputError as error:
             found["error"] = _for_page(str(error))
         else:
@@ -80,7 +80,7 @@ def _raw(path: Path) -> Table:
         raise InputError(str(error).replace(str(path)[-100:], path.name)) from None
 
 
-def _chosen(source: Source) -> Table:
+def _choose_columns(source: Source) -> Table:
     c = source.choice
     return _raw(source.path).with_columns(c.time, c.names, c.sd)
 
@@ -128,7 +128,7 @@ def _observed(e: Experiment, names: Sequence[str]) -> Plain:
 
 def problems(text: str, name: str, source: Source, notes: list[str]) -> list[Problem]:
     """The problem of a text and a table, or those of all its candidates."""
-    read = _chosen(source)
+    read = _choose_columns(source)
     found = []
     for i, model in enumerate(candidates(text, name)):
         known = {*model.parameters, *model.inputs, *observable(model), *ROLES}
@@ -150,7 +150,7 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
         try:
             models = candidates(text, name)
         except InputError as error:
-            return answer | {"error": _placed(text, str(error))}
+            return answer | {"error": _locate(text, str(error))}
         # Of several candidates the one with all terms is drawn.
         model, posing = models[-1], None
         if source is not None:
@@ -158,18 +158,18 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
                 posing = problems(text, name, source, answer["notes"])[-1]
                 model = posing.model
             except InputError as error:
-                placed = _placed(text, str(error))
+                placed = _locate(text, str(error))
                 answer |= {"error": placed} if placed["line"] else {"data_error": _for_page(str(error))}
-        answer["notes"] += _misspelled(model)
-        if model.said.triggers:
+        answer["notes"] += _find_misspelled(model)
+        if model.declarations.triggers:
             answer["notes"].append("events that states make happen are not drawn here; odinfer simulate follows them")
-        shown = {"candidates": len(models), "typeset": typeset(model.said.text)}
-        return answer | shown | _described(model, posing)
+        shown = {"candidates": len(models), "typeset": typeset(model.declarations.text)}
+        return answer | shown | _describe(model, posing)
 
 
-def _described(model: Model, problem: Problem | None) -> Plain:
+def _describe(model: Model, problem: Problem | None) -> Plain:
     """All that the page draws and computes by itself."""
-    said = model.said
+    said = model.declarations
     if problem is not None:
         shown = {c.name: c.arguments[0] for c in problem.observed}
     else:
@@ -210,7 +210,7 @@ def _described(model: Model, problem: Problem | None) -> Plain:
 def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
     low, high = model.bounds.get(name, (-math.inf, math.inf))
     family, *numbers = model.prior.get(name, ("",))
-    by = next((effect.by for effect in model.said.effects.subject if effect.name == name), None)
+    by = next((effect.by for effect in model.declarations.effects.subject if effect.name == name), None)
     several = problem is not None and (problem.split.any or by is not None)
     log = model.scale.get(name) == "log" or (problem is not None and name in problem.assumed_positive_names)
     return {
@@ -231,12 +231,12 @@ def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
 
 def own_names(model: Model) -> set[str]:
     """Parameters with a value for every experiment: local ones, and those that vary by subject."""
-    return {*model.said.local, *(effect.name for effect in model.said.effects.subject)}
+    return {*model.declarations.local, *(effect.name for effect in model.declarations.effects.subject)}
 
 
 def coefficients(model: Model) -> set[str]:
     """Parameters of unknown functions, which nobody has written."""
-    return {name for own in model.said.unknown for name in own.parameters}
+    return {name for own in model.declarations.unknown for name in own.parameters}
 
 
 def _families() -> Plain:
@@ -268,7 +268,7 @@ def _course(course: Condition, data: Data | None, i: int) -> Plain:
     e, model = course.experiment, course.model
     jumps: list[Plain] = [
         {"t": time, "program": k, "states": [model.states.index(name) for name, _ in event.changes]}
-        for k, event in enumerate(model.said.events)
+        for k, event in enumerate(model.declarations.events)
         for time in event.times
     ]
     jumps += [{"t": j.time, "program": None, "amounts": j.amounts.tolist()} for j in course.jumps if j.program is None]
@@ -286,7 +286,8 @@ def _course(course: Condition, data: Data | None, i: int) -> Plain:
         "jumps": sorted(jumps, key=lambda jump: jump["t"]),
         "infusions": [{"k": f.k, "begin": f.begin, "end": f.end, "rate": f.rate} for f in course.infusions],
         "inputs": [
-            {"t": e.u[n][0].tolist(), "y": e.u[n][1].tolist(), "step": n in model.said.steps} for n in model.inputs
+            {"t": e.u[n][0].tolist(), "y": e.u[n][1].tolist(), "step": n in model.declarations.steps}
+            for n in model.inputs
         ],
         "first": first,
         "observed": _observed(e, data.states)["columns"] if data is not None else {},
@@ -296,7 +297,7 @@ def _course(course: Condition, data: Data | None, i: int) -> Plain:
 # --- words
 
 
-def _placed(text: str, message: str) -> Plain:
+def _locate(text: str, message: str) -> Plain:
     """An error with its line and columns, counted from 1 and 0; the whole line where the piece is not found in it."""
     found = re.match(r"line (\d+): (.*)", message, re.DOTALL)
     if not found:
@@ -304,7 +305,7 @@ def _placed(text: str, message: str) -> Plain:
     lines = re.split(r"\r\n?|\n", text)
     line, rest = min(int(found[1]), len(lines)), found[2]
     content = lines[line - 1]
-    start, end = _narrowed(content, *_piece(content, rest), rest)
+    start, end = _narrow(content, *_piece(content, rest), rest)
     return {"message": rest, "line": line, "start": start, "end": end}
 
 
@@ -320,7 +321,7 @@ def _piece(content: str, message: str) -> tuple[int, int]:
     return len(stripped) - len(stripped.lstrip()), max(len(stripped), 1)
 
 
-def _narrowed(content: str, start: int, end: int, message: str) -> tuple[int, int]:
+def _narrow(content: str, start: int, end: int, message: str) -> tuple[int, int]:
     """The bracket or operator itself, where one is to blame."""
     opened: list[int] = []
     for i in range(start, min(end, len(content))):
@@ -337,9 +338,9 @@ def _narrowed(content: str, start: int, end: int, message: str) -> tuple[int, in
     return start, end
 
 
-def _misspelled(model: Model) -> list[str]:
+def _find_misspelled(model: Model) -> list[str]:
     """Parameters that look like misspelled states or definitions."""
-    known = {*model.states, *model.said.definitions}
+    known = {*model.states, *model.declarations.definitions}
     notes = []
     for name in (own for own in model.parameters if own not in coefficients(model)):
         close = difflib.get_close_matches(name, known, 1, 0.85) if len(name) > 3 else []

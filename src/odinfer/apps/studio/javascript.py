@@ -45,7 +45,7 @@ def module(model: Model, columns: Sequence[int]) -> str:
     names = {"t": "t"}
     for letter, own in (("x", model.states), ("p", model.parameters), ("u", model.inputs)):
         names |= {name: f"{letter}[{i}]" for i, name in enumerate(own)}
-    said = model.said
+    said = model.declarations
 
     def function(outputs: Sequence[int]) -> str:
         return _function(model.code, outputs, names)

@@ -98,7 +98,7 @@ def _fitted(order: JobRequest, tell: Tell, notes: list[str], problem: Problem | 
     key = _key(order)
     if (found := _kept.get(key)) is None:
         problem = problem or _posed(order, notes)
-        does = fit_population if problem.model.said.effects else fit
+        does = fit_population if problem.model.declarations.effects else fit
         found = does(problem, seed=SEED, progress=_progress(tell))
     _keep(key, found)
     return found
@@ -164,7 +164,7 @@ def _discover(order: JobRequest, tell: Tell) -> list[str]:
 
     notes: list[str] = []
     problem = _posed(order, notes)
-    if problem.model.said.effects:
+    if problem.model.declarations.effects:
         raise InputError("missing terms are searched in models without random effects; leave `by subject` out")
     answer, names = discover(problem, SEED, _progress(tell), order.folder)
     command = discover_command(order.models[0][0], order.name, order.source.choice)
@@ -206,7 +206,7 @@ def _compare(order: JobRequest, tell: Tell) -> list[str]:
     found = compare(every, seed=SEED, progress=_progress(tell))
     command = compare_command([name for name, _ in order.models], order.name, order.source.choice)
     script = compare_script(every, order.name, order.source.choice)
-    if every[0].model.said.effects:
+    if every[0].model.declarations.effects:
         from odinfer.apps.studio.population import compared
 
         answer = compared(cast("PopulationComparison", found)) | {"notes": [*dict.fromkeys(notes)], "command": command}

@@ -23,7 +23,7 @@ def live_loglik(text: str, name: str, source: Source, values: Mapping[str, Any])
     key = text, name, repr(source)
     if key not in _last:
         _last.clear()
-        _last[key] = _posed(text, name, source)
+        _last[key] = _make_problem(text, name, source)
     if (problem := _last[key]) is None:
         return {"loglik": None}
     given = {n: values[n] for n in ParameterVector(problem).names if isinstance(values.get(n), int | float)}
@@ -36,10 +36,10 @@ def live_loglik(text: str, name: str, source: Source, values: Mapping[str, Any])
     return {"loglik": float(found) if np.isfinite(found) else None}
 
 
-def _posed(text: str, name: str, source: Source) -> Problem | None:
+def _make_problem(text: str, name: str, source: Source) -> Problem | None:
     try:
         every = problems(text, name, source, [])
     except InputError:  # the page says so itself
         return None
     size = sum(e.y.size for e in every[0].data.experiments)
-    return every[0] if len(every) == 1 and not every[0].model.said.effects and size <= _MOST_VALUES else None
+    return every[0] if len(every) == 1 and not every[0].model.declarations.effects and size <= _MOST_VALUES else None

@@ -52,7 +52,7 @@ def caveats(fit: Fit) -> list[str]:
     """What has to be said beside the verdict: bounds, negative rates, what to measure next, other values."""
     found = []
     free = [name for name in fit.problem.free if name not in coefficients(fit.problem.model)]
-    if names := [name for name in free if _at_bound(fit, name)]:
+    if names := [name for name in free if _is_at_bound(fit, name)]:
         found.append(f"{listed(names)} ended at a bound: the data would go beyond it.")
     if names := [n for n in free if fit.theta[n] < 0 and fit.problem.limits(n)[0] == -np.inf]:
         found.append(f"{listed(names)} came out negative: is that meant?")
@@ -64,7 +64,7 @@ def caveats(fit: Fit) -> list[str]:
     return found
 
 
-def _at_bound(fit: Fit, name: str) -> bool:
+def _is_at_bound(fit: Fit, name: str) -> bool:
     value = fit.theta[name]
     low, high = fit.problem.limits(name)
     size = high - low if np.isfinite(high - low) else max(abs(value), 1e-300)
@@ -81,15 +81,15 @@ def _missing_terms(fit: Fit, text: str) -> Iterator[Step]:
         best = max(found, key=lambda hint: hint.gain, default=None)
         if best is None or best.gain < _LEAST_GAIN:
             continue
-        name = _unused("c_new", fit)
-        changed = _with_term(text, state, f"+ {name}" + ("" if best.term == "1" else f"*{best.term}"))
+        name = _unused_name("c_new", fit)
+        changed = _add_term(text, state, f"+ {name}" + ("" if best.term == "1" else f"*{best.term}"))
         if changed is not None:
             term = "a constant" if best.term == "1" else best.term
             why = f"The equation for {state} gains {best.gain:.0f} nats by it where it is matched to smoothed states."
             yield Step(f"Add {term} to {state}'", why, f"{changed.rstrip()}\nreal {name}\n")
 
 
-def _with_term(text: str, state: str, term: str) -> str | None:
+def _add_term(text: str, state: str, term: str) -> str | None:
     """The text with a term at the end of the equation of a state; None where it is not found."""
     pattern = re.compile(rf"^(\s*{re.escape(state)}'\s*=[^#;\n]*?)(?=\s*(?:[#;]|$))", re.MULTILINE)
     return pattern.sub(lambda match: f"{match[1]} {term}", text, count=1) if pattern.search(text) else None
@@ -100,7 +100,9 @@ def _own_values(fit: Fit, text: str) -> Iterator[Step]:
     if len(fit.experiments) < 2 or tone(fit) != "bad":
         return
     model = fit.problem.model
-    shared = [name for name in model.parameters if name not in model.said.local and name not in fit.problem.fixed]
+    shared = [
+        name for name in model.parameters if name not in model.declarations.local and name not in fit.problem.fixed
+    ]
     for name in shared[:2]:
         why = f"One value of {name} for all experiments may be what the data contradict."
         yield Step(f"Let {name} differ between experiments", why, f"{text.rstrip()}\nlocal {name}\n")
@@ -109,7 +111,7 @@ def _own_values(fit: Fit, text: str) -> Iterator[Step]:
 def _random_effects(fit: Fit, text: str) -> Iterator[Step]:
     """A distribution over subjects, where each of many has values of its own."""
     problem = fit.problem
-    own = [name for name in problem.model.parameters if name in problem.model.said.local]
+    own = [name for name in problem.model.parameters if name in problem.model.declarations.local]
     if len(fit.experiments) < _LEAST_SUBJECTS or not own or len(problem.model.free_initial) or problem.prior:
         return
     family = {name: "lognormal" if min(_values(fit, name)) > 0 else "normal" for name in own}
@@ -130,7 +132,7 @@ def _values(fit: Fit, name: str) -> list[float]:
 
 def _noise(fit: Fit, text: str) -> Iterator[Step]:
     """Other noise for columns whose residuals grow with the prediction, or that have outliers."""
-    said = {column.name for column in fit.problem.model.said.columns}
+    said = {column.name for column in fit.problem.model.declarations.columns}
     for k, name in enumerate(fit.columns):
         if name in said or fit.noise.get(name, "normal") != "normal":
             continue
@@ -166,7 +168,7 @@ def _uncertainty(fit: Fit) -> Iterator[Step]:
         )
 
 
-def _unused(name: str, fit: Fit) -> str:
+def _unused_name(name: str, fit: Fit) -> str:
     model = fit.problem.model
-    taken = {*model.parameters, *model.states, *model.inputs, *model.said.definitions}
+    taken = {*model.parameters, *model.states, *model.inputs, *model.declarations.definitions}
     return next(own for own in (name, *(f"{name}{i}" for i in range(2, 100))) if own not in taken)

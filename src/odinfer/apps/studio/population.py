@@ -24,7 +24,7 @@ _DRAWS = 60  # individual parameters given the data of a subject, for its band
 def answer_of_population(fit: PopulationFit) -> Plain:
     """All that the page shows of a population fit; its pictures come with its files."""
     individual = fit.individual
-    names = [effect.name for effect in fit.problem.model.said.effects.subject]
+    names = [effect.name for effect in fit.problem.model.declarations.effects.subject]
     values = {
         subject: {n: [number(individual.loc[subject, n + end]) for end in ("", "_low", "_high")] for n in names}
         for subject in fit.subjects

@@ -48,26 +48,26 @@ def data_file(name: str) -> str:
 def fit_command(model: str, data: str, choice: Choice, kind: str | None) -> str:
     """The command that fits a model, or finds its intervals of some kind."""
     more = ["--uncertainty", kind] if kind else []
-    return _joined("fit", model_file(model), data_file(data), *choice.flags(), *more)
+    return _join("fit", model_file(model), data_file(data), *choice.flags(), *more)
 
 
 def discover_command(model: str, data: str, choice: Choice) -> str:
     """The command that searches for a missing term."""
-    return _joined("discover", model_file(model), data_file(data), *choice.flags())
+    return _join("discover", model_file(model), data_file(data), *choice.flags())
 
 
 def design_command(model: str, data: str, choice: Choice, add: int, first: float, last: float | None) -> str:
     """The command that plans further samples."""
     times = ["--times", f"{first:g}:{last:g}"] if last is not None else []
-    return _joined("design", model_file(model), data_file(data), *choice.flags(), "--add", str(add), *times)
+    return _join("design", model_file(model), data_file(data), *choice.flags(), "--add", str(add), *times)
 
 
 def compare_command(models: Sequence[str], data: str, choice: Choice) -> str:
     """The command that compares models."""
-    return _joined("compare", *map(model_file, models), data_file(data), *choice.flags())
+    return _join("compare", *map(model_file, models), data_file(data), *choice.flags())
 
 
-def _joined(*words: str) -> str:
+def _join(*words: str) -> str:
     return " ".join(shlex.quote(word) for word in ("odinfer", *words))
 
 

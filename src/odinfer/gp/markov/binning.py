@@ -51,13 +51,13 @@ class Binned:
         mean = np.add.reduceat(y0, first, 0) / np.maximum(count, 1.0)
         times = np.add.reduceat(t, first) / np.diff(np.append(first, len(t)))
         within = [
-            _within(t - times[label], y0[:, k] - mean[label, k], seen[:, k], label, times, mean[:, k], n)
+            _within_bins(t - times[label], y0[:, k] - mean[label, k], seen[:, k], label, times, mean[:, k], n)
             for k, n in enumerate(count.T)
         ]
         return Binned(times, mean, count, np.array(within))
 
 
-def _within(dt: Array, dy: Array, seen: Mask, label: Index, t: Array, mean: Array, count: Array) -> float:
+def _within_bins(dt: Array, dy: Array, seen: Mask, label: Index, t: Array, mean: Array, count: Array) -> float:
     """Squares of deviations dy (n,) within bins about the slopes of their means, less what the slopes' noise adds."""
     full = np.flatnonzero(count)
     if len(full) < 3:

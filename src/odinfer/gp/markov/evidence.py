@@ -35,11 +35,11 @@ def bayes_by_chains(
     limits = Limits.of(bounds, weak_prior)
     found = []
     for state, known in zip(series, known_noise, strict=True):
-        starts = list(_sampled(state, kernels, known, margin, bounds, weak_prior))
-        worth = [at_ratio(h, np.log(h.noise / h.variance), _binned(h, state), known, limits)[1] for h in starts]
+        starts = list(_subsample(state, kernels, known, margin, bounds, weak_prior))
+        worth = [at_ratio(h, np.log(h.noise / h.variance), _bin(h, state), known, limits)[1] for h in starts]
         best = starts[int(np.argmax(worth))]
         # One set of bins for all of a climb, or the evidence would jump.
-        found.append(_climbed(best, _binned(best, state), known, limits))
+        found.append(_climb(best, _bin(best, state), known, limits))
     return found
 
 
@@ -78,12 +78,12 @@ def at_ratio(
     return found, evidence - float(limits.prior(np.array(log_rho)))
 
 
-def _binned(hyper: Hyperparameters, state: Sequence[Series]) -> list[Binned]:
+def _bin(hyper: Hyperparameters, state: Sequence[Series]) -> list[Binned]:
     """Each series with observations joined that a process cannot tell apart."""
     return [Binned.of(s.t, s.y[:, None], joined([hyper], s.t)) for s in state]
 
 
-def _climbed(start: Hyperparameters, binned: Sequence[Binned], known: float | None, limits: Limits) -> Hyperparameters:
+def _climb(start: Hyperparameters, binned: Sequence[Binned], known: float | None, limits: Limits) -> Hyperparameters:
     """The local maximum over log shapes and log ρ."""
     from scipy.optimize import minimize
 
@@ -103,7 +103,7 @@ def _climbed(start: Hyperparameters, binned: Sequence[Binned], known: float | No
     return at(result.x)[0]
 
 
-def _sampled(
+def _subsample(
     state: Sequence[Series],
     kernels: Sequence[str],
     known: float | None,
@@ -117,7 +117,7 @@ def _sampled(
     each = max(_SAMPLE // len(some), 20)
     most = max(-(-longest // each), 1)
     for size in sorted({most, max(round(most**0.5), 1), 1}, reverse=True):
-        samples = [_averaged(s, size, each) for s in some]
+        samples = [_average(s, size, each) for s in some]
         samples = [s for s in samples if len(s.t) > 1]
         noise = None if known is None else known / size
         if samples:
@@ -125,7 +125,7 @@ def _sampled(
             yield replace(h, noise=h.noise * size)
 
 
-def _averaged(s: Series, size: int, most: int) -> Series:
+def _average(s: Series, size: int, most: int) -> Series:
     """The first observations in groups of `size`, at most so many groups."""
     n = min(len(s.t) // size, most) * size
     return Series(*(v[:n].reshape(-1, size).mean(1) for v in (s.t, s.y)))

@@ -36,10 +36,12 @@ def steps(risk: MarkovRisk, z: Array, lin: Linear, e: Array, gamma: Array, phi: 
     equations = Equations.at(risk, z, lin, e, gamma, phi)
     if not risk.problem.bounded:
         return lambda damping: (*equations.solved(damping), False)
-    return functools.partial(_bounded, risk, equations, z, phi)
+    return functools.partial(_bounded_step, risk, equations, z, phi)
 
 
-def _bounded(risk: MarkovRisk, equations: Equations, z: Array, phi: Array, damping: float) -> tuple[Array, Array, bool]:
+def _bounded_step(
+    risk: MarkovRisk, equations: Equations, z: Array, phi: Array, damping: float
+) -> tuple[Array, Array, bool]:
     """A damped step that ends within the bounds, and whether any of them matters.
 
     Unknowns that a step would carry through a bound go just to it, and the others are solved for again.

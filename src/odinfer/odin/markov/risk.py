@@ -165,7 +165,7 @@ class MarkovRisk(AnyRisk):
             at = grid[np.argmin([cost(np.full(different, g)) for g in grid], 0)]
         else:
             at = np.clip(np.log(gamma[:different]), low, high)
-        return np.broadcast_to(np.exp(_descended(cost, at, low, high)), K).copy()
+        return np.broadcast_to(np.exp(_newton_descent(cost, at, low, high)), K).copy()
 
     def gradient(self, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> tuple[Array, Array, Array]:
         """½ dR/dz (M, K), ½ dR/dφ (F,) and ½ dR/dlog γ (K,)."""
@@ -200,7 +200,7 @@ class MarkovRisk(AnyRisk):
         return np.asarray(np.swapaxes(columns.reshape(K * M, S, c).transpose(1, 0, 2), 1, 2) @ weighted)
 
 
-def _descended(cost: Callable[[Array], Array], at: Array, low: float, high: float) -> Array:
+def _newton_descent(cost: Callable[[Array], Array], at: Array, low: float, high: float) -> Array:
     """Newton's method on functions of one variable each, side by side, within bounds; values by `cost`."""
     width = np.full(len(at), 2.0)  # the longest step
     here = cost(at)

@@ -38,7 +38,7 @@ def sparse_field(problem: Problem, grid: int, algebra: str = "auto") -> SparseFi
     unknowns = K * sum(len(finer_grid(e.t, grid)[0]) for e in data)
     if algebra == "dense" or (algebra == "auto" and (unknowns < FEWEST_UNKNOWNS or K < FEWEST_STATES)):
         return None
-    x = np.concatenate([_filled(e.y) for e in data])
+    x = np.concatenate([_fill(e.y) for e in data])
     u = np.concatenate([problem.inputs_at(i, e.t) for i, e in enumerate(data)])
     x = np.clip(x, *problem.state_bounds)
     theta = problem.theta(np.clip(np.ones(len(problem.free)), *problem.phi_bounds))
@@ -46,7 +46,7 @@ def sparse_field(problem: Problem, grid: int, algebra: str = "auto") -> SparseFi
     return field if algebra == "sparse" or 4 * field.pattern.n_colours <= 3 * (K + len(theta)) else None
 
 
-def _filled(y: Array) -> Array:
+def _fill(y: Array) -> Array:
     """Observations with the state's mean where there is none."""
     seen = np.isfinite(y)
     mean = np.where(seen, y, 0.0).sum(0) / np.maximum(seen.sum(0), 1)

@@ -105,7 +105,7 @@ class SparseField:
     def _evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> tuple[Derivatives, float]:
         """The derivatives, and how far they are from one in a random direction."""
         if self._compiled is None:
-            self._compiled = _compressed(self.model, self.pattern)
+            self._compiled = _compress(self.model, self.pattern)
         f, pushed = (np.asarray(a) for a in self._compiled(t, x, theta, u))
         (M, K), p = x.shape, self.pattern
         found = self._matrices(f, pushed.reshape(M, -1)[:, p.colours[p.cols] * K + p.rows], len(theta))
@@ -205,7 +205,7 @@ def _direction(n: int) -> Array:
     return np.random.default_rng(0).normal(size=n)
 
 
-def _compressed(model: Model, pattern: Pattern) -> Callable[..., Any]:
+def _compress(model: Model, pattern: Pattern) -> Callable[..., Any]:
     """Compiled (t, x, θ, u) ↦ f (M, K) and its derivatives along all colours and a random direction (M, C+1, K)."""
     from odinfer._jax import jax, jnp
 

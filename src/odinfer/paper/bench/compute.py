@@ -115,7 +115,7 @@ def _compare_with_truth(fit: Fit, truth: System, comparable: bool) -> dict[str, 
             for name, s in fit.stages.items()
         }
     if fit.samples:
-        outcome["quantiles"] = {n: _rounded(np.quantile(draws, QUANTILES)) for n, draws in fit.samples.items()}
+        outcome["quantiles"] = {n: _round(np.quantile(draws, QUANTILES)) for n, draws in fit.samples.items()}
         outcome["moments"] = {n: _moments(draws) for n, draws in fit.samples.items()}
     return outcome
 
@@ -174,7 +174,7 @@ def _trajectory_errors(theta: Mapping[str, float], truth: System, keep: bool = F
         "trmses_paper": _by_state(truth, np.sqrt(square.sum(0)) / N),
     }
     if keep:
-        found["trajectory"] = {s: _rounded(v) for s, v in zip(truth.model.states, x.T, strict=True)}
+        found["trajectory"] = {s: _round(v) for s, v in zip(truth.model.states, x.T, strict=True)}
     return found
 
 
@@ -190,7 +190,7 @@ def _by_state(truth: System, values: Array) -> dict[str, float]:
     return dict(zip(truth.model.states, values.tolist(), strict=True))
 
 
-def _rounded(values: Array) -> list[float]:
+def _round(values: Array) -> list[float]:
     return [float(f"{v:.6g}") for v in values.tolist()]
 
 

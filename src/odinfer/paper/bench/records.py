@@ -17,7 +17,7 @@ def usable(record: Mapping[str, Any]) -> bool:
         same = digest(canonical(record["run"])) == record["key"]
     except (KeyError, TypeError, ValueError, RecursionError):
         return False
-    return same and _has(record, {"run": _table({"seed": _whole}), "outcome": _outcome, "timing": _timing})
+    return same and _has(record, {"run": _table({"seed": _is_whole}), "outcome": _outcome, "timing": _timing})
 
 
 def _has(table: Any, required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> bool:
@@ -42,7 +42,7 @@ def _flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def _whole(value: Any) -> bool:
+def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -26,17 +26,17 @@ def checked_table(table: Any, where: str, known: Mapping[str, tuple[Callable[[An
         try:
             found[key] = check(table[key]) if key in table else default
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{where}: '{key}' must be {error}, not '{_quoted(table[key])}'") from None
+            raise InputError(f"{where}: '{key}' must be {error}, not '{_quote(table[key])}'") from None
     return found
 
 
 def checked_name(where: str, what: str, name: Any, choices: Mapping[str, Any]) -> Any:
     if not isinstance(name, str) or name not in choices:
-        raise InputError(f"{where}: unknown {what} '{_quoted(name)}'{nearest(_quoted(name), choices)}")
+        raise InputError(f"{where}: unknown {what} '{_quote(name)}'{nearest(_quote(name), choices)}")
     return choices[name]
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     try:
         return str(value)[:60]
     except (ValueError, RecursionError):  # a whole number of thousands of digits, tables within tables

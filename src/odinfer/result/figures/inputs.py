@@ -31,7 +31,7 @@ def inputs_picture(fit: FitResult) -> PanelFigure | None:
             set_time_axis(fit, ax)
             for colour, own in zip(colours(fit), series, strict=True):
                 t, u = own[name]
-                kind = "steps-post" if name in problem.model.said.steps else "default"
+                kind = "steps-post" if name in problem.model.declarations.steps else "default"
                 ax.plot(t, u, color=colour, lw=1.4, marker="o" if len(t) <= 60 else "", ms=2.5, drawstyle=kind)
 
         low, high = span(*(own[name][1] for own in series))

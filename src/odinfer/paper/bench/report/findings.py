@@ -48,8 +48,8 @@ def findings(results: Results) -> list[Finding]:
     if "paper" not in results.grid.report:
         return []
     claims: tuple[Callable[[Results], Finding | None], ...] = (
-        _states, _accuracy, _authors, _identifiability, _marginals, _gamma, _verdicts, _faster, _seconds, _scaling,
-        _agm,
+        _states, _accuracy, _authors, _identifiability, _marginals, _gamma, _verdicts, _faster, _seconds,
+        _scaling_finding, _agm,
     )  # fmt: skip
     return [finding for claim in claims if (finding := claim(results)) is not None]
 
@@ -87,12 +87,12 @@ def _verdict(good: int, of: int, draws: float, missing: Sequence[str] = ()) -> s
     return (SO_FAR if missing else AGREES) if good == of else DIFFERS if good == 0 else PARTLY
 
 
-def _missing(results: Results) -> list[str]:
+def _missing_rivals(results: Results) -> list[str]:
     """The rivals of which there is no run."""
     return [m.upper() for m in _RIVALS if not any(results.at(s, m) for s in results.settings())]
 
 
-def _not_run(missing: Sequence[str]) -> str:
+def _not_run_sentence(missing: Sequence[str]) -> str:
     return f" Not run: {', '.join(missing)}." if missing else ""
 
 
@@ -103,7 +103,7 @@ def _odin(results: Results) -> str:
 def _states(results: Results) -> Finding | None:
     parts, good, least = [], 0, math.inf
     for setting in results.settings():
-        odin, gpr, draws = _paired(results, setting, "gpr", "state_rmse")
+        odin, gpr, draws = _paired_medians(results, setting, "gpr", "state_rmse")
         if math.isnan(gpr + odin):
             continue
         least = min(least, draws)
@@ -121,7 +121,7 @@ def _states(results: Results) -> Finding | None:
     )
 
 
-def _paired(results: Results, setting: str, method: str, key: str) -> tuple[float, float, int]:
+def _paired_medians(results: Results, setting: str, method: str, key: str) -> tuple[float, float, int]:
     """Medians of ODIN and of another method over the draws that both have, and how many these are."""
     theirs = {r["run"]["seed"]: r for r in results.at(setting, method)}
     ours = [r for r in results.at(setting, _odin(results)) if r["run"]["seed"] in theirs]
@@ -135,7 +135,7 @@ def _accuracy(results: Results) -> Finding | None:
     for setting in results.settings():
         listed = []
         for method in _RIVALS:
-            odin, other, draws = _paired(results, setting, method, "trmse_paper")
+            odin, other, draws = _paired_medians(results, setting, method, "trmse_paper")
             if draws and not math.isnan(odin + other):
                 total += 1
                 least = min(least, draws)
@@ -151,9 +151,9 @@ def _accuracy(results: Results) -> Finding | None:
         return None
     return Finding(
         "ODIN is more accurate than AGM, FGPGM and RKG3.",
-        _verdict(good, total, least, _missing(results)),
+        _verdict(good, total, least, _missing_rivals(results)),
         f"Median trmse_paper of ODIN against each over the same draws: {'; '.join(parts)}."
-        f"{_not_run(_missing(results))}",
+        f"{_not_run_sentence(_missing_rivals(results))}",
         "The paper itself shows a good RKG3 on Lotka–Volterra at high noise. Ours are new implementations: RKG3 on "
         "standardised data, AGM with its determinant corrected, FGPGM's posterior sampled to convergence by NUTS "
         "instead of one random walk. A posterior mean shrinks, which helps where noise is high.",
@@ -201,9 +201,9 @@ def _identifiability(results: Results) -> Finding | None:
         return None
     return Finding(
         "θ5 and θ6 of protein transduction are identifiable: ODIN and RKG3 find them, while FGPGM and AGM do not.",
-        _verdict(good, total, least, _missing(results)),
+        _verdict(good, total, least, _missing_rivals(results)),
         f"Median estimate divided by the truth (the verdict asks ODIN for {_CLOSE:.0%}): {'; '.join(parts)}."
-        f"{_not_run(_missing(results))}",
+        f"{_not_run_sentence(_missing_rivals(results))}",
         "With the sigmoid kernel ODIN is biased on every draw: the same bias appears when it starts at the truth, so "
         "it is the risk's own minimum. The default, which continues to maximum likelihood, does not have it.",
     )
@@ -280,9 +280,9 @@ def _faster(results: Results) -> Finding | None:
         return None
     return Finding(
         "ODIN is the fastest; the samplers take orders of magnitude longer, RKG3 roughly one.",
-        _verdict(good, total, least, _missing(results)),
+        _verdict(good, total, least, _missing_rivals(results)),
         f"Median seconds divided by ODIN's (asked: samplers above 10, RKG3 above 1): {'; '.join(parts)}."
-        f"{_not_run(_missing(results))}",
+        f"{_not_run_sentence(_missing_rivals(results))}",
         "Our samplers are compiled and RKG3's cross-validation is done side by side for all folds and weights, so both "
         "are far faster than the originals; ODIN with the paper's settings spends most of its time on hops on "
         "FitzHugh–Nagumo and protein transduction.",
@@ -314,7 +314,7 @@ def _seconds(results: Results) -> Finding | None:
     )
 
 
-def _scaling(results: Results) -> Finding | None:
+def _scaling_finding(results: Results) -> Finding | None:
     fit = scalings(results).get(_odin(results))
     if fit is None or math.isnan(fit.exponent):
         return None
