@@ -184,7 +184,7 @@ PUBLIC: dict[str, set[str]] = {
     "Model": {
         "from_text", "from_file", "f", "derivatives", "linearise", "evaluate", "equation", "with_statements",
         "smoothed", "with_sharp_switches", "switch_times",
-        "switches", "said", "code", "program", "instruction", "given_initial", "free_initial",
+        "switches", "declarations", "code", "program", "instruction", "given_initial", "free_initial",
     },
     "Observe": set(),
     "Problem": {

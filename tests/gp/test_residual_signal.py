@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from odinfer.gp.evidence import Hyperparameters
-from odinfer.gp.residual_signal import _binned, _compared, evidence, signal
+from odinfer.gp.residual_signal import _binned, _compare, evidence, signal
 
 T = np.linspace(0.0, 3.0, 25)
 HYPER = Hyperparameters("matern52", (1.0,), 1.0, 0.01, 0.0)
@@ -60,7 +60,7 @@ def test_bins_give_the_evidence_of_all_residuals(kind):
     if kind == "missing":
         r[:, rng.uniform(size=600) < 0.1] = np.nan
     for share in (0.05, 0.4):
-        few, every = (_compared([_binned(t, r, most)], "rbf", (share * 7.0,))[0] for most in (300, 600))
+        few, every = (_compare([_binned(t, r, most)], "rbf", (share * 7.0,))[0] for most in (300, 600))
         np.testing.assert_allclose(logsumexp(few, axis=1), logsumexp(every, axis=1), rtol=5e-3, atol=0.02)
     assert evidence([t], [r])[2] > 20
 

@@ -9,7 +9,7 @@ import odinfer as od
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.parallel.resume import failure_outcome
 from odinfer.search import multistart as searches
-from odinfer.search import start_executor as crews
+from odinfer.search import start_executor
 from odinfer.search.multistart import search
 from odinfer.search.start_executor import StartExecutor, compute, content, usable
 from odinfer.search.startpoints import draw_starts
@@ -31,7 +31,7 @@ def hidden(**more) -> od.Problem:
 def few():
     """Generations of sixteen starts, two chunks each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crews, "_CHUNK", 8)
+        patch.setattr(start_executor, "_CHUNK", 8)
         patch.setattr(searches, "WIDTH", 1)
         yield
 
@@ -52,14 +52,14 @@ def test_any_number_of_workers_gives_the_same_answer(problem, alone):
     np.testing.assert_array_equal(two.best.phi, alone.best.phi)
 
 
-def test_with_and_without_a_crew_the_best_is_the_same(problem, alone):
+def test_with_and_without_an_executor_the_best_is_the_same(problem, alone):
     assert search(problem, 0).best.loglik == pytest.approx(alone.best.loglik, abs=1e-4)
 
 
 def test_what_a_store_has_is_not_followed_again(problem, alone, tmp_path, monkeypatch):
     stored = search(problem, 0, executor=StartExecutor(store=tmp_path))
     assert stored.objectives == alone.objectives
-    monkeypatch.setattr(crews, "minimise_batch", None)  # which would be a failure of every start
+    monkeypatch.setattr(start_executor, "minimise_batch", None)  # which would be a failure of every start
     again = search(problem, 0, executor=StartExecutor(store=tmp_path))
     assert again.objectives == alone.objectives
 
@@ -81,16 +81,16 @@ def test_a_chunk_that_fails_is_a_status_and_its_starts_lead_nowhere(problem):
     v = np.stack([start for start, _ in zip(draw_starts(problem, np.random.default_rng(0)), range(3), strict=False)])
     made = compute(None, v, np.inf)
     assert made["outcome"]["status"].startswith("failed")
-    ends = crews._ends(failure_outcome("lost: its worker died"), v)
+    ends = start_executor._ends(failure_outcome("lost: its worker died"), v)
     assert np.isinf(ends.value).all()
     good = compute(problem, v, np.inf)["outcome"]
-    np.testing.assert_array_equal(crews._ends(json.loads(json.dumps(good)), v).v, np.array(good["v"]))
+    np.testing.assert_array_equal(start_executor._ends(json.loads(json.dumps(good)), v).v, np.array(good["v"]))
     assert BatchLikelihood.can(problem)
 
 
 def test_records_from_elsewhere_are_checked(problem):
     v = np.stack([start for start, _ in zip(draw_starts(problem, np.random.default_rng(0)), range(2), strict=False)])
-    job = crews._job(problem, content(problem), v, np.inf)
+    job = start_executor._job(problem, content(problem), v, np.inf)
     record = {"key": job.key, "run": job.run, **compute(problem, v, np.inf)}
     assert usable(record)
     assert not usable({**record, "key": "0"})

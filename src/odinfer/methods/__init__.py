@@ -170,7 +170,7 @@ def fit(
     # the way of a search shows in what it finds.
     quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
     with threadpool_limits(1, user_api="blas"), quiet, shown_progress(progress) as tell:
-        executor = _crew(chosen, workers, cluster, store)
+        executor = _start_executor(chosen, workers, cluster, store)
         if problem.model.declarations.unknown:
             unknown = importlib.import_module("odinfer.methods.unknown")
             return cast("Fit", unknown.fit_unknown(chosen, problem, seed, tell, executor))
@@ -206,7 +206,9 @@ def _as_problem(given: Any, data: Any, keywords: dict[str, Any]) -> Problem:
     return Problem(given, data, **keywords)
 
 
-def _crew(method: Method, workers: int | None, cluster: str | None, store: str | Path | None) -> dict[str, Any]:
+def _start_executor(
+    method: Method, workers: int | None, cluster: str | None, store: str | Path | None
+) -> dict[str, Any]:
     """Who follows the starts, as an option of the method that has them."""
     if workers is None and cluster is None and store is None:
         return {}
@@ -214,4 +216,4 @@ def _crew(method: Method, workers: int | None, cluster: str | None, store: str |
         raise InputError(f"workers, cluster and store are for the method odin, not {method.name}; leave them out")
     from odinfer.search.start_executor import StartExecutor
 
-    return {"crew": StartExecutor(workers or 1, cluster, store)}
+    return {"executor": StartExecutor(workers or 1, cluster, store)}

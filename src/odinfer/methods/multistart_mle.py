@@ -140,7 +140,7 @@ def fit_by_multistart(
     """Fit a problem whose states cannot all be smoothed.
 
     Args:
-        crew: worker processes that follow start points.
+        executor: worker processes that follow start points.
         start: a start point to begin with.
         level, draws, whole: of the test of the model; `whole` makes it however long it takes.
     """

@@ -133,7 +133,7 @@ class Odin:
 
         Args:
             level, draws, whole: of the judgement; see `odinfer.diagnostics.verdicts.judged`.
-            crew: who follows starts that are independent.
+            executor: who follows starts that are independent.
         """
         say = progress or no_progress
         if not problem.fully_observed_gaussian:

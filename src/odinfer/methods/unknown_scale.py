@@ -37,6 +37,7 @@ _FIRST_LENGTH = 0.3  # of the range
 _LENGTHS = np.geomspace(0.1, 1.5, 9)  # shares of the range that are tried
 _FACTORS = 10.0 ** np.linspace(-1.5, 1.5, 19)  # of the standard deviation, in one round
 _SAME = 0.3  # of the logarithm of a scale: smaller changes end the iteration
+_SAME_VALUE = 0.01  # of its standard deviation: a function of another range is to have the values that it had
 _BEYOND = 0.1  # of the range: so far may a trajectory leave the range of an argument before it is made wider
 
 
@@ -89,9 +90,10 @@ def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
         change = max((abs(math.log(b / a)) for a, b in pairs), default=0.0)
         if change < _SAME and wider is None:
             break
-        scales, theta = chosen, problem.theta(found.phi)
+        scales, before = chosen, problem
         problem = scaled(wider or problem, scales, open_)
-        again = _refitted(problem, theta, curves, found, seed)
+        phi = found.phi if wider is None else _with_same_functions(problem, before, found.phi, curves)
+        again = _refitted(problem, problem.theta(phi), curves, found, seed)
         if again is None:
             break
         found, curves = again, curves_of(again)
@@ -100,6 +102,33 @@ def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
     problem, found = best
     estimates = dict(zip(problem.parameters, problem.theta(found.phi).tolist(), strict=True))
     return replace(problem, start={name: estimates[name] for name in problem.free})
+
+
+def _with_same_functions(problem: Problem, before: Problem, phi: Array, curves: Sequence[Curve]) -> Array:
+    """φ (F,) with which the functions have the same values along curves as on their former ranges."""
+    functions = [own for own in problem.model.declarations.unknown if own.scale is not None]
+    scales = {own.label: own.scale for own in functions if own.scale is not None}
+    theirs = {name for own in functions for name in own.parameters}
+    index = [j for j, name in enumerate(problem.free) if name.partition("[")[0] in theirs]
+    mean, precision = (values[index] for values in prior_of(problem, scales, len(phi)))
+
+    def values(of: Problem, phi: Array) -> Array:
+        return np.concatenate([
+            values_along(of, own.definition, e, c.t, c.x, of.theta_of(e, phi)) / scales[own.label][0]
+            for own in functions for e, c in enumerate(curves)
+        ])  # fmt: skip
+
+    def residuals(w: Array) -> Array:
+        trial = phi.copy()
+        trial[index] = w
+        away = (values(problem, trial) - target) / _SAME_VALUE
+        return np.concatenate([away, np.sqrt(precision) * (w - mean)])
+
+    from scipy.optimize import least_squares
+
+    target, phi = values(before, phi), phi.copy()
+    phi[index] = least_squares(residuals, phi[index]).x
+    return phi
 
 
 def _refitted(

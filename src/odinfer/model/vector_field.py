@@ -45,7 +45,7 @@ class TracedField:
             t, x, theta, u = (
                 np.concatenate([a, np.broadcast_to(a[-1:], (pad, *a.shape[1:]))]) for a in (t, x, theta, u)
             )
-        out = np.asarray(self._trace("_linearised", t, x, theta, u))[:M]
+        out = np.asarray(self._trace("_linearise", t, x, theta, u))[:M]
         return out[..., 0], out[..., 1 : 1 + K], out[..., 1 + K :]
 
     def evaluate(self, t: Array, x: Array, theta: Array, u: Array) -> Array:

@@ -57,6 +57,7 @@ _ENOUGH = 1e-3  # nats that a step must gain on the way
 _KNOWN, _NEAR = 200, 15.0  # optima that are remembered, and nats by which they are below the best at most
 _FROM_MINIMA = 30  # steps from a minimum of the risk: what takes more is left to the compiled search
 _TRIED, _MESH_STEPS, _LAST_STEPS = 10, 100, 300  # optima, best first, that are tried on a mesh; steps there; the last
+_FINAL_STEPS = 10  # on the mesh from the optimum of the compiled solver, whose error is larger
 _STEPS, _ALL_STEPS = 4000, 60_000  # of integration: for one start point that is followed by itself, and for all
 # Shares of the observations in the first horizon, in turn: short ones lead past oscillations that are out of phase, the
 # whole shows at once what only late data tell.
@@ -101,14 +102,14 @@ def search(
     """Find the maximum of the likelihood over trajectories.
 
     Args:
-        crew: worker processes that follow start points; this process, all at once, if not given.
+        executor: worker processes that follow start points; this process, all at once, if not given.
         minima: of ODIN's risk for this problem.
         first: of ODIN's risk for a relaxation of it.
         brief: from these minima and by multiple shooting only, since chaotic trajectories cannot be followed from
             start points anywhere.
 
     Raises:
-        InputError: there is a crew, and the model is no text.
+        InputError: there is an executor, and the model is no text.
     """
     if executor is not None and not BatchLikelihood.can(problem):
         raise InputError("workers, cluster and store need a model from text, and no very long series; leave them out")
@@ -271,7 +272,7 @@ def _search_batched(
                 *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
         near = _on_mesh(solver, found)
         if near is not None:  # on the meshes at hand, which the steps of the search have made
-            x0, steps = [p.x0 for p in near.paths], 0 if near.converged else _LAST_STEPS
+            x0, steps = [p.x0 for p in near.paths], _FINAL_STEPS if near.converged else _LAST_STEPS
             last = maximise_from_initial(problem, state_scales(problem), x0, near.phi, steps, along=near.paths)
             near = near if last is None else replace(last, converged=near.converged or last.converged)
         order = np.argsort(found.value, kind="stable")[:_KNOWN]

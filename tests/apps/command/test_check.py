@@ -23,13 +23,15 @@ def noisy(sd: float, seed: int = 0) -> np.ndarray:
     return X + sd * np.random.default_rng(seed).normal(size=X.shape)
 
 
-def test_a_model_into_which_nothing_enters_is_told_about_doses():
+def test_an_experiment_into_which_nothing_enters_is_told_about_doses():
     model = od.Model.from_text("gut' = -ka*gut; body' = ka*gut - ke*body; gut(0) = 0; body(0) = 0; c ~ normal(body/V)")
     t, c = np.arange(6.0), [0.0, 3.0, 4.0, 3.5, 3.0, 2.0]
-    said = findings(od.Problem(model, od.Data(t, c, states=["c"])))
-    assert any("nothing enters; give doses in a column 'amt'" in sentence for sentence in said)
-    dosed = findings(od.Problem(model, od.Data(t, c, states=["c"], doses=[(0, 100)])))
-    assert not any("nothing enters" in sentence for sentence in dosed)
+    dosed, other = od.Data(t, c, states=["c"], doses=[(0, 100)]), od.Data(t, c, states=["c"])
+    said = findings(od.Problem(model, od.Data.join({"dosed": dosed, "other": other})))
+    assert any("experiment 'other' and nothing enters; give an initial value, or doses" in one for one in said)
+    assert not any("experiment 'dosed'" in one and "nothing enters" in one for one in said)
+    with pytest.raises(od.InputError, match="every state starts at 0 and stays there"):
+        findings(od.Problem(model, other))
 
 
 def test_many_findings_of_one_kind_are_summed_up_and_so_are_many_experiments():

@@ -16,7 +16,7 @@ from odinfer.model.expression import state_of
 from odinfer.population.structure import Structure
 from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
-from odinfer.problem.resting import check_not_resting
+from odinfer.problem.resting import check_not_resting, findings_of_rest
 
 Array = NDArray[np.float64]
 
@@ -110,11 +110,10 @@ def findings(problem: Problem) -> list[str]:
         InputError: the equations are not finite at the data, or nothing happens, so that it cannot be fitted.
     """
     check_not_resting(problem)
-    subjects = [_typos, _nothing_enters, _amount, _signal, _gaps, _inputs, _bounds]
-    if (
-        problem.model.declarations.effects
-    ):  # single subjects may have few data and gaps: the others tell what is missing
-        subjects = [_typos, _nothing_enters, _signal, _inputs, _one_for_two]
+    subjects = [_typos, findings_of_rest, _amount, _signal, _gaps, _inputs, _bounds]
+    if problem.model.declarations.effects:
+        # Single subjects may have few data and gaps: the others tell what is missing.
+        subjects = [_typos, findings_of_rest, _signal, _inputs, _one_for_two]
     if problem.fully_observed_gaussian:  # both ask the equations at the data, which must have every state for that
         problem.check_field()
         subjects.insert(0, _identifiability)
@@ -152,19 +151,6 @@ def _typos(p: Problem) -> Iterator[str]:
         close = difflib.get_close_matches(name, [other for other in others if other != name], 1, _SLIP)
         if close and len(name) >= _LONG_NAME and state_of(name) is None and "(" not in name:
             yield f"'{name}' is a parameter to estimate; did you mean '{close[0]}'?"
-
-
-def _nothing_enters(p: Problem) -> Iterator[str]:
-    """Experiments in which all states start from 0 and stay there: the doses are missing."""
-    if len(p.model.free_initial) or p.model.declarations.events or p.model.inputs:
-        return
-    theta = np.ones(len(p.model.parameters))
-    for i, e in enumerate(p.data.experiments):
-        x0 = p.condition(i).initial(theta[None], np.empty((1, 0)))
-        f = p.model.linearise(e.t[:1], x0, theta, p.inputs_at(i, e.t[:1]))[0]
-        if not e.doses and not x0.any() and not f.any():
-            remedy = "give doses in a column 'amt' (--map COLUMN=amt), or as 'at 0: x += 100' in the model"
-            yield f"all states start from 0 in experiment '{e.name}' and nothing enters; {remedy}"
 
 
 def _identifiability(p: Problem) -> Iterator[str]:

@@ -31,7 +31,7 @@ def fit_population(
     Args:
         truth: true or published values, as the flag has them.
         test: whether to test the model as a whole.
-        crew: "workers" and "cluster" that solve trajectories.
+        executor: "workers" and "cluster" that solve trajectories.
 
     Returns:
         Whether the fit converged.
