@@ -132,7 +132,7 @@ def log_likelihood(basis: Basis, samples: tuple[Sample, ...], y: list[np.ndarray
     own = replace(problem, data=problem.data.with_observations(y))
     batch = BatchLikelihood.of(own)
     found = maximise_from_initial(
-        own, np.full(len(own.model.states), np.nan), batch.initial(basis.v), batch.like.unknowns.phi(basis.v)
+        own, np.full(len(own.model.states), np.nan), batch.initial(basis.v), batch.likelihood.unknowns.phi(basis.v)
     )
     return -np.inf if found is None else found.loglik
 
@@ -141,9 +141,9 @@ def simulated(basis: Basis, samples: tuple[Sample, ...], draws: int, seed: int) 
     """Data sets of a model at samples."""
     problem = with_samples(basis, samples)
     batch = BatchLikelihood.of(problem, 1e-7, 20_000)
-    states, phi = batch.states(batch.solve(basis.v[None]).trajectories), batch.like.unknowns.phi(basis.v)
+    states, phi = batch.states(batch.solve(basis.v[None]).trajectories), batch.likelihood.unknowns.phi(basis.v)
     rng = np.random.default_rng(seed)
-    drawn = batch.like.observation.draw(rng, 0, states[0], phi[None], np.sqrt(basis.noise), draws)
+    drawn = batch.likelihood.observation.draw(rng, 0, states[0], phi[None], np.sqrt(basis.noise), draws)
     return [[y] for y in drawn]
 
 

@@ -239,7 +239,7 @@ def measured(text: str, problem: Any, seed: int = 0, profiles: bool = True, trut
         if fit.uncertainty is None:
             return rows
         best, judge, is_log = fit.maximum(), Judge(text, problem), problem.is_log
-        u = best.like.unknowns
+        u = best.likelihood.unknowns
         fall = best.info.fall(u.unit(u.phi_index), 0.95)
         v = best.profile_origin
         top, v = judge.fitted(v)

@@ -13,9 +13,9 @@ SHARES = st.floats(0.0, 1.0)
 @given(SHARES, SHARES, SHARES)
 def test_a_part_goes_from_its_start_to_its_stop(start, stop, share):
     told = []
-    say = sub_progress(lambda what, share: told.append((what, share)), start, stop)
+    progress = sub_progress(lambda what, share: told.append((what, share)), start, stop)
     for s in (0.0, share, 1.0):
-        say("step", s)
+        progress("step", s)
     assert [what for what, _ in told] == ["step"] * 3
     assert told[0][1] == start
     assert told[2][1] == pytest.approx(stop)
@@ -34,9 +34,9 @@ def test_parts_of_parts_tell_the_share_of_the_whole():
 def test_steps_that_follow_each_other_never_go_back():
     told = []
     for i in range(4):
-        say = sub_progress(lambda what, share: told.append(share), i / 4, (i + 1) / 4)
+        progress = sub_progress(lambda what, share: told.append(share), i / 4, (i + 1) / 4)
         for share in (0.0, 0.3, 1.0):
-            say("step", share)
+            progress("step", share)
     assert told == sorted(told)
     assert (told[0], told[-1]) == (0.0, 1.0)
 

@@ -100,12 +100,12 @@ def test_the_weakest_directions_are_eigenvectors(seed):
 @given(seed=SEEDS, hold=st.booleans())
 def test_steps_are_those_of_dense_equations(lv, seed, hold):
     data = od.Data.join({str(e): lv.sample(0.1, e) for e in range(4)})
-    like = Likelihood(od.Problem(lv.model, data, positive=True), np.ones(2))
-    rng, P = np.random.default_rng(seed), like.unknowns.size
+    likelihood = Likelihood(od.Problem(lv.model, data, positive=True), np.ones(2))
+    rng, P = np.random.default_rng(seed), likelihood.unknowns.size
     H, g = arrow(seed, 3, 4, 2, 4), rng.normal(size=(3, P))
     at = np.maximum(rng.normal(size=(3, P)), 0.0)
     more = (rng.normal(size=(3, P)), rng.normal(size=3)) if hold else ()
-    found, right = (like.step(at, m, g, np.full(3, 1e-3), *more) for m in (H, ArrowMatrix.from_dense(H.dense())))
+    found, right = (likelihood.step(at, m, g, np.full(3, 1e-3), *more) for m in (H, ArrowMatrix.from_dense(H.dense())))
     for mine, other in zip(found, right, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-8)
 

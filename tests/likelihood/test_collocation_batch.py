@@ -50,7 +50,7 @@ def test_copies_of_a_maximum_have_its_objective_and_states(on, best):
     batch = on.start(best, 3)
     np.testing.assert_allclose(batch.value, best.objective, rtol=1e-9)
     np.testing.assert_allclose(np.sqrt(batch.noise), np.tile(best.sigma, (3, 1)), rtol=1e-9)
-    for x, path, t in zip(on.states_at(batch, on.like.t), best.paths, on.like.t, strict=True):
+    for x, path, t in zip(on.states_at(batch, on.likelihood.t), best.paths, on.likelihood.t, strict=True):
         np.testing.assert_array_equal(x, np.tile(path.states(t), (3, 1, 1)))
 
 
@@ -59,8 +59,8 @@ def test_after_a_step_the_trajectories_solve_the_equations_again(on, best):
     found = on.move(on.start(best, 2), move)
     v = np.concatenate([*(p.x0 for p in best.paths), best.phi]) + move
     np.testing.assert_allclose(np.concatenate([*found.x0, found.phi], 1), v)
-    for e, x in enumerate(on.states_at(found, on.like.t)):
-        right = v[:, e, None] * np.exp(-v[:, 2:] * on.like.t[e])
+    for e, x in enumerate(on.states_at(found, on.likelihood.t)):
+        right = v[:, e, None] * np.exp(-v[:, 2:] * on.likelihood.t[e])
         np.testing.assert_allclose(x[..., 0], right, rtol=1e-6)
         h = 1e-6
         S = found.lins[e].nodes[:, :, 0, :-1]
@@ -91,7 +91,7 @@ def test_where_there_is_no_trajectory_the_objective_is_infinite_and_the_others_g
 def test_each_is_carried_to_the_maximum_that_refinement_finds_alone(problem, best, on):
     rng = np.random.default_rng(5)
     y = [e.y + 0.1 * rng.normal(size=(4, *e.y.shape)) for e in problem.data.experiments]
-    own = CollocationTrajectories.of(on.like.with_observations(y), best)
+    own = CollocationTrajectories.of(on.likelihood.with_observations(y), best)
     found = own.maximise(own.start(best, 4))
     names = [e.name for e in problem.data.experiments]
     for b in range(4):
@@ -115,7 +115,7 @@ def test_a_batch_is_carried_where_each_alone_is(on, best):
 
 def test_a_held_parameter_stays_at_its_target_and_the_rest_is_at_its_best(problem, best, on):
     targets = best.phi[0] + np.array([-0.1, 0.02, 0.2])
-    held = HeldUnknown(on.like.unknowns, on.like.unknowns.phi_index[[0, 0, 0]])
+    held = HeldUnknown(on.likelihood.unknowns, on.likelihood.unknowns.phi_index[[0, 0, 0]])
     found = on.maximise(on.start(best, 3), held, targets)
     np.testing.assert_allclose(found.phi[:, 0], targets, rtol=1e-9)
     for target, value in zip(targets, found.value, strict=True):
@@ -125,21 +125,23 @@ def test_a_held_parameter_stays_at_its_target_and_the_rest_is_at_its_best(proble
 
 def test_a_held_state_stays_at_its_target_and_the_rest_is_at_its_best(on, best):
     node = len(on.meshes[0]) - 1
-    held = HeldState(on.like.unknowns, 0, np.full(2, node), np.zeros(2, int))
+    held = HeldState(on.likelihood.unknowns, 0, np.full(2, node), np.zeros(2, int))
     start = on.start(best, 2)
     targets = held.value(start) * np.array([0.8, 1.3])
     found = on.maximise(start, held, targets)
     np.testing.assert_allclose(held.value(found), targets, rtol=1e-5)
     for target, value in zip(targets, found.value, strict=True):
-        alone = minimize_scalar(lambda k, q=target: constrained(on.like, q, k), bounds=(0.3, 1.2), method="bounded")
+        alone = minimize_scalar(
+            lambda k, q=target: constrained(on.likelihood, q, k), bounds=(0.3, 1.2), method="bounded"
+        )
         assert value == pytest.approx(alone.fun, abs=1e-5)
         assert value > best.objective + 1e-3
 
 
-def constrained(like: Likelihood, last: float, k: float) -> float:
+def constrained(likelihood: Likelihood, last: float, k: float) -> float:
     """The objective where the first experiment ends at `last`, all but k at its best."""
     total, n = 0.0, 0
-    for e, (t, y) in enumerate(zip(like.t, like.y, strict=True)):
+    for e, (t, y) in enumerate(zip(likelihood.t, likelihood.y, strict=True)):
         shape, y = np.exp(-k * t), y[0, :, 0]
         seen = np.isfinite(y)
         x0 = last / shape[-1] if e == 0 else (shape[seen] @ y[seen]) / (shape[seen] @ shape[seen])

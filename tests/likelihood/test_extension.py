@@ -13,7 +13,7 @@ from odinfer.likelihood.likelihood import Likelihood
 def longer(lv_fit):
     best = lv_fit.maximum()
     beyond = np.array([2.1, 2.35, 3.0])
-    found = extended(best.like, best.refined, [beyond])
+    found = extended(best.likelihood, best.refined, [beyond])
     assert found is not None
     return best, beyond, found
 
@@ -54,7 +54,7 @@ def test_sensitivities_go_on_too(lv, longer):
 
 def test_times_inside_the_data_alone_change_nothing(lv_fit):
     best = lv_fit.maximum()
-    found = extended(best.like, best.refined, [np.array([0.5, 1.0])])
+    found = extended(best.likelihood, best.refined, [np.array([0.5, 1.0])])
     np.testing.assert_array_equal(found.paths[0].mesh, best.refined.paths[0].mesh)
 
 
@@ -63,10 +63,10 @@ def test_there_is_nothing_after_a_blow_up():
     model = od.Model.from_text("x' = k*x^2")
     t = np.linspace(0.0, 1.0, 9)
     problem = od.Problem(model, od.Data(t, 1 / (1 - 0.5 * t), states=["x"]), positive=False)
-    like = Likelihood(problem, np.ones(1))
+    likelihood = Likelihood(problem, np.ones(1))
     refined = rf.refine_from(problem, np.array([0.5]), [(t, (1 / (1 - 0.5 * t))[:, None])])
-    assert extended(like, refined, [np.array([2.5])]) is None
-    before = extended(like, refined, [np.array([1.5])])
+    assert extended(likelihood, refined, [np.array([2.5])]) is None
+    before = extended(likelihood, refined, [np.array([1.5])])
     assert before.paths[0].nodes[-1, 0] == pytest.approx(4.0, rel=1e-3)
 
 

@@ -34,10 +34,10 @@ def known(decay, data) -> Likelihood:
     return Likelihood(od.Problem(decay, data, prior=PRIOR, sigma={"x": 0.08}, positive=False), np.ones(1))
 
 
-def solutions(like: Likelihood, v):
+def solutions(likelihood: Likelihood, v):
     """States and their derivatives in closed form, per experiment, for v (B, 3) = both initial values and k."""
     x, S = [], []
-    for e, t in enumerate(like.t):
+    for e, t in enumerate(likelihood.t):
         shape = np.exp(-v[:, 2:] * t)[..., None]
         states = v[:, e, None, None] * shape
         x.append(states)
@@ -45,13 +45,13 @@ def solutions(like: Likelihood, v):
     return x, S
 
 
-def objective(like: Likelihood, v):
-    return like.evaluate(solutions(like, v)[0], v[:, 2:]).value
+def objective(likelihood: Likelihood, v):
+    return likelihood.evaluate(solutions(likelihood, v)[0], v[:, 2:]).value
 
 
-def equations(like: Likelihood, v):
-    x, S = solutions(like, v)
-    return like.normal(x, S, like.evaluate(x, v[:, 2:]).noise, v[:, 2:])
+def equations(likelihood: Likelihood, v):
+    x, S = solutions(likelihood, v)
+    return likelihood.normal(x, S, likelihood.evaluate(x, v[:, 2:]).noise, v[:, 2:])
 
 
 def places(seed: int, B: int = 4):

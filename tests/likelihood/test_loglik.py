@@ -81,8 +81,8 @@ def test_states_are_those_before_what_jumps_then():
     problem = decay("x(0) = 3; at 1: x = 5; before 2: x = 7; x ~ normal(x, 1)")
     (x,) = solutions(*at(problem, {"k": 0.7}))
     np.testing.assert_allclose(x[0, :, 0], [3, 3 * np.exp(-0.35), 3 * np.exp(-0.7), 7], rtol=1e-8)
-    course = problem.condition(0)
-    np.testing.assert_allclose(solution(course, np.array([0.0]), np.array([3.0]), np.array([0.5])), [[3.0]])
+    condition = problem.condition(0)
+    np.testing.assert_allclose(solution(condition, np.array([0.0]), np.array([3.0]), np.array([0.5])), [[3.0]])
 
 
 @pytest.mark.parametrize(

@@ -77,17 +77,17 @@ def test_compressed_data_have_the_same_distance_to_every_path(seed, n, N, missin
 def test_a_likelihood_of_many_times_and_its_derivatives_are_those_of_all_observations(missing):
     problem = long_problem(missing=missing)
     best = refined(problem)
-    like = Likelihood(problem, Units.of(problem).scale)
-    assert len(best.paths[0].mesh) < 200 < MANY + 1 < len(like.t[0])
-    seen = like.on([best.paths[0].mesh])
-    assert seen.like.y[0].shape[1] < 0.5 * len(like.t[0])
-    worth = like.evaluate(best.states(like.t), best.phi[None])
+    likelihood = Likelihood(problem, Units.of(problem).scale)
+    assert len(best.paths[0].mesh) < 200 < MANY + 1 < len(likelihood.t[0])
+    seen = likelihood.on([best.paths[0].mesh])
+    assert seen.likelihood.y[0].shape[1] < 0.5 * len(likelihood.t[0])
+    worth = likelihood.evaluate(best.states(likelihood.t), best.phi[None])
     assert worth.loglik[0] == pytest.approx(best.loglik, rel=1e-12)
     np.testing.assert_allclose(np.sqrt(worth.noise[0]), best.sigma, rtol=1e-10)
-    S = best.paths[0].sensitivity_at(best.condensed[0], like.t[0])[None]
-    H, g = like.normal(best.states(like.t), [S], worth.noise, best.phi[None])
+    S = best.paths[0].sensitivity_at(best.condensed[0], likelihood.t[0])[None]
+    H, g = likelihood.normal(best.states(likelihood.t), [S], worth.noise, best.phi[None])
     np.testing.assert_allclose(best.information.dense(), H.dense(), rtol=1e-8, atol=1e-8 * H.diagonal.max())
-    on = CollocationTrajectories.of(like, best)
+    on = CollocationTrajectories.of(likelihood, best)
     batch = on.start(best, 3)
     found = on.normal(batch)
     for mine, right in ((found[0].dense(), H.dense()), (found[1], g)):
@@ -122,12 +122,12 @@ def test_jumps_are_read_before_them_and_followed_after_them():
     found = od.fit(problem)
     maximum = found.cache.maximum
     assert maximum is not None
-    like, best = maximum.like, maximum.refined
+    likelihood, best = maximum.likelihood, maximum.refined
     k = best.phi[0]
     curve = np.where(t <= 1.0, np.exp(-k * t), (np.exp(-k) + 2.0) * np.exp(-k * (t - 1.0)))
     np.testing.assert_allclose(best.states([t])[0][0, :, 0], curve, atol=1e-5)
-    on = CollocationTrajectories.of(like, best)
+    on = CollocationTrajectories.of(likelihood, best)
     np.testing.assert_allclose(on.states_at(on.start(best, 2), [t])[0][1, :, 0], curve, atol=1e-5)
-    later = extended(like, best, [np.array([2.5])])
+    later = extended(likelihood, best, [np.array([2.5])])
     assert later is not None
     assert later.paths[0].mesh[-1] == 2.5

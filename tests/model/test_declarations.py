@@ -7,17 +7,17 @@ import pytest
 from odinfer.errors import InputError
 from odinfer.model.declarations import bounds
 from odinfer.model.parser import parse
-from odinfer.model.statements import statements
+from odinfer.model.statements import read_statements
 
 
 def test_bounds_are_those_of_states_and_parameters_alike():
-    said = statements("0 < a < 2; x > 1; log b")
+    said = read_statements("0 < a < 2; x > 1; log b")
     found = bounds(said, ("x",), ("a", "b"), ("x", "a", "b"), spare=False)
     assert found == {"a": (0.0, 2.0), "x": (1.0, math.inf), "b": (0.0, math.inf)}
 
 
 def test_what_is_about_nothing_is_refused_or_with_spare_left_out():
-    said = statements("0 < a < 2\nlocal q")
+    said = read_statements("0 < a < 2\nlocal q")
     with pytest.raises(InputError, match="line 2: local of 'q', which is not a parameter in the equations"):
         bounds(said, ("x",), ("a",), ("x", "a"), spare=False)
     assert bounds(said, ("x",), ("a",), ("x", "a"), spare=True) == {"a": (0.0, 2.0)}

@@ -6,7 +6,7 @@ from odinfer.errors import InputError
 from odinfer.model.distributions import Column, arguments_of, left_out
 from odinfer.model.expression import Source
 from odinfer.model.parser import parse
-from odinfer.model.statements import statements
+from odinfer.model.statements import read_statements
 from odinfer.noise import FAMILIES
 
 BASE = "x' = -k*x + a\nflow = k*x\n"
@@ -89,7 +89,7 @@ def test_a_column_may_depend_on_inputs_initial_values_and_time():
 
 
 def test_arguments_are_in_the_order_of_the_family():
-    given = statements("y ~ student(df = 3, mean = x)").given["distribution"]["y"]
+    given = read_statements("y ~ student(df = 3, mean = x)").given["distribution"]["y"]
     found = arguments_of("y", given)
     assert list(found) == ["mean", "sd", "df"]
     assert isinstance(found["mean"], Source)

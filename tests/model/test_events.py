@@ -10,7 +10,7 @@ from odinfer.model.events import breaks, event, into_states
 from odinfer.model.expression import read
 from odinfer.model.parser import parse
 from odinfer.model.program import Program
-from odinfer.model.statements import statements
+from odinfer.model.statements import read_statements
 
 BASE = "x' = -k*x\ny' = x - y\n"
 
@@ -25,7 +25,7 @@ def test_changes_are_instructions_of_states_parameters_and_inputs():
 
 
 def test_changes_of_what_is_no_state_are_refused_or_with_spare_left_out():
-    doses = statements("at 3: x = 1, z = 2\nat 4: z = 1").events
+    doses = read_statements("at 3: x = 1, z = 2\nat 4: z = 1").events
     with pytest.raises(InputError, match="line 1: the event changes 'z', which is no state; choose from: x, y"):
         into_states(doses, ("x", "y"), spare=False)
     (kept,) = into_states(doses, ("x", "y"), spare=True)

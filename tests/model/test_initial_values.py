@@ -7,7 +7,7 @@ import pytest
 from odinfer.errors import InputError
 from odinfer.model.initial_values import initial_values
 from odinfer.model.parser import parse
-from odinfer.model.statements import statements
+from odinfer.model.statements import read_statements
 
 SIR = "S' = -b*S*I/N\nI' = b*S*I/N - g*I\n"
 
@@ -20,7 +20,7 @@ def message(text: str) -> str:
 
 
 def test_given_values_and_names_about_which_something_is_declared_are_told_apart():
-    given, mentioned = initial_values(statements("S(0) = 3; I(0) > 0; S(0) < 5"), ("S", "I"), spare=False)
+    given, mentioned = initial_values(read_statements("S(0) = 3; I(0) > 0; S(0) < 5"), ("S", "I"), spare=False)
     assert (list(given), mentioned) == (["S(0)"], ["I(0)"])
 
 

@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from odinfer.errors import InputError
-from odinfer.model.statements import Distribution, statements
+from odinfer.model.statements import Distribution, read_statements
 
 
 def said(text: str) -> dict[tuple[str, str], int]:
-    return statements(text).lines
+    return read_statements(text).lines
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_new_words_are_names_like_others():
 
 
 def test_the_arguments_of_a_distribution_may_have_names_and_brackets():
-    found = statements("y ~ student(min(x, 3), df = 5, sd=s)").given["distribution"]["y"]
+    found = read_statements("y ~ student(min(x, 3), df = 5, sd=s)").given["distribution"]["y"]
     assert isinstance(found, Distribution)
     assert [(word, source.text) for word, source in found.arguments] == [("", "min(x, 3)"), ("df", "5"), ("sd", "s")]
 
@@ -72,7 +72,7 @@ def test_the_arguments_of_a_distribution_may_have_names_and_brackets():
     ],
 )
 def test_events_have_times_and_changes(text, times, changes):
-    (event,) = statements(text).events
+    (event,) = read_statements(text).events
     assert event.times == times
     assert [(name, source.text) for name, source in event.changes] == changes
 
@@ -88,7 +88,7 @@ def test_events_have_times_and_changes(text, times, changes):
     ],
 )
 def test_events_have_conditions_and_changes(text, condition, changes):
-    (event,) = statements(text).events
+    (event,) = read_statements(text).events
     assert (event.times, event.when.text) == ((), condition)
     assert [(name, source.text) for name, source in event.changes] == changes
 
@@ -146,7 +146,7 @@ BAD = [
 @pytest.mark.parametrize(("text", "expected"), BAD, ids=range(len(BAD)))
 def test_bad_statements_give_one_line_that_names_line_and_piece(text, expected):
     with pytest.raises(InputError) as caught:
-        statements(text)
+        read_statements(text)
     assert expected in str(caught.value)
     assert str(caught.value).startswith("line ")
     assert str(caught.value).isprintable()
@@ -181,7 +181,7 @@ TOKENS += ["local ", "shared ", "step ", "fixed ", "start ", "log ", "d", "/dt",
 def test_any_sequence_of_tokens_is_read_or_refused(text):
     refused = "line "
     try:
-        statements(text)
+        read_statements(text)
     except InputError as error:
         refused = str(error)
     assert refused.startswith("line ")
@@ -193,6 +193,6 @@ def test_any_sequence_of_tokens_is_read_or_refused(text):
 def test_long_runs_are_read_or_refused(start, run):
     for end in ("", "y = 3"):
         try:
-            statements(start + 90_000 * run + end)
+            read_statements(start + 90_000 * run + end)
         except InputError:
             continue

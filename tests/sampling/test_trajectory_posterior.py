@@ -77,9 +77,9 @@ def test_the_density_is_the_likelihood_of_the_integrated_trajectory(problem):
         free = np.linspace(2.0, 1.5, K)[p.model.free_initial]
         x0.append(p.condition(e).initial(theta[None], free[None])[0])
         paths.append(integrated(p, e, theta, x0[-1], unknown))
-    like = Likelihood(p, np.ones(K))
-    x = [path.states(t)[None] for path, t in zip(paths, like.t, strict=True)]
-    right = float(like.evaluate(x, phi[None]).loglik[0]) + phi[p.is_log].sum()  # uniform in θ, not in log θ
+    likelihood = Likelihood(p, np.ones(K))
+    x = [path.states(t)[None] for path, t in zip(paths, likelihood.t, strict=True)]
+    right = float(likelihood.evaluate(x, phi[None]).loglik[0]) + phi[p.is_log].sum()  # uniform in θ, not in log θ
     form, parameters = ds.parameter_density(p)
     told = TrajectoryCode.of(p, form, u.layout)
     made = [step_sequence(p, e, path.mesh, 24) for e, path in enumerate(paths)]

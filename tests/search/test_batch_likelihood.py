@@ -24,7 +24,7 @@ def problem():
 
 
 def points(solver, count=4):
-    u = solver.like.unknowns
+    u = solver.likelihood.unknowns
     return np.random.default_rng(1).uniform(
         u.low + 0.3 * (u.high - u.low), u.low + 0.6 * (u.high - u.low), (count, u.size)
     )
@@ -35,7 +35,7 @@ def test_values_are_the_exact_log_likelihoods():
     solver = BatchLikelihood.of(p, 1e-6, 2000)
     v = points(solver)
     for own, value in zip(v, solver.solve(v).worth.value, strict=True):
-        theta = p.theta(solver.like.unknowns.phi(own))
+        theta = p.theta(solver.likelihood.unknowns.phi(own))
         values = dict(zip(p.parameters, theta, strict=True))
         values |= {f"y(0)[{c}]": own[i] for i, c in enumerate("ab")}
         assert -value == pytest.approx(od.loglik(p, values), abs=1e-3)
@@ -72,13 +72,13 @@ def test_initial_values_follow_from_the_unknowns():
     solver = BatchLikelihood.of(problem())
     v = points(solver, 1)[0]
     x0 = solver.initial(v)
-    a = solver.problem.theta(solver.like.unknowns.phi(v))[solver.problem.parameters.index("a")]
+    a = solver.problem.theta(solver.likelihood.unknowns.phi(v))[solver.problem.parameters.index("a")]
     np.testing.assert_allclose(x0, [[a, v[0]], [a, v[1]]])
 
 
 def test_steps_are_measured_in_e_folds_or_by_bounds():
     solver = BatchLikelihood.of(problem())
-    unit = dict(zip(solver.like.unknowns.names, solver.unit(points(solver, 1))[0], strict=True))
+    unit = dict(zip(solver.likelihood.unknowns.names, solver.unit(points(solver, 1))[0], strict=True))
     assert unit["k"] == 1.0
     assert unit["a"] == pytest.approx(0.39)
     assert unit["y(0)[a]"] == pytest.approx(0.9)
@@ -89,7 +89,7 @@ def test_paths_are_the_trajectories_on_meshes_of_their_steps():
     solver = BatchLikelihood.of(p, 1e-5, 2000)
     v = points(solver, 1)[0]
     for e, path in enumerate(solver.paths(v)):
-        exact = solution(p.condition(e), p.theta_of(e, solver.like.unknowns.phi(v)), path.x0, T)
+        exact = solution(p.condition(e), p.theta_of(e, solver.likelihood.unknowns.phi(v)), path.x0, T)
         nodes = np.searchsorted(path.mesh, T)
         np.testing.assert_array_equal(path.mesh[nodes], T)
         np.testing.assert_allclose(path.nodes[nodes], exact, rtol=1e-4)

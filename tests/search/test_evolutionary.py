@@ -18,7 +18,7 @@ def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1
 
 
 def anywhere(own, rng):
-    u = own.like.unknowns
+    u = own.likelihood.unknowns
     while True:
         yield rng.uniform(u.low, u.high)
 
@@ -46,7 +46,7 @@ def test_where_that_is_not_good_enough_it_goes_on_until_nothing_becomes_better()
 
 def test_copies_keep_to_bounds_and_differ():
     own = solver()
-    u = own.like.unknowns
+    u = own.likelihood.unknowns
     found = StartGenerations(
         u.low + np.linspace(0.3, 0.7, 6)[:, None] * (u.high - u.low), np.arange(6.0), np.ones(6, bool)
     )

@@ -30,9 +30,9 @@ def chain():
 
 @pytest.fixture(scope="module")
 def both(chain):
-    ahead = ForwardTrajectories.of(chain.like, chain.refined)
+    ahead = ForwardTrajectories.of(chain.likelihood, chain.refined)
     assert ahead is not None
-    return CollocationTrajectories.of(chain.like, chain.refined), ahead
+    return CollocationTrajectories.of(chain.likelihood, chain.refined), ahead
 
 
 def test_copies_of_a_maximum_have_its_objective_noise_and_states(chain, both):
@@ -44,7 +44,7 @@ def test_copies_of_a_maximum_have_its_objective_noise_and_states(chain, both):
 
 
 def test_after_a_step_values_and_gradients_are_those_on_meshes(chain, both):
-    move = 0.05 * np.random.default_rng(0).normal(size=(4, chain.like.unknowns.size))
+    move = 0.05 * np.random.default_rng(0).normal(size=(4, chain.likelihood.unknowns.size))
     found = [own.move(own.start(chain.refined, 4), move) for own in both]
     np.testing.assert_allclose(found[1].value, found[0].value, atol=1e-3)
     (H, g), (H2, g2) = (own.gauss_newton(batch) for own, batch in zip(both, found, strict=True))
@@ -53,8 +53,8 @@ def test_after_a_step_values_and_gradients_are_those_on_meshes(chain, both):
 
 
 def test_with_an_unknown_held_both_find_the_same_maximum(chain, both):
-    place = np.array([chain.like.unknowns.phi_index[0]])
-    held, values = HeldUnknown(chain.like.unknowns, place), []
+    place = np.array([chain.likelihood.unknowns.phi_index[0]])
+    held, values = HeldUnknown(chain.likelihood.unknowns, place), []
     for own in both:
         start = own.start(chain.refined, 1)
         found = own.maximise(start, held, 1.1 * held.value(start))
@@ -75,11 +75,11 @@ def test_some_of_many_keep_their_own_data(chain, both):
     on, found = refitted(both[1], chain.refined, chain.info.sigma, 4, (0, 0))
     some = np.array([3, 1])
     part = on.take(some)
-    nothing = np.zeros((2, chain.like.unknowns.size))
+    nothing = np.zeros((2, chain.likelihood.unknowns.size))
     np.testing.assert_allclose(part.move(found.take(some), nothing).value, found.value[some], atol=1e-9)
 
 
 def test_trajectories_of_text_go_forward_and_those_of_functions_stay_on_meshes(chain, monkeypatch):
-    assert isinstance(trajectories_near(chain.like, chain.refined), ForwardTrajectories)
+    assert isinstance(trajectories_near(chain.likelihood, chain.refined), ForwardTrajectories)
     monkeypatch.setattr(BatchLikelihood, "can", lambda problem: False)
-    assert isinstance(trajectories_near(chain.like, chain.refined), CollocationTrajectories)
+    assert isinstance(trajectories_near(chain.likelihood, chain.refined), CollocationTrajectories)

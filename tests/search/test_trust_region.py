@@ -19,7 +19,7 @@ def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1
 
 
 def drawn(own, count=12):
-    u = own.like.unknowns
+    u = own.likelihood.unknowns
     return np.random.default_rng(2).uniform(u.low, u.high, (count, u.size))
 
 
@@ -31,7 +31,7 @@ def test_they_come_to_the_maximum_that_one_search_finds_from_the_truth():
     assert (ends.value < truth.objective + 1e-2).sum() >= 6
     assert ends.value.min() == pytest.approx(truth.objective, abs=1e-2)
     assert ends.settled[ends.value.argmin()]
-    u = own.like.unknowns
+    u = own.likelihood.unknowns
     assert ((ends.v >= u.low) & (ends.v <= u.high)).all()
 
 

@@ -23,14 +23,14 @@ def solver():
 
 
 def drawn(own, count=8):
-    u = own.like.unknowns
+    u = own.likelihood.unknowns
     return np.random.default_rng(2).uniform(u.low, u.high, (count, u.size))
 
 
 def test_parameters_of_the_measurement_are_those_that_no_trajectory_depends_on():
     own = solver()
     assert moving(own.problem.model) == {"x", "k", "a"}
-    assert {own.like.unknowns.names[i] for i in own.projection.places} == {"b", "c", "s"}
+    assert {own.likelihood.unknowns.names[i] for i in own.projection.places} == {"b", "c", "s"}
 
 
 def test_events_move_trajectories_too():
@@ -40,7 +40,7 @@ def test_events_move_trajectories_too():
 
 def test_they_come_to_where_an_independent_optimiser_does():
     own = solver()
-    u, v = own.like.unknowns, drawn(own)
+    u, v = own.likelihood.unknowns, drawn(own)
     found = own.solve(v, projected=True)
     places, others = own.projection.places, np.setdiff1d(np.arange(u.size), own.projection.places)
     np.testing.assert_array_equal(found.v[:, others], v[:, others])
@@ -63,6 +63,6 @@ def test_without_such_parameters_nothing_changes():
     own = BatchLikelihood.of(
         od.Problem(od.Model.from_text("x' = -k*x; x(0) = 1; 0 < k < 9"), od.Data(T, y, states=["x"]), positive=False)
     )
-    assert len(VariableProjection(own.like).places) == 0
+    assert len(VariableProjection(own.likelihood).places) == 0
     v = np.array([[0.5], [2.0]])
     np.testing.assert_array_equal(own.solve(v, projected=True).v, v)

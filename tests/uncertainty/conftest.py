@@ -27,7 +27,7 @@ def maximum(growth_fit):
 
 @pytest.fixture(scope="session")
 def on(maximum) -> CollocationTrajectories:
-    return CollocationTrajectories.of(maximum.like, maximum.refined)
+    return CollocationTrajectories.of(maximum.likelihood, maximum.refined)
 
 
 @pytest.fixture(scope="session")

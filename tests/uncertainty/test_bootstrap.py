@@ -20,15 +20,15 @@ def made(lv_fit) -> od.Fit:
 
 def test_refits_side_by_side_reach_the_maximum_of_a_fit_of_their_own(lv, lv_fit):
     best = lv_fit.maximum()
-    like, refined, info = best.like, best.refined, best.info
+    likelihood, refined, info = best.likelihood, best.refined, best.info
     rng = np.random.default_rng(4)
     y = lv_fit.states.to_numpy() + info.sigma * rng.normal(size=(3, *lv_fit.states.shape))
-    on = CollocationTrajectories.of(like.with_observations([y]), refined)
+    on = CollocationTrajectories.of(likelihood.with_observations([y]), refined)
     found = on.maximise(on.start(refined, 3))
     for b in range(3):
         alone = od.fit(lv.model, od.Data(lv.t, y[b], states=lv.model.states)).stages["refined"]
         assert found.value[b] == pytest.approx(alone.objective, abs=1e-4)
-        np.testing.assert_allclose(like.problem.theta(found.phi[b]), list(alone.theta.values()), rtol=2e-3)
+        np.testing.assert_allclose(likelihood.problem.theta(found.phi[b]), list(alone.theta.values()), rtol=2e-3)
 
 
 def test_the_spread_of_refits_is_that_of_the_covariance(made):
@@ -70,8 +70,8 @@ def test_intervals_and_bands_contain_the_estimate_and_nest(made):
 
 def test_the_numbers_do_not_depend_on_the_number_of_workers(lv_fit):
     best = lv_fit.maximum()
-    like, refined, info = best.like, best.refined, best.info
-    direct = refits(like, refined, info.sigma, info.freedom, [lv_fit.experiments["1"].t], 25, (3, 0))
+    likelihood, refined, info = best.likelihood, best.refined, best.info
+    direct = refits(likelihood, refined, info.sigma, info.freedom, [lv_fit.experiments["1"].t], 25, (3, 0))
     for workers in (1, 2):
         found = lv_fit.bootstrap(30, seed=3, workers=workers)
         np.testing.assert_allclose(found.draws[:25], direct[0], rtol=1e-9)

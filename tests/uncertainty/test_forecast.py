@@ -67,9 +67,9 @@ def test_the_states_are_those_of_forward_integration(lv, lv_fit):
 def test_beyond_the_data_a_band_ends_where_the_likelihood_has_fallen(growth_fit):
     best, t = growth_fit.maximum(), np.array([6.0, 8.0])
     _, low, high = forecast(best, 0, t, 0.9)
-    longer = extended(best.like, best.refined, [t])
+    longer = extended(best.likelihood, best.refined, [t])
     S = longer.paths[0].sensitivity_at(longer.condensed[0], t)[:, 0]
-    for i, asked in enumerate(best.info.fall(best.like.unknowns.lift(0, S), 0.9)):
+    for i, asked in enumerate(best.info.fall(best.likelihood.unknowns.lift(0, S), 0.9)):
         for end in (low[i, 0], high[i, 0]):
             assert fall_at_state(growth_fit, float(t[i]), float(end)) == pytest.approx(asked, rel=0.05)
 

@@ -61,8 +61,8 @@ def said(fit: od.Fit, low, high, there=None) -> tuple[str, ...]:
     """What is said of a fit if its intervals ended at `low` and `high`, and the ways to them at φ `there` (2F, F)."""
     best = fit.maximum()
     there = np.tile(best.phi, (2 * len(best.phi), 1)) if there is None else there
-    v = best.like.unknowns.join([p.x0 for p in best.refined.paths], best.phi)
-    return notes(best.like.unknowns, v, best.info, np.array(low), np.array(high), there)
+    v = best.likelihood.unknowns.join([p.x0 for p in best.refined.paths], best.phi)
+    return notes(best.likelihood.unknowns, v, best.info, np.array(low), np.array(high), there)
 
 
 def test_an_open_end_is_said_with_the_limit_on_its_other_side():

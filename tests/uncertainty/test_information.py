@@ -44,7 +44,7 @@ def test_the_spread_of_a_prediction_is_that_of_regression(of_line):
 def test_known_noise_leaves_the_information_as_it_is(lv, lv_data):
     fit = od.fit(od.Problem(lv.model, lv_data, sigma={"prey": 0.1, "predator": 0.1}))
     best = fit.maximum()
-    info = information(best.like, best.refined)
+    info = information(best.likelihood, best.refined)
     right = np.linalg.inv(best.refined.information.dense()[0])
     np.testing.assert_allclose(info.covariance, right, rtol=1e-6, atol=1e-12)
     sd, freedom = info.spread(np.eye(6))
@@ -80,7 +80,7 @@ def test_what_the_data_do_not_see_has_an_infinite_spread(decay_data):
     model = od.Model.from_text("x' = -k*x + 0*m")
     best = od.fit(od.Problem(model, decay_data, start={"m": 1.0})).maximum()
     sd, _ = best.info.spread(np.eye(3))
-    assert best.like.unknowns.names == ("x(0)", "k", "m")
+    assert best.likelihood.unknowns.names == ("x(0)", "k", "m")
     assert np.isfinite(sd[:2]).all()
     assert sd[2] == np.inf
     assert best.info.flat.shape == (3, 1)
@@ -95,7 +95,7 @@ def test_a_quantity_that_nothing_changes_is_certain(lv_fit):
 def test_what_depends_on_one_experiment_has_the_same_spread_by_its_own_numbers_as_by_all(decay, decay_data):
     problem = od.Problem(decay, od.Data.join({"one": decay_data, "two": decay_data}))
     best = od.fit(problem).maximum()
-    u = best.like.unknowns
+    u = best.likelihood.unknowns
     for e in range(2):
         S = np.random.default_rng(e).normal(size=(5, len(u.own(e))))
         for own, every in zip(best.info.of(u.own(e)).spread(S), best.info.spread(u.lift(e, S)), strict=True):

@@ -79,7 +79,7 @@ def test_a_kind_that_is_not_there_is_refused_with_what_to_do(lv_fit):
 
 def test_at_both_ends_the_likelihood_has_fallen_by_what_the_level_asks_for(logistic, growth_fit):
     best, level = growth_fit.maximum(), 0.8
-    found, u = likelihood_intervals(best, level), best.like.unknowns
+    found, u = likelihood_intervals(best, level), best.likelihood.unknowns
     falls = best.info.fall(u.unit(u.phi_index), level)
     for name, asked, ends in zip(found.names, falls, zip(found.low, found.high, strict=True), strict=True):
         for end in ends:
@@ -97,7 +97,7 @@ def test_ends_of_states_are_where_the_likelihood_has_fallen(growth_fit):
     best = growth_fit.maximum()
     path, node = best.refined.paths[0], np.array([0, 20])
     low, high = state_limits(best, 0.9, 0, node)
-    S = best.like.unknowns.lift(0, best.refined.condensed[0].nodes[node][..., :-1])[:, 0]
+    S = best.likelihood.unknowns.lift(0, best.refined.condensed[0].nodes[node][..., :-1])[:, 0]
     for i, asked in enumerate(best.info.fall(S, 0.9)):
         assert low[i, 0] < path.nodes[node[i], 0] < high[i, 0]
         for end in (low[i, 0], high[i, 0]):
@@ -124,7 +124,7 @@ def test_no_interval_of_a_state_is_narrower_than_trajectories_are_computed_to(de
 
 def test_profiles_stop_at_bounds_or_at_the_end_of_the_search_range(decay, decay_data):
     side, plain = np.array([-1.0, 1.0]), od.fit(od.Problem(decay, decay_data, positive=False))
-    k, index = plain.theta["k"], plain.maximum().like.unknowns.phi_index[[0, 0]]
+    k, index = plain.theta["k"], plain.maximum().likelihood.unknowns.phi_index[[0, 0]]
     limit, bound = search_range(plain.maximum(), index, side)
     np.testing.assert_allclose(limit, [k - 1e4 * k, k + 1e4 * k])
     np.testing.assert_array_equal(bound, [-np.inf, np.inf])
@@ -142,7 +142,7 @@ def test_the_search_range_does_not_depend_on_units(decay, decay_data, unit):
     e = decay_data.experiments[0]
     scaled = od.Data(e.t / unit, e.y * unit, states=["x"])
     plain, other = (od.fit(od.Problem(decay, data, positive=False)).maximum() for data in (decay_data, scaled))
-    every, side = np.arange(plain.like.unknowns.size), np.ones(plain.like.unknowns.size)
+    every, side = np.arange(plain.likelihood.unknowns.size), np.ones(plain.likelihood.unknowns.size)
     own, there = search_range(plain, every, side)[0], search_range(other, every, side)[0]
     np.testing.assert_allclose(there, own * unit, rtol=1e-3)
 
@@ -222,7 +222,7 @@ def test_ends_are_right_where_gauss_newton_alone_goes_astray():
     model = od.Model.from_text("x' = -k*x + c*cos(w*t)")
     fit = od.fit(od.Problem(model, data, bounds={"k": (0.01, 5.0), "w": (0.5, 4.0)}))
     best = fit.maximum()
-    u = best.like.unknowns
+    u = best.likelihood.unknowns
     for name, ends in fit.interval().items():
         wanted = best.info.fall(u.unit(np.array([u.names.index(name)])), 0.95)[0]
         for end in ends:

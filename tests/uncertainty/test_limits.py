@@ -27,7 +27,7 @@ def searches_for(maximum, held, best, side, threshold, stop=1e6) -> Searches:
 @pytest.mark.parametrize("name", ["r", "K"])
 def test_limits_of_a_parameter_lie_at_the_threshold(logistic, growth_fit, maximum, on, name):
     side, threshold = np.repeat(BOTH, 2), np.tile([1.0, 5.0], 2)
-    held = HeldUnknown(maximum.like.unknowns, np.full(4, maximum.like.unknowns.names.index(name)))
+    held = HeldUnknown(maximum.likelihood.unknowns, np.full(4, maximum.likelihood.unknowns.names.index(name)))
     best = on.start(maximum.refined, 4)
     found = find_limits(on, best, held, searches_for(maximum, held, best, side, threshold))
     assert not found.failed.any()
@@ -39,7 +39,7 @@ def test_limits_of_a_parameter_lie_at_the_threshold(logistic, growth_fit, maximu
 @pytest.mark.parametrize("log", [False, True])
 def test_limits_of_a_state_lie_at_the_threshold(growth_fit, maximum, on, log):
     node = len(on.meshes[0]) // 2
-    held = HeldState(maximum.like.unknowns, 0, np.full(2, node), np.zeros(2, int), log=log)
+    held = HeldState(maximum.likelihood.unknowns, 0, np.full(2, node), np.zeros(2, int), log=log)
     best = on.start(maximum.refined, 2)
     found = find_limits(on, best, held, searches_for(maximum, held, best, BOTH, 3.84))
     for value in np.exp(found.values) if log else found.values:
@@ -47,7 +47,7 @@ def test_limits_of_a_state_lie_at_the_threshold(growth_fit, maximum, on, log):
 
 
 def test_a_bound_inside_the_threshold_is_the_limit(maximum, on):
-    held = HeldUnknown(maximum.like.unknowns, maximum.like.unknowns.phi_index[[1, 1]])
+    held = HeldUnknown(maximum.likelihood.unknowns, maximum.likelihood.unknowns.phi_index[[1, 1]])
     best = on.start(maximum.refined, 2)
     searches = searches_for(maximum, held, best, BOTH, 3.84)
     bound = held.value(best) + BOTH * np.array([0.15, 0.3]) * searches.first
@@ -57,8 +57,8 @@ def test_a_bound_inside_the_threshold_is_the_limit(maximum, on):
 
 
 def test_limits_do_not_depend_on_the_batch(maximum, on):
-    index, side = maximum.like.unknowns.phi_index[[0, 0, 1, 1]], np.tile(BOTH, 2)
-    held, best = HeldUnknown(maximum.like.unknowns, index), on.start(maximum.refined, 4)
+    index, side = maximum.likelihood.unknowns.phi_index[[0, 0, 1, 1]], np.tile(BOTH, 2)
+    held, best = HeldUnknown(maximum.likelihood.unknowns, index), on.start(maximum.refined, 4)
     searches = searches_for(maximum, held, best, side, 3.84)
     together = find_limits(on, best, held, searches).values
     for b in range(4):
@@ -89,7 +89,7 @@ def test_limits_are_right_where_a_nuisance_parameter_tends_to_zero(judge):
     low, high = fit.interval()["v"]
     assert fit.interval()["k"][0] == 0.0
     by_scipy, best = judge.Judge(text, problem), fit.maximum()
-    threshold = best.info.fall(best.like.unknowns.unit(np.array([1])), 0.95)[0]
+    threshold = best.info.fall(best.likelihood.unknowns.unit(np.array([1])), 0.95)[0]
     start = np.append(truth[:1], np.log(truth[1:]))
     for value in (low, high):
         with np.errstate(all="ignore"):
@@ -134,7 +134,7 @@ def test_limits_hold_where_jumps_of_the_trajectory_move_in_time():
     limits = parameter_limits(m, 0.95)
     assert not limits.found.failed.any()
     assert limits.low[0] < 100.0 < limits.high[0]
-    a = m.like.unknowns.unit(m.like.unknowns.phi_index)
+    a = m.likelihood.unknowns.unit(m.likelihood.unknowns.phi_index)
     for end in (limits.low[0], limits.high[0]):
         held = maximise_from_initial(
             od.Problem(model, problem.data, fixed={"m": end}), scale, [p.x0 for p in best.paths], np.empty(0)
@@ -146,7 +146,7 @@ def test_limits_hold_where_jumps_of_the_trajectory_move_in_time():
 def aside(growth_fit):
     """A point beside the optimum of the growth curve, taken for the optimum."""
     maximum, r = growth_fit.maximum(), 0.9 * growth_fit.theta["r"]
-    problem, scale, fixed = maximum.problem, maximum.like.scale, maximum.problem.holding("r", r)
+    problem, scale, fixed = maximum.problem, maximum.likelihood.scale, maximum.problem.holding("r", r)
     held = refine(fixed, scale, [replace(p, problem=fixed) for p in maximum.refined.paths], maximum.phi[1:])
     paths = [replace(p, problem=problem) for p in held.paths]
     return Maximum.of(problem, refine(problem, scale, paths, np.append(r, held.phi), max_iterations=0), scale)
@@ -161,8 +161,8 @@ def test_a_better_optimum_is_reported_and_does_not_replace_the_estimate(growth_f
 
 
 def test_a_limit_on_the_wrong_ridge_is_moved_from_another_start(growth_fit, maximum):
-    u = maximum.like.unknowns
-    on, held = ForwardTrajectories.of(maximum.like, maximum.refined), HeldUnknown(u, u.phi_index[:1])
+    u = maximum.likelihood.unknowns
+    on, held = ForwardTrajectories.of(maximum.likelihood, maximum.refined), HeldUnknown(u, u.phi_index[:1])
     best = on.start(maximum.refined, 1)
     searches = searches_for(maximum, held, best, np.ones(1), 3.84)
     right = find_limits(on, best, held, searches)
@@ -188,7 +188,9 @@ def test_values_beyond_a_limit_that_fit_as_well_are_reported():
 
     index, side = np.array([1, 1]), BOTH
     ends = np.append(maximum.limits.low, maximum.limits.high)
-    separate = _separate(maximum, limits, ends, index, side, maximum.info.fall(maximum.like.unknowns.unit(index), 0.95))
+    separate = _separate(
+        maximum, limits, ends, index, side, maximum.info.fall(maximum.likelihood.unknowns.unit(index), 0.95)
+    )
     np.testing.assert_array_equal(separate, mirrored)
     object.__setattr__(maximum, "limits", replace(maximum.limits, separate=separate))
     (said,) = [note for note in maximum.intervals().notes if "multimodal" in note]

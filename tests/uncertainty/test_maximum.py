@@ -93,7 +93,7 @@ def test_curves_are_the_trajectories_with_students_band(lv_fit):
     np.testing.assert_allclose(curve.x, x)
     np.testing.assert_allclose(curve.slope, slope)
     S = path.sensitivity_at(best.refined.condensed[0], curve.t)
-    sd, freedom = best.info.spread(best.like.unknowns.lift(0, S))
+    sd, freedom = best.info.spread(best.likelihood.unknowns.lift(0, S))
     assert (freedom < 50).all()
     np.testing.assert_allclose(quantile(np.inf, 0.95) * curve.sd, quantile(freedom, 0.95) * sd, rtol=1e-3)
     np.testing.assert_array_equal(lv_fit.experiments["1"].curve.sd, curve.sd)

@@ -49,7 +49,9 @@ def test_a_profile_comes_back_from_a_file(lv_fit, tmp_path):
 def test_points_lie_at_quarters_of_what_an_interval_needs(growth_fit):
     best = growth_fit.maximum()
     found = profile_of(best, "K")
-    needed = best.info.fall(best.like.unknowns.unit(best.like.unknowns.phi_index), 0.95)[best.problem.free.index("K")]
+    needed = best.info.fall(best.likelihood.unknowns.unit(best.likelihood.unknowns.phi_index), 0.95)[
+        best.problem.free.index("K")
+    ]
     shares = np.sign(found.values - found.estimate) * np.sqrt(-2 * found.likelihoods / needed)
     np.testing.assert_allclose(shares, 0.25 * np.arange(-6, 7), atol=0.08)
 
@@ -77,7 +79,7 @@ def test_a_profile_goes_no_further_than_its_bounds(decay, decay_data):
 
 def test_a_free_initial_value_has_a_profile(growth_fit):
     best = growth_fit.maximum()
-    (name,) = best.like.unknowns.names[: best.like.unknowns.of_phi.start]
+    (name,) = best.likelihood.unknowns.names[: best.likelihood.unknowns.of_phi.start]
     found = growth_fit.profile(name)
     for i in (0, 4, -1):
         right = fall_at_state(growth_fit, best.refined.paths[0].mesh[0], float(found.values[i]))
@@ -87,7 +89,7 @@ def test_a_free_initial_value_has_a_profile(growth_fit):
 
 
 def test_a_profile_of_an_initial_value_is_kept_in_files_and_shown(growth_fit, tmp_path):
-    name = growth_fit.maximum().like.unknowns.names[0]
+    name = growth_fit.maximum().likelihood.unknowns.names[0]
     fit = growth_fit.including(growth_fit.profile(name))
     fit.save(tmp_path / "fit.json")
     back = od.load(tmp_path / "fit.json")

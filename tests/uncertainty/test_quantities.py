@@ -21,7 +21,7 @@ def held_quantities(u, node: int):
 
 @pytest.mark.parametrize("what", ["parameter", "initial value", "state", "logarithm of a state"])
 def test_gradients_of_held_quantities_equal_finite_differences(maximum, on, what):
-    held = held_quantities(maximum.like.unknowns, len(on.meshes[0]) // 3)[what]
+    held = held_quantities(maximum.likelihood.unknowns, len(on.meshes[0]) // 3)[what]
     best, h = on.start(maximum.refined, 1), 1e-4
     size = np.abs(np.concatenate([maximum.refined.paths[0].x0, maximum.phi]))
     for i, d in enumerate(h * np.diag(size)):
@@ -31,12 +31,12 @@ def test_gradients_of_held_quantities_equal_finite_differences(maximum, on, what
 
 def test_a_held_column_is_what_its_expression_makes_of_a_state():
     best = od.fit(doubled()).maximum()
-    on = CollocationTrajectories.of(best.like, best.refined)
+    on = CollocationTrajectories.of(best.likelihood, best.refined)
     node, first = np.array([0, 3, 3, 7]), np.zeros(4, int)
     batch = on.start(best.refined, 4)
     for log in (False, True):
-        state = HeldState(best.like.unknowns, 0, node, first, log=log)
-        column = HeldColumn(best.like.unknowns, 0, node, first, log=log, on=on)
+        state = HeldState(best.likelihood.unknowns, 0, node, first, log=log)
+        column = HeldColumn(best.likelihood.unknowns, 0, node, first, log=log, on=on)
         shift, factor = (np.log(2.0), 1.0) if log else (0.0, 2.0)
         np.testing.assert_allclose(column.value(batch), factor * state.value(batch) + shift)
         np.testing.assert_allclose(column.gradient(batch), factor * state.gradient(batch))

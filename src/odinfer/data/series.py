@@ -77,8 +77,8 @@ def checked_limit(given: Any, y: np.ndarray, states: Names, where: str) -> np.nd
         return None
     limit[np.isnan(limit)] = 0
     for row, k in np.argwhere(~np.isin(limit, (-1, 0, 1))):
-        said = f"limit of {quoted(states[k])} in row {row} is {limit[row, k]:g}"
-        raise InputError(f"{where}{said}; it is -1 (the true value is below y), 0 (it is y) or 1 (above)")
+        limit_text = f"limit of {quoted(states[k])} in row {row} is {limit[row, k]:g}"
+        raise InputError(f"{where}{limit_text}; it is -1 (the true value is below y), 0 (it is y) or 1 (above)")
     return limit.astype(np.int8) if limit.any() else None
 
 

@@ -111,8 +111,8 @@ class Table:
     def remarks(self, taken: Collection[str] = ()) -> list[str]:
         """What was understood though it was not said, in a sentence each."""
         role = self.roles(taken)
-        said = {*self.sd.values()}
-        errors = sorted({*self._sd_columns(role, taken, taken).values()} - said)
+        given = {*self.sd.values()}
+        errors = sorted({*self._sd_columns(role, taken, taken).values()} - given)
         found = [f"{quoted(*errors)} {'hold' if len(errors) > 1 else 'holds'} standard deviations"] if errors else []
         return (role._replace(time=None) if self.time else role).remarks() + found
 
@@ -249,8 +249,8 @@ class Table:
         amount = amounts(cells["amt"], partial(place, "amt")) if "amt" in cells else np.full(len(t), np.nan)
         if role.dose and role.observable and role.value:
             rows = [i for i, kind in enumerate(self.columns[role.observable]) if kind == role.dose]
-            said = [self.columns[role.value][i] for i in rows]
-            amount[rows] = amounts(said, lambda i: place(str(role.dose), rows[i]))
+            values = [self.columns[role.value][i] for i in rows]
+            amount[rows] = amounts(values, lambda i: place(str(role.dose), rows[i]))
             for i in np.flatnonzero(np.isnan(amount[rows])):
                 raise InputError(self._missing_cell_message(role.value, rows[i]))
         return dosing(t, amount, cells, place)

@@ -76,7 +76,7 @@ def judge(
     seed: int = 0,
     level: float = FALSE_ALARMS,
     draws: int = DRAWS,
-    say: Progress = no_progress,
+    progress: Progress = no_progress,
     minima: Minima | None = None,
 ) -> list[Judgement]:
     """A judgement per equation, with at most `level` probability that any right equation of the model is accused.
@@ -87,7 +87,7 @@ def judge(
         seed: of the simulations.
         level: false alarms per model.
         draws: simulations per suspicious equation.
-        say: told about the progress.
+        progress: told about the progress.
         minima: what such a search has found, if it need not be done again.
     """
     if too_large(problem):
@@ -105,7 +105,7 @@ def judge(
     allowed = max(level / len(equations), 1.0 / (draws + 1))
     found = []
     for e in equations:
-        say(f"judging the equation for {e.state}", e.k / len(equations))
+        progress(f"judging the equation for {e.state}", e.k / len(equations))
         g, s = float(case.gamma[e.k]), float(case.signal[e.k])
         # However large γ is: a solution that leaves nothing but noise is no contradiction. At high noise γ can be large
         # because the smoother took noise for signal.

@@ -66,7 +66,7 @@ def unasked(problem: Problem, draws: int) -> int:
 
 
 def judge_model(
-    maximum: Maximum | None, seed: int, draws: int, say: Progress = no_progress, level: float | None = None
+    maximum: Maximum | None, seed: int, draws: int, progress: Progress = no_progress, level: float | None = None
 ) -> ModelTest:
     """Compare what the best trajectory leaves of the data with what those of data simulated from it leave.
 
@@ -74,16 +74,16 @@ def judge_model(
         maximum: of the likelihood; None if there is none.
         seed: of the simulations.
         draws: how many.
-        say: told about the progress.
+        progress: told about the progress.
         level: end once the verdict at this level is settled; None to make all simulations for the sake of p.
     """
     if maximum is None:
         return ModelTest(np.nan, np.nan, 0)
     observed = np.array([float(signal_left(maximum).sum())])
-    size = max(_SIDE_BY_SIDE // max(int(maximum.like.problem.count.sum()), 1), 1)
+    size = max(_SIDE_BY_SIDE // max(int(maximum.likelihood.problem.count.sum()), 1), 1)
 
     def simulate(begin: int, end: int) -> Array:
-        say("testing the model", begin / draws)
+        progress("testing the model", begin / draws)
         parts = [_refit_signals(maximum, min(size, end - i), (seed, i)) for i in range(begin, end, size)]
         return np.concatenate(parts)[:, None]
 
@@ -94,13 +94,15 @@ def judge_model(
 def _refit_signals(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
     """Nats of evidence (n,) for a signal in what refits leave of n sets of simulated data, those that succeed."""
     refined = maximum.refined
-    on, found = refitted(trajectories_near(maximum.like, refined), refined, maximum.info.sigma, size, seed, _ACCURACY)
+    on, found = refitted(
+        trajectories_near(maximum.likelihood, refined), refined, maximum.info.sigma, size, seed, _ACCURACY
+    )
     good = np.flatnonzero(np.isfinite(found.value))
     own = found.take(good)
-    return np.asarray(on.like.take(good).signal(on.observed(own), refined.sigma**2, own.phi).sum(-1))
+    return np.asarray(on.likelihood.take(good).signal(on.observed(own), refined.sigma**2, own.phi).sum(-1))
 
 
 def signal_left(maximum: Maximum) -> Array:
     """Nats of evidence (K,), state by state, for a signal in the residuals of a maximum of the likelihood."""
-    like, refined = maximum.like, maximum.refined
-    return np.asarray(like.signal(refined.states(like.t), refined.sigma**2, refined.phi[None])[0])
+    likelihood, refined = maximum.likelihood, maximum.refined
+    return np.asarray(likelihood.signal(refined.states(likelihood.t), refined.sigma**2, refined.phi[None])[0])

@@ -72,7 +72,7 @@ def judged(
     seed: int = 0,
     level: float = FALSE_ALARMS,
     draws: int = DRAWS,
-    say: Progress = no_progress,
+    progress: Progress = no_progress,
     whole: bool = False,
 ) -> Case:
     """Test a model, and its equations if it is rejected.
@@ -85,7 +85,7 @@ def judged(
         whole: test the model however long its simulations take.
     """
     names = problem.model.states
-    whole_test = judged_whole(maximum, seed, level, draws, sub_progress(say, 0.0, 0.5), whole)
+    whole_test = judged_whole(maximum, seed, level, draws, sub_progress(progress, 0.0, 0.5), whole)
     if whole_test is None and maximum is not None and signal_left(maximum).max() > SUSPICIOUS:
         return Case(())  # too many data to be simulated, and a pattern in their residuals
     if maximum is not None and not (whole_test and whole_test.contradicts(level)):
@@ -104,14 +104,14 @@ def judged(
     if draws <= DRAWS:
         draws = min(draws, _EQUATION_DRAWS, draws if whole else _SIMULATED // size(problem))
     try:
-        equations = judge(problem, search, seed, level, draws, sub_progress(say, 0.5, 1.0), learned)
+        equations = judge(problem, search, seed, level, draws, sub_progress(progress, 0.5, 1.0), learned)
     except (np.linalg.LinAlgError, ArithmeticError):  # of estimates at the edge of the floating-point numbers
         equations = []
     return Case(tuple(equations), whole_test)
 
 
 def judged_whole(
-    maximum: Maximum | None, seed: int, level: float, draws: int, say: Progress = no_progress, whole: bool = False
+    maximum: Maximum | None, seed: int, level: float, draws: int, progress: Progress = no_progress, whole: bool = False
 ) -> ModelTest | None:
     """Test a model as a whole; None without a maximum, or where simulations take too long and were not asked for.
 
@@ -121,5 +121,5 @@ def judged_whole(
     """
     if maximum is None:
         return None
-    simulated = draws if whole else unasked(maximum.like.problem, draws)
-    return judge_model(maximum, seed, simulated, say, level) if simulated else None
+    simulated = draws if whole else unasked(maximum.likelihood.problem, draws)
+    return judge_model(maximum, seed, simulated, progress, level) if simulated else None

@@ -94,11 +94,11 @@ def _check_states(data: Data | None) -> Data:
     return data
 
 
-def _equations(data: Data, seed: int, draws: int, say: Progress) -> DiscoveredEquations:
+def _equations(data: Data, seed: int, draws: int, progress: Progress) -> DiscoveredEquations:
     """Equations from data alone, each term with what leaving it out costs."""
-    say("smoothing the data", 0.0)
+    progress("smoothing the data", 0.0)
     regression = SparseRegression.of(data)
-    best = regression.search(sub_progress(say, 0.05, 0.8))
+    best = regression.search(sub_progress(progress, 0.05, 0.8))
     screened = len({*regression.features.terms}) * len(data.states)
     own = None
     if best.optimum is not None:
@@ -110,7 +110,7 @@ def _equations(data: Data, seed: int, draws: int, say: Progress) -> DiscoveredEq
         for i, (term, _) in enumerate(equation):
             coefficient = next(names)
             inner = next(names) if term.inner else None
-            say("leaving terms out", 0.85)
+            progress("leaving terms out", 0.85)
             less = regression.without(best, state, i)
             delta = bic_of(less.problem, less.optimum.loglik) - own.bic if less.optimum and own else math.inf
             terms.append((state, term.written(coefficient, inner), coefficient, delta))
@@ -143,37 +143,37 @@ def _problem(model: Model | Problem | None, data: Data | None) -> Problem:
     return model
 
 
-def _missing_term(problem: Problem, seed: int, refits: int, draws: int, say: Progress) -> Discovery:
+def _missing_term(problem: Problem, seed: int, refits: int, draws: int, progress: Progress) -> Discovery:
     """Screen, refit, rank and test."""
-    say("fitting the model", 0.0)
+    progress("fitting the model", 0.0)
     integral = IntegralForm.of(problem) if problem.fully_observed_gaussian else None
-    base, theta, curves = _base(problem, integral, seed, sub_progress(say, 0.0, 0.3))
+    base, theta, curves = _base(problem, integral, seed, sub_progress(progress, 0.0, 0.3))
     x, u = (integral.x, integral.u) if integral is not None else states_along(problem, curves)
     terms, sizes = candidate_terms(problem, x, u)
-    say("screening terms", 0.3)
+    progress("screening terms", 0.3)
     if integral is not None:
         screened = screen(problem, integral, theta, terms, sizes)
     else:
         assert base is not None
-        tell = sub_progress(say, 0.3, 0.6)
+        tell = sub_progress(progress, 0.3, 0.6)
         screened = screen_by_likelihood(
             problem, theta, curves, base.loglik, terms, sizes, lambda share: tell("screening terms", share)
         )
     proposals: list[Proposal] = []
     for i, candidate in enumerate(screened[:refits]):
-        say("refitting the best terms", 0.6 + 0.3 * i / refits)
+        progress("refitting the best terms", 0.6 + 0.3 * i / refits)
         if (own := _refit(problem, base, candidate, curves)) is not None:
             proposals.append(own)
     given = None if base is None else Proposal(problem, base)
-    return _judge(given, problem, proposals, len(screened), seed, draws, sub_progress(say, 0.9, 1.0))
+    return _judge(given, problem, proposals, len(screened), seed, draws, sub_progress(progress, 0.9, 1.0))
 
 
 def _base(
-    problem: Problem, integral: IntegralForm | None, seed: int, say: Progress
+    problem: Problem, integral: IntegralForm | None, seed: int, progress: Progress
 ) -> tuple[TrajectoryOptimum | None, Array, Sequence[Curve]]:
     """The maximum of the given model, parameters (P,) to linearise it at, and curves along the data."""
     if integral is None:
-        result = fit(problem, seed=seed, progress=say)
+        result = fit(problem, seed=seed, progress=progress)
         if result.uncertainty is None:
             raise InputError(f"the model has to be fitted first, and there is no maximum: {result.status}")
         maximum = result.maximum()
@@ -210,7 +210,7 @@ def _refit(
 
 def _judge(
     base: Proposal | None, problem: Problem, proposals: list[Proposal], screened: int, seed: int, draws: int,
-    say: Progress,
+    progress: Progress,
 ) -> Discovery:  # fmt: skip
     """Rank the proposals, test those that win, and decide."""
     proposals.sort(key=lambda own: own.bic)
@@ -221,7 +221,7 @@ def _judge(
     leading.sort(key=lambda own: own.complexity)
     proposals[: len(leading)] = leading
     for i, own in enumerate(leading[:_TESTED]):
-        say("testing the best terms", i / _TESTED)
+        progress("testing the best terms", i / _TESTED)
         proposals[i] = replace(own, p=judge_model(own.maximum, seed, draws, no_progress, LEVEL).p)
     if base is not None:
         base = replace(base, p=judge_model(base.maximum, seed, draws, no_progress, LEVEL).p)

@@ -32,9 +32,9 @@ def comparison_figure(found: Discovery | DiscoveredEquations) -> Figure:
                     if column in problem.model.states:
                         y = curve.x[:, problem.model.states.index(column)]
                     else:
-                        y = own.maximum.like.observation.predicted(e, curve.x[None], own.optimum.phi[None], curve.t)[0][
-                            :, m
-                        ]
+                        y = own.maximum.likelihood.observation.predicted(
+                            e, curve.x[None], own.optimum.phi[None], curve.t
+                        )[0][:, m]
                     ax.plot(curve.t, y, style, color=colour, lw=1.5)
             for experiment in problem.data.experiments:
                 ax.plot(experiment.t, experiment.y[:, m], "o", color=STYLE["ink"], ms=3, zorder=1)

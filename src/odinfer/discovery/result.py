@@ -78,7 +78,7 @@ class Proposal:
 
     def interval_of(self, name: str) -> tuple[float, float]:
         """The 95 % interval of a parameter on a linear scale, from the curvature of the likelihood."""
-        u = self.maximum.like.unknowns
+        u = self.maximum.likelihood.unknowns
         place = u.of_phi.start + self.problem.free.index(name)
         try:
             sd, freedom = self.maximum.info.spread(u.unit(np.array([place])))

@@ -97,18 +97,18 @@ def screen(
 
 def screen_by_likelihood(
     problem: Problem, theta: Array, curves: Sequence[Curve], loglik: float, terms: Sequence[Term],
-    sizes: Mapping[str, float], say: Callable[[float], None],
+    sizes: Mapping[str, float], progress: Callable[[float], None],
 ) -> list[Screened]:  # fmt: skip
     """The same by a few steps of the likelihood's maximisation, where states are hidden or observed otherwise.
 
     Args:
         theta, curves, loglik: at the base model's maximum.
-        say: told the share of terms that are done.
+        progress: told the share of terms that are done.
     """
     found: list[Screened] = []
     pairs = [(state, term) for state in free_equations(problem) for term in terms]
     for i, (state, term) in enumerate(pairs):
-        say(i / len(pairs))
+        progress(i / len(pairs))
         model, addition = added(problem.model, state, term, problem.model.name)
         try:
             own = extended(problem, model)

@@ -95,14 +95,14 @@ class SparseRegression:
         """What a term costs: the logarithm of the number of observations for each parameter, and its choice."""
         return term.unknowns * math.log(self.observations) + self.choice(term)
 
-    def search(self, say: Progress) -> Fitted:
+    def search(self, progress: Progress) -> Fitted:
         """The equations with the lowest criterion."""
-        say("selecting terms", 0.05)
+        progress("selecting terms", 0.05)
         fx = np.zeros((len(self.data.states), *self.integral.x.shape))
         tried: list[Fitted] = []
         for _ in range(2):  # once equations are known, so is how errors of states enter them
             structures = self._select(fx)
-            say("refitting equations", 0.1)
+            progress("refitting equations", 0.1)
             tried += [self._refit(own) for own in dict.fromkeys(structures)]
             best = min(tried, key=lambda own: own.criterion)
             if best.optimum is None:
@@ -110,7 +110,7 @@ class SparseRegression:
             model, theta = self._model(best.structure)
             fx = np.moveaxis(model.linearise(self.integral.t, self.integral.x, theta, self.integral.u)[1], 1, 0)
         for i in range(_ROUNDS):
-            say("refitting equations", 0.2 + 0.7 * i / _ROUNDS)
+            progress("refitting equations", 0.2 + 0.7 * i / _ROUNDS)
             changed = [self._refit(own) for own in self._changes(best)]
             winner = min(changed, key=lambda own: own.criterion, default=best)
             if not winner.criterion < best.criterion:

@@ -53,7 +53,7 @@ class _Writing:
 
     def __init__(self, problem: Problem, values: Mapping[str, float]) -> None:
         self.problem, self.values, self.model = problem, values, problem.model
-        self.courses = [problem.condition(e) for e in range(len(problem.data.experiments))]
+        self.experiment_conditions = [problem.condition(e) for e in range(len(problem.data.experiments))]
         self.experiments = [e.name for e in problem.data.experiments]
         self._refuse()
         m, several = self.model, len(self.experiments) > 1
@@ -63,14 +63,14 @@ class _Writing:
         inputs = ["the number of the experiment", "the first time"]
         unknown = [*problem.parameters, *ParameterVector(problem).names]
         mine = [*m.states, *m.parameters, *m.inputs, *m.declarations.definitions, *self.free, *columns, *noise, *inputs]
-        doses = [f"dose {i}" for i in range(sum(len(c.experiment.doses) for c in self.courses))]
+        doses = [f"dose {i}" for i in range(sum(len(c.experiment.doses) for c in self.experiment_conditions))]
         self.ids = identifiers(dict.fromkeys([*mine, *unknown, *doses]))
         for c in problem.columns:  # a column keeps its name where no quantity of the model has it
             if c not in {*m.states, *m.parameters, *m.inputs, *m.declarations.definitions}:
                 self.ids[f"observed {c}"] = identifiers([*self.ids.values(), f"{c}"])[c] if c in self.ids else c
         self.conditions = identifiers(self.experiments)
         self.columns: dict[str, list[str]] = {}  # of the table of conditions
-        starts = [c.start for c in self.courses]
+        starts = [c.start for c in self.experiment_conditions]
         self.start = starts[0] if len({*starts}) == 1 else None
         self.time = self._time(starts)
         shared = {
@@ -169,7 +169,7 @@ class _Writing:
         sheet.constants[own] = next((float(t) for t in texts if _is_number(t)), 1.0)
 
     def _input(self, u: str, sheet: Sheet) -> None:
-        series = [c.experiment.u[u] for c in self.courses]
+        series = [c.experiment.u[u] for c in self.experiment_conditions]
         if all(len(np.unique(v)) == 1 for _, v in series):
             return self._set(self.ids[u], [number(float(v[0])) for _, v in series], sheet)
         step = u in self.model.declarations.steps
@@ -188,10 +188,12 @@ class _Writing:
     def _infusions(self, sheet: Sheet) -> dict[str, str]:
         """What infusions add to the right-hand sides."""
         found: dict[str, str] = {}
-        every = [(e, i) for e, c in enumerate(self.courses) for i in c.infusions]
+        every = [(e, i) for e, c in enumerate(self.experiment_conditions) for i in c.infusions]
         for n, (e, i) in enumerate(every):
             own = self.ids[f"dose {n}"]
-            self._set(own, [number(i.rate) if e == other else "0" for other in range(len(self.courses))], sheet)
+            self._set(
+                own, [number(i.rate) if e == other else "0" for other in range(len(self.experiment_conditions))], sheet
+            )
             state = self.model.states[i.k]
             between = f"{self.time} >= {number(i.begin)} && {self.time} < {number(i.end)}"
             found[state] = found.get(state, "") + f" + piecewise({own}, {between}, 0)"
@@ -203,12 +205,12 @@ class _Writing:
         for event in m.declarations.events:
             changes = {self.ids[s]: self.formula(i, itself=False) for s, i in event.changes}
             happening += [(time, event.before, changes) for time in event.times]
-        count = sum(len(c.infusions) for c in self.courses)
+        count = sum(len(c.infusions) for c in self.experiment_conditions)
         given: dict[tuple[float, int], list[float]] = {}
-        for e, course in enumerate(self.courses):
-            for jump in (j for j in course.jumps if j.program is None):
+        for e, condition in enumerate(self.experiment_conditions):
+            for jump in (j for j in condition.jumps if j.program is None):
                 k = int(np.flatnonzero(jump.amounts)[0])
-                given.setdefault((jump.time, k), [0.0] * len(self.courses))[e] += float(jump.amounts[k])
+                given.setdefault((jump.time, k), [0.0] * len(self.experiment_conditions))[e] += float(jump.amounts[k])
         for n, ((time, k), amounts) in enumerate(given.items()):
             own, state = self.ids[f"dose {count + n}"], self.ids[m.states[k]]
             self._set(own, [number(a) for a in amounts], sheet)
@@ -236,12 +238,14 @@ class _Writing:
 
     @property
     def _span(self) -> float:
-        return max(float(np.ptp(c.times)) for c in self.courses) or 1.0
+        return max(float(np.ptp(c.times)) for c in self.experiment_conditions) or 1.0
 
     def _later(self, time: float) -> float:
         """How much later an event comes so that what is observed at its time comes first."""
         span = self._span
-        seen = any(np.isclose(c.experiment.t, time, rtol=0, atol=_LATER * span).any() for c in self.courses)
+        seen = any(
+            np.isclose(c.experiment.t, time, rtol=0, atol=_LATER * span).any() for c in self.experiment_conditions
+        )
         return _LATER * span if seen or time == self.start else 0.0
 
     def _nominal(self, name: str) -> float:
@@ -327,9 +331,9 @@ class _Writing:
 
     def _measurements(self) -> list[list[Any]]:
         rows: list[list[Any]] = [["observableId", "simulationConditionId", "time", "measurement", "noiseParameters"]]
-        for e, course in zip(self.problem.data.experiments, self.courses, strict=True):
+        for e, condition in zip(self.problem.data.experiments, self.experiment_conditions, strict=True):
             once = distinct_times(e.t)
-            t = once[np.searchsorted(once, e.t, side="right") - 1] - course.start
+            t = once[np.searchsorted(once, e.t, side="right") - 1] - condition.start
             for n, m in np.argwhere(np.isfinite(e.y)).tolist():
                 own = self.ids[f"observed {self.problem.columns[m]}"]
                 sd = "" if not self._by_row(m) or e.sd is None else repr(float(e.sd[n, m]))

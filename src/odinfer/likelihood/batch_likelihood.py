@@ -64,7 +64,7 @@ class BatchLikelihood:
         halting: steps end at every observation, which makes them shorter and more accurate where there are many.
     """
 
-    like: Likelihood
+    likelihood: Likelihood
     field: Field
     tolerance: float
     most: int
@@ -74,11 +74,11 @@ class BatchLikelihood:
     def of(
         problem: Problem, tolerance: float = TOLERANCE, most: int = MOST_STEPS, halting: bool = True
     ) -> BatchLikelihood:
-        courses = [problem.condition(e) for e in range(len(problem.data.experiments))]
-        wanted = np.unique(np.concatenate([problem.own_index(e) for e in range(len(courses))]))
+        conditions = [problem.condition(e) for e in range(len(problem.data.experiments))]
+        wanted = np.unique(np.concatenate([problem.own_index(e) for e in range(len(conditions))]))
         moved = moving(problem.model)
         wanted = wanted[[problem.model.parameters[i] in moved for i in wanted]]
-        field = Field(Timetable.of(courses), wanted)
+        field = Field(Timetable.of(conditions), wanted)
         return BatchLikelihood(Likelihood(problem, np.ones(len(problem.model.states))), field, tolerance, most, halting)
 
     @staticmethod
@@ -93,7 +93,7 @@ class BatchLikelihood:
 
     @property
     def problem(self) -> Problem:
-        return self.like.problem
+        return self.likelihood.problem
 
     @property
     def multiplications(self) -> float:
@@ -103,13 +103,13 @@ class BatchLikelihood:
 
     def initial(self, v: Array) -> list[Array]:
         """Initial values (K,) of every experiment at unknowns v (P,)."""
-        p, u = self.problem, self.like.unknowns
+        p, u = self.problem, self.likelihood.unknowns
         theta = [p.theta_of(e, u.phi(v))[None] for e in range(u.experiments)]
         return [p.condition(e).initial(own, u.x0(v, e)[None])[0] for e, own in enumerate(theta)]
 
     @functools.cached_property
     def projection(self) -> VariableProjection:
-        return VariableProjection(self.like)
+        return VariableProjection(self.likelihood)
 
     def solve(self, v: Array, projected: bool = False, most: Index | None = None) -> BatchSolution:
         """The trajectories at unknowns v (B, P) and what they are worth; infinite where one ends early.
@@ -120,7 +120,7 @@ class BatchLikelihood:
         """
         from odinfer.ode.integrate_batch import integrate_batch
 
-        p, u, B, E = self.problem, self.like.unknowns, len(v), len(self.problem.data.experiments)
+        p, u, B, E = self.problem, self.likelihood.unknowns, len(v), len(self.problem.data.experiments)
         phi = u.phi(v)
         theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
         with np.errstate(all="ignore"):
@@ -133,7 +133,7 @@ class BatchLikelihood:
             if projected:
                 v, worth = self.projection.set(self.states(trajectories), v, self.unit(v))
             else:
-                worth = self.like.evaluate(self.states(trajectories), phi)
+                worth = self.likelihood.evaluate(self.states(trajectories), phi)
         return BatchSolution(v, experiments, theta, x0, trajectories, worth)
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
@@ -146,7 +146,7 @@ class BatchLikelihood:
 
     def states(self, trajectories: BatchTrajectories) -> list[Array]:
         """States (B, N, K) at the observations of every experiment."""
-        x = trajectories.x.reshape(-1, self.like.unknowns.experiments, *trajectories.x.shape[1:])
+        x = trajectories.x.reshape(-1, self.likelihood.unknowns.experiments, *trajectories.x.shape[1:])
         return [x[:, e][:, rows] for e, rows in enumerate(self.field.table.rows)]
 
     def normal(self, solved: BatchSolution, which: Index) -> tuple[Array, Array]:
@@ -160,8 +160,8 @@ class BatchLikelihood:
     def _normal(self, solved: BatchSolution, which: Index) -> tuple[Array, Array]:
         states, maps = self.linearised(solved, which)
         with np.errstate(all="ignore"):
-            phi = self.like.unknowns.phi(solved.v[which])
-            H, g = self.like.normal(states, maps, solved.worth.noise[which], phi)
+            phi = self.likelihood.unknowns.phi(solved.v[which])
+            H, g = self.likelihood.normal(states, maps, solved.worth.noise[which], phi)
             return H.dense(), g
 
     def linearised(self, solved: BatchSolution, which: Index) -> tuple[list[Array], list[Array]]:
@@ -169,7 +169,7 @@ class BatchLikelihood:
         depend (b, N, K, W) on its own numbers."""
         from odinfer.ode.sensitivities import sensitivities
 
-        p, u, E = self.problem, self.like.unknowns, len(self.problem.data.experiments)
+        p, u, E = self.problem, self.likelihood.unknowns, len(self.problem.data.experiments)
         phi, initial, wanted = u.phi(solved.v[which]), p.model.free_initial, self.field.wanted
         first, K = len(initial), len(p.model.states)
         own = (which[:, None] * E + np.arange(E)).ravel()
@@ -196,7 +196,7 @@ class BatchLikelihood:
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,
         or their own size."""
-        u = self.like.unknowns
+        u = self.likelihood.unknowns
         width = 0.1 * (u.high - u.low)
         size = np.maximum(np.abs(v), _SMALL * self.natural)
         return np.where(self.is_log, 1.0, np.where(np.isfinite(width), width, size))
@@ -204,12 +204,14 @@ class BatchLikelihood:
     @functools.cached_property
     def is_log(self) -> NDArray[np.bool_]:
         """Which unknowns (P,) are on a log scale."""
-        own = np.zeros(self.like.unknowns.size, bool)
-        own[self.like.unknowns.of_phi] = self.problem.is_log
+        own = np.zeros(self.likelihood.unknowns.size, bool)
+        own[self.likelihood.unknowns.of_phi] = self.problem.is_log
         return own
 
     @functools.cached_property
     def natural(self) -> Array:
         """Sizes of the unknowns (P,) that data and equations imply."""
         states = 10.0 ** implied_sizes(self.problem).states
-        return self.like.unknowns.join([states] * self.like.unknowns.experiments, natural_sizes_of_phi(self.problem))
+        return self.likelihood.unknowns.join(
+            [states] * self.likelihood.unknowns.experiments, natural_sizes_of_phi(self.problem)
+        )

@@ -112,7 +112,7 @@ class HeldQuantity(Protocol):
 class Trajectories(ABC):
     """How many trajectories are computed and carried to maxima: on meshes (below), or forward in time."""
 
-    like: Likelihood
+    likelihood: Likelihood
 
     @abstractmethod
     def take(self, index: Index) -> Self:
@@ -140,7 +140,7 @@ class Trajectories(ABC):
 
     def unbent(self, size: int) -> Array:
         """A bend of nothing (size, P, P), or (size, 0, 0) of many experiments."""
-        u = self.like.unknowns
+        u = self.likelihood.unknowns
         n = ArrowMatrix.dense_size(u.experiments, len(u.initial), u.size)
         return np.zeros((size, n, n))
 
@@ -148,7 +148,7 @@ class Trajectories(ABC):
         """The same copies of one maximum, and how the objective bends there: from gradients next to it."""
         if not best.bend.shape[1]:
             return best
-        one, u = best.take(np.zeros(1, np.int64)), self.like.unknowns
+        one, u = best.take(np.zeros(1, np.int64)), self.likelihood.unknowns
         H, g = self.gauss_newton(one)
         at = u.join(one.x0, one.phi)[0]
         with np.errstate(divide="ignore"):
@@ -169,8 +169,8 @@ class Trajectories(ABC):
         self, batch: Batch, H: ArrowMatrix, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None
     ) -> tuple[Array, Array]:
         """As `Likelihood.step`, from the unknowns of a batch."""
-        at = self.like.unknowns.join(batch.x0, batch.phi)
-        return self.like.step(at, H, g, damping, a, gap, _LONGEST)
+        at = self.likelihood.unknowns.join(batch.x0, batch.phi)
+        return self.likelihood.step(at, H, g, damping, a, gap, _LONGEST)
 
     def maximise(
         self, batch: Batch, held: HeldQuantity | None = None, target: Array | None = None,
@@ -180,7 +180,7 @@ class Trajectories(ABC):
         done = ~np.isfinite(batch.value)
         if done.all():
             return batch
-        B, P = len(done), self.like.unknowns.size
+        B, P = len(done), self.likelihood.unknowns.size
         # Where each was last, its gradient there, and how the objective bends.
         last, slope, bend = np.full((B, P), np.nan), np.zeros((B, P)), batch.bend.copy()
 
@@ -188,7 +188,7 @@ class Trajectories(ABC):
             active = np.flatnonzero(np.isfinite(damping) & np.isfinite(now.value))
             part, own = self.take(active), now.take(active)
             H, g = part.gauss_newton(own)
-            at = self.like.unknowns.join(own.x0, own.phi)
+            at = self.likelihood.unknowns.join(own.x0, own.phi)
             came = np.flatnonzero((at != last[active]).any(1) & np.isfinite(last[active]).all(1))
             there = active[came]
             if bend.shape[1]:
@@ -226,20 +226,20 @@ class CollocationTrajectories(Trajectories):
     seen: MeshObservations
 
     @staticmethod
-    def of(like: Likelihood, refined: TrajectoryOptimum) -> CollocationTrajectories:
+    def of(likelihood: Likelihood, refined: TrajectoryOptimum) -> CollocationTrajectories:
         """On the meshes of a refined trajectory."""
         meshes = tuple(p.mesh for p in refined.paths)
-        return CollocationTrajectories(like, meshes, like.on(meshes))
+        return CollocationTrajectories(likelihood, meshes, likelihood.on(meshes))
 
     def take(self, index: Index) -> CollocationTrajectories:
-        return replace(self, like=self.like.take(index), seen=self.seen.take(index))
+        return replace(self, likelihood=self.likelihood.take(index), seen=self.seen.take(index))
 
     def with_observations(self, y: Sequence[Array]) -> CollocationTrajectories:
-        like = self.like.with_observations(y)
-        return CollocationTrajectories(like, self.meshes, like.on(self.meshes))
+        likelihood = self.likelihood.with_observations(y)
+        return CollocationTrajectories(likelihood, self.meshes, likelihood.on(self.meshes))
 
     def observed(self, batch: Batch) -> list[Array]:
-        return self.states_at(batch, self.like.t)
+        return self.states_at(batch, self.likelihood.t)
 
     def start(self, refined: TrajectoryOptimum, size: int) -> Batch:
         """`size` copies of a refined trajectory."""
@@ -266,11 +266,11 @@ class CollocationTrajectories(Trajectories):
 
     def _interval_starts(self, e: int, at: Array, phi: Array) -> Array:
         """States at the beginning of the intervals (B, n, K), after any jump, from those at all points of a mesh."""
-        problem, begun = self.like.problem, at[:, :-1]
-        course = problem.condition(e)
-        for n, (i, jump) in enumerate(course.jumps_on(self.meshes[e])):
+        problem, begun = self.likelihood.problem, at[:, :-1]
+        condition = problem.condition(e)
+        for n, (i, jump) in enumerate(condition.jumps_on(self.meshes[e])):
             begun = begun if n else begun.copy()
-            begun[:, i] = course.jumped(jump, begun[:, i], problem.theta_of(e, phi))[0]
+            begun[:, i] = condition.jumped(jump, begun[:, i], problem.theta_of(e, phi))[0]
         return begun
 
     def evaluate(
@@ -281,14 +281,14 @@ class CollocationTrajectories(Trajectories):
         nothing = np.empty(0)
         found = Batch(phi, x0, Z, lins, nothing, nothing, self.unbent(len(phi)) if bend is None else bend)
         with np.errstate(over="ignore", invalid="ignore"):
-            worth = self.seen.like.evaluate(self._read(found, self.seen.readings), phi)
+            worth = self.seen.likelihood.evaluate(self._read(found, self.seen.readings), phi)
         solved = np.max([lin.violation for lin in lins], 0) <= _FEASIBLE
         return replace(found, noise=worth.noise, value=np.where(solved, worth.value, np.inf))
 
     def move(self, batch: Batch, move: Array, most: int = 8) -> Batch:
         """The trajectories after a step (B, P) of the unknowns, by Newton from a first-order guess."""
-        like, u = self.like, self.like.unknowns
-        B, K = len(batch.phi), len(like.scale)
+        likelihood, u = self.likelihood, self.likelihood.unknowns
+        B, K = len(batch.phi), len(likelihood.scale)
         phi = batch.phi + u.phi(move)
         x0, Z, lins = [], [], []
         for e, mesh in enumerate(self.meshes):
@@ -301,7 +301,7 @@ class CollocationTrajectories(Trajectories):
                              np.empty((B, len(mesh) - 1, K, W)), np.full(B, np.inf))  # fmt: skip
             left, worst = np.arange(B), np.full(B, np.inf)
             for _ in range(most):
-                lin = condense(like.problem, e, mesh, first[left], at[left], phi[left], like.scale)
+                lin = condense(likelihood.problem, e, mesh, first[left], at[left], phi[left], likelihood.scale)
                 for old, new in zip(kept, lin, strict=True):
                     old[left] = new
                 usable = np.isfinite(lin.violation) & (lin.violation < 100.0 * worst[left])
@@ -318,7 +318,7 @@ class CollocationTrajectories(Trajectories):
 
     def _x0(self, x0: Array, e: int, move: Array, phi: Array) -> Array:
         """Initial values (B, K) of an experiment after a step of its own numbers (B, W) to φ (B, F)."""
-        p = self.like.problem
+        p = self.likelihood.problem
         free = p.model.free_initial
         return p.condition(e).initial(p.theta_of(e, phi), x0[:, free] + move[:, : len(free)])
 
@@ -331,12 +331,12 @@ class CollocationTrajectories(Trajectories):
             return ArrowMatrix.join(list(H)), np.concatenate(g)
         S = [reading.read(lin.nodes[..., :-1], lin.starts[..., :-1], lin.stages[..., :-1])
              for reading, lin in zip(self.seen.readings, batch.lins, strict=True)]  # fmt: skip
-        return self.seen.like.normal(self._read(batch, self.seen.readings), S, batch.noise, batch.phi)
+        return self.seen.likelihood.normal(self._read(batch, self.seen.readings), S, batch.noise, batch.phi)
 
     def _pieces(self, batch: Batch) -> int:
         """How many trajectories can be held against the data at once."""
-        each = sum(y.shape[1] * lin.stages.shape[-1] for y, lin in zip(self.seen.like.y, batch.lins, strict=True))
-        return int(max(1, _ROOM // (each * len(self.like.scale))))
+        each = sum(y.shape[1] * lin.stages.shape[-1] for y, lin in zip(self.seen.likelihood.y, batch.lins, strict=True))
+        return int(max(1, _ROOM // (each * len(self.likelihood.scale))))
 
 
 def _far(gap: Array, a: Array, H: ArrowMatrix) -> Mask:

@@ -67,7 +67,7 @@ def maximise_with_events(
         None if the first trajectory ends before the data do.
     """
     solver = BatchLikelihood.of(problem, _TOLERANCE, _MOST_STEPS)
-    like, quiet = solver.like, 0
+    likelihood, quiet = solver.likelihood, 0
     at: _Point | None = None
     equations: tuple[ArrowMatrix, Array] | None = None
 
@@ -79,7 +79,7 @@ def maximise_with_events(
         nonlocal at, equations
         if at is not here or equations is None:
             at, equations = here, _normal(solver, here)
-        move = like.step(here.v[None], *equations, np.array([damping]))[0][0]
+        move = likelihood.step(here.v[None], *equations, np.array([damping]))[0][0]
         trial = point(here.v + move)
         return trial, trial.value <= here.value
 
@@ -89,7 +89,7 @@ def maximise_with_events(
             quiet = quiet + 1 if gain < max(_QUIET * (1.0 + abs(here.value)), enough) else 0
         return bool(better) and quiet >= 2
 
-    start = point(like.unknowns.join(x0, phi))
+    start = point(likelihood.unknowns.join(x0, phi))
     if not np.isfinite(start.value):
         return None
     ended = levenberg_marquardt(start, propose, settles, Rule(up=6.0, most=1e9, steps=max_iterations))
@@ -98,7 +98,7 @@ def maximise_with_events(
     if found is None:
         return None
     return EventOptimum(
-        like.unknowns.phi(best.v), *found, np.sqrt(worth.noise[0]), float(worth.loglik[0]), best.value,
+        likelihood.unknowns.phi(best.v), *found, np.sqrt(worth.noise[0]), float(worth.loglik[0]), best.value,
         _normal(solver, best)[0], ended.steps + int(ended.stuck), bool(ended.settled),
     )  # fmt: skip
 
@@ -106,7 +106,7 @@ def maximise_with_events(
 def _normal(solver: BatchLikelihood, at: _Point) -> tuple[ArrowMatrix, Array]:
     """Gauss–Newton Hessian, alone in its batch, and gradient (1, P)."""
     states, maps = solver.linearised(at.solved, np.zeros(1, np.int64))
-    return solver.like.normal(states, maps, at.solved.worth.noise, solver.like.unknowns.phi(at.v[None]))
+    return solver.likelihood.normal(states, maps, at.solved.worth.noise, solver.likelihood.unknowns.phi(at.v[None]))
 
 
 def trajectories(
@@ -120,11 +120,11 @@ def trajectories(
     u = Likelihood(problem, np.ones(len(problem.model.states))).unknowns
     phi, paths, lins = u.phi(v), [], []
     for e in range(u.experiments):
-        course = _longer(problem.condition(e), times[e]) if times else problem.condition(e)
+        condition = _longer(problem.condition(e), times[e]) if times else problem.condition(e)
         theta = problem.theta_of(e, phi)
-        x0 = course.initial(theta[None], u.x0(v, e)[None])
+        x0 = condition.initial(theta[None], u.x0(v, e)[None])
         index = problem.own_index(e)
-        field = Field(Timetable.of([course]), index)
+        field = Field(Timetable.of([condition]), index)
         one = np.zeros(1, np.int64)
         found = integrate_batch(field, one, theta[None], x0, _TOLERANCE, _MOST_STEPS, halting=True)
         if not np.isfinite(found.x).all():
@@ -132,7 +132,7 @@ def trajectories(
         first, K = len(u.initial), x0.shape[1]
         S0 = np.zeros((K, first + len(index)))
         S0[u.initial, np.arange(first)] = 1.0
-        S0[:, first:] = course.initial_slopes(theta[None])[0][:, index]
+        S0[:, first:] = condition.initial_slopes(theta[None])[0][:, index]
         starts, stages = stage_sensitivities(field, found, theta, S0, C)
         slope = np.append(np.append(np.ones(first), problem.slope(phi[None])[0, problem.own_phi(e)]), 0.0)
         starts, stages = (np.concatenate([S, np.zeros((*S.shape[:-1], 1))], -1) * slope for S in (starts, stages))
@@ -142,14 +142,14 @@ def trajectories(
     return tuple(paths), tuple(lins)
 
 
-def _longer(course: Condition, times: Array) -> Condition:
+def _longer(condition: Condition, times: Array) -> Condition:
     """An experiment with other times after its own, at which nothing is observed."""
-    own = course.experiment
+    own = condition.experiment
     later = np.unique(times[times > own.t[-1]])
     nothing = np.full((len(later), own.y.shape[1]), np.nan)
     sd, limit = (
         None if a is None else np.concatenate([a, np.zeros_like(nothing, a.dtype)]) for a in (own.sd, own.limit)
     )
     return Condition.of(
-        course.model, replace(own, t=np.append(own.t, later), y=np.concatenate([own.y, nothing]), sd=sd, limit=limit)
+        condition.model, replace(own, t=np.append(own.t, later), y=np.concatenate([own.y, nothing]), sd=sd, limit=limit)
     )

@@ -21,14 +21,14 @@ _FEASIBLE = 1e-7  # violation of the collocation equations, in units of the stat
 _MOST, _SAME = 20, 1e-6
 
 
-def extended(like: Likelihood, refined: TrajectoryOptimum, times: Sequence[Array]) -> TrajectoryOptimum | None:
+def extended(likelihood: Likelihood, refined: TrajectoryOptimum, times: Sequence[Array]) -> TrajectoryOptimum | None:
     """The same trajectories, each on to the last of its times, which become points of its mesh; None after a blow-up.
 
     Inputs keep their last value beyond the data.
     """
-    problem, scale = like.problem, like.scale
+    problem, scale = likelihood.problem, likelihood.scale
     if problem.model.declarations.triggers:
-        v = like.unknowns.join([p.x0 for p in refined.paths], refined.phi)
+        v = likelihood.unknowns.join([p.x0 for p in refined.paths], refined.phi)
         from odinfer.likelihood.event_refinement import trajectories
 
         found = trajectories(problem, v, times)
@@ -49,7 +49,7 @@ def extended(like: Likelihood, refined: TrajectoryOptimum, times: Sequence[Array
             both = path.starts is not None and rest.starts is not None
             starts = np.concatenate([path.starts, rest.starts]) if both else None
             longer = replace(path, mesh=mesh, Z=Z, starts=starts)
-        still = np.zeros(len(like.unknowns.own(e)))
+        still = np.zeros(len(likelihood.unknowns.own(e)))
         for _ in range(_MOST):
             lin = longer.condense(refined.phi, scale)
             if not np.isfinite(lin.violation):

@@ -87,11 +87,11 @@ class Likelihood:
         for last in self._last:
             if all(a is b for a, b in zip(last.meshes, meshes, strict=True)):
                 return last
-        like, readings = self, [ObservationOperator.of(mesh, t) for mesh, t in zip(meshes, self.t, strict=True)]
+        likelihood, readings = self, [ObservationOperator.of(mesh, t) for mesh, t in zip(meshes, self.t, strict=True)]
         if self.problem.fully_observed_gaussian and any(r.node is None for r in readings):
             pairs = [r.compressed(y) for r, y in zip(readings, self.y, strict=True)]
-            like, readings = self.with_observations([y for _, y in pairs]), [r for r, _ in pairs]
-        self._last[:] = [MeshObservations(like, tuple(readings), tuple(meshes))]
+            likelihood, readings = self.with_observations([y for _, y in pairs]), [r for r, _ in pairs]
+        self._last[:] = [MeshObservations(likelihood, tuple(readings), tuple(meshes))]
         return self._last[0]
 
     def evaluate(self, x: Sequence[Array], phi: Array) -> LikelihoodValues:
@@ -226,17 +226,17 @@ class MeshObservations:
     """A likelihood and what its data read off paths on given meshes.
 
     Attributes:
-        like: against readings instead of states at the observation times, where that is the same and less to do.
+        likelihood: against readings instead of states at the observation times, where that is the same and less to do.
         readings, meshes: per experiment.
     """
 
-    like: Likelihood
+    likelihood: Likelihood
     readings: tuple[ObservationOperator, ...]
     meshes: tuple[Array, ...]
 
     def take(self, index: Index) -> MeshObservations:
         """Of the trajectories at `index`."""
-        return MeshObservations(self.like.take(index), self.readings, self.meshes)
+        return MeshObservations(self.likelihood.take(index), self.readings, self.meshes)
 
     def states(self, paths: Sequence[CollocationPath]) -> list[Array]:
         """What is read (1, N, K) of each experiment's path."""

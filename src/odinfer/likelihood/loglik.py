@@ -69,8 +69,8 @@ def loglik(problem: Problem, values: Mapping[str, float]) -> float:
         )
         return None if solved else found
 
-    for said in steady_state_warnings(problem, states):
-        warnings.warn(said, InputWarning, stacklevel=2)
+    for message in steady_state_warnings(problem, states):
+        warnings.warn(message, InputWarning, stacklevel=2)
     y = [e.y[None] for e in problem.data.experiments]
     return float(observation_of(problem).best(x, y, ParameterVector(problem).phi(v)[None])[1][0])
 
@@ -89,9 +89,9 @@ def solutions(problem: Problem, v: Array) -> list[Array] | None:
 
 def _states(problem: Problem, v: Array, e: int, t: Array) -> Array | None:
     """States (n, K) of an experiment at times (n,), at unknowns v (P,); None if the trajectory ends earlier."""
-    unknowns, course = ParameterVector(problem), problem.condition(e)
+    unknowns, condition = ParameterVector(problem), problem.condition(e)
     theta = problem.theta_of(e, unknowns.phi(v))
-    return solution(course, theta, course.initial(theta[None], unknowns.x0(v, e)[None])[0], t)
+    return solution(condition, theta, condition.initial(theta[None], unknowns.x0(v, e)[None])[0], t)
 
 
 def at(problem: Problem, values: Mapping[str, float]) -> tuple[Problem, Array]:
@@ -118,7 +118,7 @@ def at(problem: Problem, values: Mapping[str, float]) -> tuple[Problem, Array]:
     return problem, np.array(v, float)
 
 
-def solution(course: Condition, theta: Array, x0: Array, t: Array) -> Array | None:
+def solution(condition: Condition, theta: Array, x0: Array, t: Array) -> Array | None:
     """States (N, K) at times t (N,) of an experiment, before what jumps then; None if the trajectory ends earlier.
 
     Switches at times that are parameters are those of the equations as they are written.
@@ -127,42 +127,42 @@ def solution(course: Condition, theta: Array, x0: Array, t: Array) -> Array | No
         theta: the model's parameters (P,).
         x0: states (K,) at the start of the experiment.
     """
-    course = course.with_sharp_switches
-    interval = settling_interval(course)
-    between = np.append(course.switch_times(theta), interval or ())
-    between = between[(between > course.start) & (between < t[-1])]
-    stops = np.unique(np.concatenate([[course.start, t[-1]], between, course.between(course.start, t[-1])]))
-    if course.model.declarations.triggers:
-        return _integrate_events(course, theta, x0, t, stops)
+    condition = condition.with_sharp_switches
+    interval = settling_interval(condition)
+    between = np.append(condition.switch_times(theta), interval or ())
+    between = between[(between > condition.start) & (between < t[-1])]
+    stops = np.unique(np.concatenate([[condition.start, t[-1]], between, condition.between(condition.start, t[-1])]))
+    if condition.model.declarations.triggers:
+        return _integrate_events(condition, theta, x0, t, stops)
     found, x, size = np.full((len(t), len(x0)), np.nan), x0, np.abs(x0)
-    found[t == course.start] = x0
+    found[t == condition.start] = x0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of what is tried and given up
         for a, b in itertools.pairwise(stops):
-            for jump in (j for j in course.jumps if j.time == a):
-                x = course.jumped(jump, x[None], theta[None])[0][0]
+            for jump in (j for j in condition.jumps if j.time == a):
+                x = condition.jumped(jump, x[None], theta[None])[0][0]
             inside = (t > a) & (t <= b)
             times = np.unique(np.concatenate([[a], t[inside], [b]]))
             # Tolerances of single states go by the sizes that they reach, which only a solution tells.
             largest = (
-                np.maximum(size, np.abs(x)).max() or _FIRST * (b - a) * np.abs(_slope(course, theta, x, a, b)).max()
+                np.maximum(size, np.abs(x)).max() or _FIRST * (b - a) * np.abs(_slope(condition, theta, x, a, b)).max()
             )
-            rough = _integrate(course, theta, x, times, _ROUGH, _ROUGH * largest)
+            rough = _integrate(condition, theta, x, times, _ROUGH, _ROUGH * largest)
             if rough is None:
                 return None
             size = np.maximum(size, np.abs(rough).max(0))
-            tolerance = np.minimum(_tolerance(size), start_tolerance(course, theta, x, a, b, _RELATIVE))
-            own = _integrate(course, theta, x, times, _RELATIVE, tolerance)
+            tolerance = np.minimum(_tolerance(size), start_tolerance(condition, theta, x, a, b, _RELATIVE))
+            own = _integrate(condition, theta, x, times, _RELATIVE, tolerance)
             if own is None:
                 return None
-            if interval == (a, b) and (steady := _steady(course, theta, own[-1], interval)) is not None:
+            if interval == (a, b) and (steady := _steady(condition, theta, own[-1], interval)) is not None:
                 own[-1] = steady
             x = own[-1]
             found[inside] = own[1 : 1 + inside.sum()]
     return found
 
 
-def _steady(course: Condition, theta: Array, x: Array, interval: tuple[float, float]) -> Array | None:
+def _steady(condition: Condition, theta: Array, x: Array, interval: tuple[float, float]) -> Array | None:
     """Solve for the steady state (K,) of a system that has come to states x (K,) and still changes.
 
     Integration over a much longer time gives the start for Newton's method, so that of several steady states the one is
@@ -170,9 +170,9 @@ def _steady(course: Condition, theta: Array, x: Array, interval: tuple[float, fl
     """
     from scipy.integrate import solve_ivp
 
-    if is_steady(course, theta, x, interval):
+    if is_steady(condition, theta, x, interval):
         return None
-    field, longer = course.quick(theta, *interval), _LONGER * (interval[1] - interval[0])
+    field, longer = condition.quick(theta, *interval), _LONGER * (interval[1] - interval[0])
     try:
         found = solve_ivp(
             lambda _, own: np.asarray(field(own, interval[1])), (0.0, longer), x, "LSODA", rtol=_ROUGH,
@@ -181,19 +181,19 @@ def _steady(course: Condition, theta: Array, x: Array, interval: tuple[float, fl
     except (ArithmeticError, ValueError):
         return None
     near = found.y[:, -1]
-    return steady_state(course, theta, x, near, interval) if found.success and np.isfinite(near).all() else None
+    return steady_state(condition, theta, x, near, interval) if found.success and np.isfinite(near).all() else None
 
 
-def _integrate_events(course: Condition, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
+def _integrate_events(condition: Condition, theta: Array, x0: Array, t: Array, stops: Array) -> Array | None:
     """The same where states make events happen."""
     if len(stops) == 1:
         return np.tile(x0, (len(t), 1))
-    slope = np.abs(_slope(course, theta, x0, stops[0], stops[1])).max()
+    slope = np.abs(_slope(condition, theta, x0, stops[0], stops[1])).max()
     largest = np.abs(x0).max() or _FIRST * (stops[-1] - stops[0]) * slope
-    rough = follow(course, theta, x0, t, stops, _ROUGH, _ROUGH * largest)
+    rough = follow(condition, theta, x0, t, stops, _ROUGH, _ROUGH * largest)
     size = np.abs(np.vstack([x0, rough[np.isfinite(rough).all(1)]])).max(0)
-    start = start_tolerance(course, theta, x0, stops[0], stops[1], _RELATIVE)
-    found = follow(course, theta, x0, t, stops, _RELATIVE, np.minimum(_tolerance(size), start))
+    start = start_tolerance(condition, theta, x0, stops[0], stops[1], _RELATIVE)
+    found = follow(condition, theta, x0, t, stops, _RELATIVE, np.minimum(_tolerance(size), start))
     return found if np.isfinite(found).all() else None
 
 
@@ -203,22 +203,22 @@ def _tolerance(size: Array) -> Array:
 
 
 def _integrate(
-    course: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float
+    condition: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float
 ) -> Array | None:
     """States (n, K) at times (n,) between two corners, from x at the first: by LSODA or, where it fails, by Radau."""
     from scipy.integrate import odeint, solve_ivp
 
     a, b = times[0], times[-1]
     try:
-        field = course.quick(theta, a, b)
+        field = condition.quick(theta, a, b)
         field(x, a)
         found, info = odeint(
-            field, x, times, Dfun=_jacobian(course, theta, a, b), rtol=rtol, atol=np.maximum(atol, 1e-290),
+            field, x, times, Dfun=_jacobian(condition, theta, a, b), rtol=rtol, atol=np.maximum(atol, 1e-290),
             full_output=True, mxstep=_MOST_STEPS,
         )  # fmt: skip
         if info["message"].endswith("successful.") and np.isfinite(found).all():
             return np.asarray(found)
-        jacobian = _jacobian(course, theta, a, b)
+        jacobian = _jacobian(condition, theta, a, b)
         other = solve_ivp(
             lambda now, own: np.asarray(field(own, now)), (a, b), x, "Radau", times,
             jac=lambda now, own: jacobian(own, now), rtol=max(rtol, 1e-9), atol=np.maximum(atol, 1e-290),
@@ -228,13 +228,13 @@ def _integrate(
         return None
 
 
-def _slope(course: Condition, theta: Array, x: Array, a: float, b: float) -> Array:
+def _slope(condition: Condition, theta: Array, x: Array, a: float, b: float) -> Array:
     """The derivatives (K,) of states x at the beginning of an interval."""
-    return np.asarray(course.evaluate(course.inside(a, b, np.array([a])), x[None], theta[None])[0])
+    return np.asarray(condition.evaluate(condition.inside(a, b, np.array([a])), x[None], theta[None])[0])
 
 
-def _jacobian(course: Condition, theta: Array, a: float, b: float) -> Callable[[Array, float], Array]:
+def _jacobian(condition: Condition, theta: Array, a: float, b: float) -> Callable[[Array, float], Array]:
     def at(x: Array, now: float) -> Array:
-        return np.asarray(course.linearise(course.inside(a, b, np.array([now])), x[None], theta[None])[1][0])
+        return np.asarray(condition.linearise(condition.inside(a, b, np.array([now])), x[None], theta[None])[1][0])
 
     return at

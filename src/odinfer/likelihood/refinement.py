@@ -133,28 +133,28 @@ def refine(
 
 
 def _refine(
-    like: Likelihood, paths: Sequence[CollocationPath], phi: Array, max_iterations: int, accuracy: float,
+    likelihood: Likelihood, paths: Sequence[CollocationPath], phi: Array, max_iterations: int, accuracy: float,
     budget: Budget | None,
 ) -> TrajectoryOptimum | None:  # fmt: skip
-    point = _approach(like, tuple(paths), phi)
+    point = _approach(likelihood, tuple(paths), phi)
     if point is None:
         return None
     for _ in range(_FINER + 1):  # the mesh is judged where the optimisation ends, roughly at first
-        point, iterations, converged = _maximise(like, point, max_iterations, budget, _ROUGH)
-        if explains_nothing(like, point.noise[0]) or point.defects:
+        point, iterations, converged = _maximise(likelihood, point, max_iterations, budget, _ROUGH)
+        if explains_nothing(likelihood, point.noise[0]) or point.defects:
             break
-        finer = [path.refined(point.phi, like.scale, accuracy) for path in point.paths]
+        finer = [path.refined(point.phi, likelihood.scale, accuracy) for path in point.paths]
         if all(f is None for f in finer):
             break
-        better = _restore(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+        better = _restore(likelihood, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
         if better is None:  # no trajectory after all, on a mesh that was too coarse to tell; there may be one nearby
-            better = _integrated(like, [p.x0 for p in point.paths], point.phi, budget or Budget(_STEPS))
+            better = _integrated(likelihood, [p.x0 for p in point.paths], point.phi, budget or Budget(_STEPS))
         if better is None:
             return None
         point = better
-    point, more, converged = _maximise(like, point, max(max_iterations - iterations, 0), budget)
+    point, more, converged = _maximise(likelihood, point, max(max_iterations - iterations, 0), budget)
     iterations += more
-    return _finish(like, point, iterations, converged)
+    return _finish(likelihood, point, iterations, converged)
 
 
 def maximise_from_initial(
@@ -185,20 +185,22 @@ def maximise_from_initial(
         found = _near_paths(problem, along, phi, scale) if along else _from_initial(problem, x0, phi, scale, budget)
         if found is None:
             return None
-        like, start = found
-        point, iterations, converged = _maximise(like, start, max_iterations, budget, enough)
+        likelihood, start = found
+        point, iterations, converged = _maximise(likelihood, start, max_iterations, budget, enough)
         for _ in range(
             _FINER if enough == 0 and not problem.fully_observed_gaussian else 0
         ):  # on the way no mesh need be fine
-            finer = [path.refined(point.phi, like.scale, ACCURATE) for path in point.paths]
+            finer = [path.refined(point.phi, likelihood.scale, ACCURATE) for path in point.paths]
             if all(f is None for f in finer):
                 break
-            better = _on_own_meshes(like, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi)
+            better = _on_own_meshes(
+                likelihood, tuple(f or p for f, p in zip(finer, point.paths, strict=True)), point.phi
+            )
             if better is None:
                 break
-            point, more, converged = _maximise(like, better, max_iterations, budget)
+            point, more, converged = _maximise(likelihood, better, max_iterations, budget)
             iterations += more
-        return _finish(like, point, iterations, converged)
+        return _finish(likelihood, point, iterations, converged)
 
 
 def scales_along(paths: Sequence[CollocationPath], known: Array) -> Array:
@@ -210,8 +212,8 @@ def scales_along(paths: Sequence[CollocationPath], known: Array) -> Array:
     return np.where(np.isnan(known), np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-280)), known)
 
 
-def _finish(like: Likelihood, point: _Point, iterations: int, converged: bool) -> TrajectoryOptimum:
-    H, _ = _normal(like, point.paths, point.condensed, point.phi, point.noise)
+def _finish(likelihood: Likelihood, point: _Point, iterations: int, converged: bool) -> TrajectoryOptimum:
+    H, _ = _normal(likelihood, point.paths, point.condensed, point.phi, point.noise)
     sigma = np.sqrt(point.noise[0])
     return TrajectoryOptimum(
         point.phi, point.paths, point.condensed, sigma, point.loglik, point.value, H, iterations, converged
@@ -224,65 +226,67 @@ def refine_from(problem: Problem, theta: Array, states: Sequence[tuple[Array, Ar
     return refine(problem, Units.of(problem).scale, paths, problem.phi(theta))
 
 
-def _condense(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> tuple[tuple[Condensed, ...], float]:
-    lins = condense_paths(like.problem, paths, phi, like.scale)
+def _condense(
+    likelihood: Likelihood, paths: Sequence[CollocationPath], phi: Array
+) -> tuple[tuple[Condensed, ...], float]:
+    lins = condense_paths(likelihood.problem, paths, phi, likelihood.scale)
     return lins, max(lin.violation for lin in lins)
 
 
-def _pack(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Array:
-    return like.unknowns.join([p.x0 for p in paths], phi)
+def _pack(likelihood: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> Array:
+    return likelihood.unknowns.join([p.x0 for p in paths], phi)
 
 
 def _move(
-    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], move: Array, phi: Array
+    likelihood: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], move: Array, phi: Array
 ) -> tuple[CollocationPath, ...]:
     """The paths after a first-order step (P,) of the unknowns from φ (F,), Newton correction included."""
-    u = like.unknowns
+    u = likelihood.unknowns
     pairs = enumerate(zip(paths, lins, strict=True))
     return tuple(p.move(lin, move[u.own(e)], phi + u.phi(move)) for e, (p, lin) in pairs)
 
 
-def _evaluate(like: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> LikelihoodValues:
-    seen = like.on([p.mesh for p in paths])
-    return seen.like.evaluate(seen.states(paths), phi[None])
+def _evaluate(likelihood: Likelihood, paths: Sequence[CollocationPath], phi: Array) -> LikelihoodValues:
+    seen = likelihood.on([p.mesh for p in paths])
+    return seen.likelihood.evaluate(seen.states(paths), phi[None])
 
 
 def _normal(
-    like: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array, noise: Array
+    likelihood: Likelihood, paths: Sequence[CollocationPath], lins: Sequence[Condensed], phi: Array, noise: Array
 ) -> tuple[ArrowMatrix, Array]:
     """Gauss–Newton Hessian, alone in its batch, and gradient (P,), about the paths with their Newton correction."""
-    seen = like.on([p.mesh for p in paths])
+    seen = likelihood.on([p.mesh for p in paths])
     maps = seen.maps(lins)
     x = [own + m[..., -1] for own, m in zip(seen.states(paths), maps, strict=True)]
-    H, g = seen.like.normal(x, [m[..., :-1] for m in maps], noise, phi[None])
+    H, g = seen.likelihood.normal(x, [m[..., :-1] for m in maps], noise, phi[None])
     return H, g[0]
 
 
-def _step(like: Likelihood, at: Array, H: ArrowMatrix, g: Array, damping: float) -> tuple[Array, float]:
+def _step(likelihood: Likelihood, at: Array, H: ArrowMatrix, g: Array, damping: float) -> tuple[Array, float]:
     """A step (P,), and by how much the objective should fall."""
-    move, fall = like.step(at[None], H, g[None], np.array([damping]))
+    move, fall = likelihood.step(at[None], H, g[None], np.array([damping]))
     return move[0], float(fall[0])
 
 
-def _restore(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
+def _restore(likelihood: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 12) -> _Point | None:
     """Newton on the collocation equations at fixed x0 and φ: from a nearby path to a trajectory."""
-    previous, still = np.inf, np.zeros(like.unknowns.size)
+    previous, still = np.inf, np.zeros(likelihood.unknowns.size)
     for _ in range(most):
-        lins, violation = _condense(like, paths, phi)
+        lins, violation = _condense(likelihood, paths, phi)
         if violation <= _FEASIBLE:
-            worth = _evaluate(like, paths, phi)
+            worth = _evaluate(likelihood, paths, phi)
             point = _Point(phi, paths, lins, worth.noise, float(worth.loglik[0]), float(worth.value[0]))
             return point if np.isfinite(point.value) else None
         if not np.isfinite(violation) or violation > 1e6 or violation > 100.0 * previous:
             return None
         previous = violation
-        paths = _move(like, paths, lins, still, phi)
+        paths = _move(likelihood, paths, lins, still, phi)
     return None
 
 
-def _integrated(like: Likelihood, x0: Sequence[Array], phi: Array, budget: Budget | None) -> _Point | None:
+def _integrated(likelihood: Likelihood, x0: Sequence[Array], phi: Array, budget: Budget | None) -> _Point | None:
     """The trajectory from initial values, on a mesh of its own."""
-    found = _from_initial(like.problem, x0, phi, like.scale, budget, like)
+    found = _from_initial(likelihood.problem, x0, phi, likelihood.scale, budget, likelihood)
     return None if found is None else found[1]
 
 
@@ -290,9 +294,9 @@ def _near_paths(
     problem: Problem, paths: Sequence[CollocationPath], phi: Array, scale: Array
 ) -> tuple[Likelihood, _Point] | None:
     """The trajectory near paths that were integrated elsewhere, with its likelihood."""
-    like = Likelihood(problem, scales_along(paths, scale))
-    point = _on_own_meshes(like, tuple(paths), phi)
-    return None if point is None else (like, point)
+    likelihood = Likelihood(problem, scales_along(paths, scale))
+    point = _on_own_meshes(likelihood, tuple(paths), phi)
+    return None if point is None else (likelihood, point)
 
 
 def _from_initial(
@@ -301,7 +305,7 @@ def _from_initial(
     phi: Array,
     scale: Array,
     budget: Budget | None,
-    like: Likelihood | None = None,
+    likelihood: Likelihood | None = None,
 ) -> tuple[Likelihood, _Point] | None:
     """The same with its likelihood, which is made here if scales were not known (NaN) before.
 
@@ -312,95 +316,95 @@ def _from_initial(
         paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
         if paths is None:
             return None
-        own = like or Likelihood(problem, scales_along(paths, scale))
+        own = likelihood or Likelihood(problem, scales_along(paths, scale))
         point = _on_own_meshes(own, paths, phi)
         if point is not None:
             return own, point
     return None
 
 
-def _on_own_meshes(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
+def _on_own_meshes(likelihood: Likelihood, paths: tuple[CollocationPath, ...], phi: Array) -> _Point | None:
     """The trajectory on the meshes of integrated paths, which were made for it.
 
     One Newton step is always taken: states that start from almost nothing have errors that are small on their scale and
     grow with them.
     """
-    lins, violation = _condense(like, paths, phi)
+    lins, violation = _condense(likelihood, paths, phi)
     if np.isfinite(violation):
-        paths = _move(like, paths, lins, np.zeros(like.unknowns.size), phi)
-    point = _restore(like, paths, phi)
-    return None if point is None else replace(point, defects=_defects(like, point))
+        paths = _move(likelihood, paths, lins, np.zeros(likelihood.unknowns.size), phi)
+    point = _restore(likelihood, paths, phi)
+    return None if point is None else replace(point, defects=_defects(likelihood, point))
 
 
-def _defects(like: Likelihood, point: _Point) -> tuple[Array, ...]:
-    return tuple(p.defects(point.phi, like.scale) for p in point.paths)
+def _defects(likelihood: Likelihood, point: _Point) -> tuple[Array, ...]:
+    return tuple(p.defects(point.phi, likelihood.scale) for p in point.paths)
 
 
-def _suits(like: Likelihood, trial: _Point, made: Sequence[Array]) -> bool:
+def _suits(likelihood: Likelihood, trial: _Point, made: Sequence[Array]) -> bool:
     """Whether a mesh that left defects `made` when it was made still suits a trajectory."""
-    return all((d <= _WORSE * m + _NO_MATTER).all() for d, m in zip(_defects(like, trial), made, strict=True))
+    return all((d <= _WORSE * m + _NO_MATTER).all() for d, m in zip(_defects(likelihood, trial), made, strict=True))
 
 
-def explains_nothing(like: Likelihood, variance: Array) -> bool:
+def explains_nothing(likelihood: Likelihood, variance: Array) -> bool:
     """Whether a trajectory leaves as much (K,) of some state as its mean would: nothing to be more accurate about."""
-    if not like.problem.fully_observed_gaussian:
+    if not likelihood.problem.fully_observed_gaussian:
         return False
-    return bool((variance > np.nanvar(np.concatenate([y[0] for y in like.y]), 0)).any())
+    return bool((variance > np.nanvar(np.concatenate([y[0] for y in likelihood.y]), 0)).any())
 
 
-def _approach(like: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 15) -> _Point | None:
+def _approach(likelihood: Likelihood, paths: tuple[CollocationPath, ...], phi: Array, most: int = 15) -> _Point | None:
     """Move path, initial values and parameters together until the path is a trajectory."""
     start = (paths, phi)
-    lins, violation = _condense(like, paths, phi)
+    lins, violation = _condense(likelihood, paths, phi)
     for _ in range(most):
         if not np.isfinite(violation):
             break
         if violation <= 1e-4:
             break
-        equations = _normal(like, paths, lins, phi, _evaluate(like, paths, phi).noise)
-        move, _ = _step(like, _pack(like, paths, phi), *equations, 1e-4)
-        full = _move(like, paths, lins, move, phi)
+        equations = _normal(likelihood, paths, lins, phi, _evaluate(likelihood, paths, phi).noise)
+        move, _ = _step(likelihood, _pack(likelihood, paths, phi), *equations, 1e-4)
+        full = _move(likelihood, paths, lins, move, phi)
         for share in (1.0, 0.5, 0.25, 0.1):  # of the whole step, Newton correction included
             trial = tuple(p.towards(q, share) for p, q in zip(paths, full, strict=True))
-            phi_new = phi + share * like.unknowns.phi(move)
-            lins_new, violation_new = _condense(like, trial, phi_new)
+            phi_new = phi + share * likelihood.unknowns.phi(move)
+            lins_new, violation_new = _condense(likelihood, trial, phi_new)
             if violation_new <= (1.0 - 0.3 * share) * violation:
                 break
         else:  # no part of the step leads nearer to a trajectory; Newton at fixed unknowns does
             break
         paths, phi, lins, violation = trial, phi_new, lins_new, violation_new
-    return _restore(like, paths, phi) or _restore(like, *start)
+    return _restore(likelihood, paths, phi) or _restore(likelihood, *start)
 
 
-def _bent(like: Likelihood, point: _Point, at: Array, H: ArrowMatrix, move: Array, damping: float) -> Array:
+def _bent(likelihood: Likelihood, point: _Point, at: Array, H: ArrowMatrix, move: Array, damping: float) -> Array:
     """A step (P,) that follows a curved valley: with the second-order change of the states along the first-order one.
 
     Trajectories a share h of the way on tell the second derivative of the states along the step; the correction undoes
     what it would do to the residuals (geodesic acceleration).
     """
     h = _AHEAD
-    paths = _move(like, point.paths, point.condensed, h * move, point.phi)
-    ahead = _restore(like, paths, point.phi + h * like.unknowns.phi(move))
+    paths = _move(likelihood, point.paths, point.condensed, h * move, point.phi)
+    ahead = _restore(likelihood, paths, point.phi + h * likelihood.unknowns.phi(move))
     if ahead is None:
         return move
-    seen, phi = like.on([p.mesh for p in point.paths]), point.phi[None]
+    seen, phi = likelihood.on([p.mesh for p in point.paths]), point.phi[None]
     x, S = seen.states(point.paths), [m[..., :-1] for m in seen.maps(point.condensed)]
     bend = []
     for e, (here, there, maps) in enumerate(zip(x, seen.states(ahead.paths), S, strict=True)):
-        bend.append((2.0 / h) * ((there - here) / h - maps @ move[like.unknowns.own(e)]))
+        bend.append((2.0 / h) * ((there - here) / h - maps @ move[likelihood.unknowns.own(e)]))
     curved, plain = (
-        seen.like.normal([own + shift * b for own, b in zip(x, bend, strict=True)], S, point.noise, phi)[1][0]
+        seen.likelihood.normal([own + shift * b for own, b in zip(x, bend, strict=True)], S, point.noise, phi)[1][0]
         for shift in (1.0, 0.0)
     )
-    second = 0.5 * _step(like, at, H, curved - plain, damping)[0]
+    second = 0.5 * _step(likelihood, at, H, curved - plain, damping)[0]
     size = np.sqrt(np.maximum(H.diagonal[0], 1e-300))
     small = np.abs(second * size).max(initial=0.0) <= _BEND * np.abs(move * size).max(initial=0.0)
     bent = move + second
-    return np.clip(at + bent, like.unknowns.low, like.unknowns.high) - at if small else move
+    return np.clip(at + bent, likelihood.unknowns.low, likelihood.unknowns.high) - at if small else move
 
 
 def _maximise(
-    like: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None, enough: float = 0.0
+    likelihood: Likelihood, start: _Point, max_iterations: int, budget: Budget | None = None, enough: float = 0.0
 ) -> tuple[_Point, int, bool]:
     """Levenberg–Marquardt over trajectories, accepted on the objective."""
     at, equations, quiet, tries, promised = None, None, 0, 0, np.inf
@@ -410,22 +414,22 @@ def _maximise(
         tries += 1
         if budget is not None:  # a try on the mesh at hand costs about as much as integrating over a tenth of it
             budget.spend(sum(len(p.mesh) for p in point.paths) // 10)
-        unknowns, first = _pack(like, point.paths, point.phi), at is not point
+        unknowns, first = _pack(likelihood, point.paths, point.phi), at is not point
         if first or equations is None:
-            at, equations = point, _normal(like, point.paths, point.condensed, point.phi, point.noise)
-        move, fall = _step(like, unknowns, *equations, damping)
+            at, equations = point, _normal(likelihood, point.paths, point.condensed, point.phi, point.noise)
+        move, fall = _step(likelihood, unknowns, *equations, damping)
         if first:
             promised = fall
         if tries > _CRAWLING:
-            move = _bent(like, point, unknowns, equations[0], move, damping)
-        moved = _move(like, point.paths, point.condensed, move, point.phi)
-        phi = point.phi + like.unknowns.phi(move)
-        trial = _restore(like, moved, phi)
+            move = _bent(likelihood, point, unknowns, equations[0], move, damping)
+        moved = _move(likelihood, point.paths, point.condensed, move, point.phi)
+        phi = point.phi + likelihood.unknowns.phi(move)
+        trial = _restore(likelihood, moved, phi)
         if point.defects:
-            if trial is not None and _suits(like, trial, point.defects):
+            if trial is not None and _suits(likelihood, trial, point.defects):
                 trial = replace(trial, defects=point.defects)
             else:
-                trial = _integrated(like, [p.x0 for p in moved], phi, budget)
+                trial = _integrated(likelihood, [p.x0 for p in moved], phi, budget)
         return (point, False) if trial is None else (trial, trial.value <= point.value)
 
     def settles(better: bool, gain: float, point: _Point, damping: float) -> bool:

@@ -26,9 +26,13 @@ _ROUNDS, _RADIUS, _ENOUGH = 30, 3.0, 1e-3  # at most; e-folds of a first step; n
 
 def moving(model: Model) -> set[str]:
     """The names that trajectories of a model from text depend on."""
-    said = model.declarations
-    left = [*said.outputs, *said.initial.values(), *(i for event in said.events for _, i in event.changes)]
-    left += [i for own in said.triggers for i in (own.condition, *own.gaps, *(j for _, j in own.changes))]
+    declarations = model.declarations
+    left = [
+        *declarations.outputs,
+        *declarations.initial.values(),
+        *(i for event in declarations.events for _, i in event.changes),
+    ]
+    left += [i for own in declarations.triggers for i in (own.condition, *own.gaps, *(j for _, j in own.changes))]
     seen: set[int] = set()
     while left:
         i = left.pop()
@@ -44,16 +48,16 @@ def moving(model: Model) -> set[str]:
 class VariableProjection:
     """The parameters of a problem that only its observations have."""
 
-    like: Likelihood
+    likelihood: Likelihood
 
     @functools.cached_property
     def places(self) -> Index:
         """Where they stand among the unknowns."""
-        p, moved = self.like.problem, moving(self.like.problem.model)
+        p, moved = self.likelihood.problem, moving(self.likelihood.problem.model)
         own = np.zeros(len(p.free), bool)
         for e in range(len(p.data.experiments)):
             own[p.own_phi(e)] = [p.model.parameters[i] not in moved for i in p.own_index(e)]
-        return self.like.unknowns.phi_index[own]
+        return self.likelihood.unknowns.phi_index[own]
 
     def set(self, x: Sequence[Array], v: Array, unit: Array) -> tuple[Array, LikelihoodValues]:
         """Unknowns (B, P) with these at their best for states x (B, N, K) per experiment, and what that is worth.
@@ -61,8 +65,8 @@ class VariableProjection:
         Args:
             unit: by which unknowns (B, P) change in a step of length one.
         """
-        like, u, places = self.like, self.like.unknowns, self.places
-        v, worth = v.copy(), like.evaluate(x, u.phi(v))
+        likelihood, u, places = self.likelihood, self.likelihood.unknowns, self.places
+        v, worth = v.copy(), likelihood.evaluate(x, u.phi(v))
         left = np.flatnonzero(np.isfinite(worth.value)) if len(places) else np.empty(0, np.int64)
         radius = np.full(len(v), _RADIUS)
         for _ in range(_ROUNDS):
@@ -70,7 +74,7 @@ class VariableProjection:
                 break
             own = [states[left] for states in x]
             still = [np.zeros((*s.shape, len(u.own(e)))) for e, s in enumerate(own)]
-            full, g = like.normal(own, still, worth.noise[left], u.phi(v[left]))
+            full, g = likelihood.normal(own, still, worth.noise[left], u.phi(v[left]))
             H, g = full.dense()[:, places[:, None], places], g[:, places]
             sound = np.isfinite(g).all(1) & np.isfinite(H).all((1, 2))
             left, own, H, g = left[sound], [s[sound] for s in own], H[sound], g[sound]
@@ -78,7 +82,7 @@ class VariableProjection:
             move, fall = trust_region_step(v[left][:, places], H, g, low, high, unit[left][:, places], radius[left])
             tried = v[left]
             tried[:, places] = np.clip(tried[:, places] + move, low, high)
-            found = like.evaluate(own, u.phi(tried))
+            found = likelihood.evaluate(own, u.phi(tried))
             gain = worth.value[left] - found.value
             better = gain > 0
             radius[left] *= np.where(better, 2.0, 0.2)

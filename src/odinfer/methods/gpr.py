@@ -59,8 +59,8 @@ class Gpr:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Smooth the data; every free parameter stays NaN."""
-        say = progress or no_progress
-        say("smoothing the data", 0.0)
+        progress = progress or no_progress
+        progress("smoothing the data", 0.0)
         clock = time.perf_counter()
         units, hypers = self.smooth(problem)
         curves = posterior_curves(problem, units, hypers, self.jitter)
@@ -69,7 +69,7 @@ class Gpr:
             problem, nothing, curves, noise_sd(units, hypers),
             objective=-sum(h.evidence for h in hypers), seconds=time.perf_counter() - clock,
         )  # fmt: skip
-        say("done", 1.0)
+        progress("done", 1.0)
         return assemble(
             problem, self, seed, {self.name: only}, curves,
             status=Status.CONVERGED.value, converged=True, details=facts(problem, hypers),

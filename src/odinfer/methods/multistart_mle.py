@@ -90,8 +90,8 @@ def search_warnings(problem: Problem, found: SearchResult | None) -> list[str]:
     count = len(found.alternatives)
     what = "another solution fits" if count == 1 else f"{count} other solutions fit"
     choice = _telling_apart(problem.free, own, other, order.tolist()) if len(order) else "a bound"
-    said = f" ({values})" if values else ", with other initial values"
-    return [*warnings, f"{what} the data as well{said}; choose by {choice}, or by fixing a parameter"]
+    place = f" ({values})" if values else ", with other initial values"
+    return [*warnings, f"{what} the data as well{place}; choose by {choice}, or by fixing a parameter"]
 
 
 def _telling_apart(names: Sequence[str], own: Array, other: Array, differing: Sequence[int]) -> str:
@@ -134,7 +134,7 @@ def release_warnings(before: Problem, maximum: Maximum) -> list[str]:
 
 
 def fit_by_multistart(
-    method: Any, problem: Problem, seed: int, say: Progress, level: float, draws: int, whole: bool,
+    method: Any, problem: Problem, seed: int, progress: Progress, level: float, draws: int, whole: bool,
     executor: StartExecutor | None = None, start: OdinStart | None = None,
 ) -> Fit:  # fmt: skip
     """Fit a problem whose states cannot all be smoothed.
@@ -145,7 +145,7 @@ def fit_by_multistart(
         level, draws, whole: of the test of the model; `whole` makes it however long it takes.
     """
     clock = time.perf_counter()
-    found = search(problem, seed, sub_progress(say, 0.0, 0.7), executor, first=start)
+    found = search(problem, seed, sub_progress(progress, 0.0, 0.7), executor, first=start)
     reached = none_if_singular(lambda: optimum(problem, found))
     details: dict[str, Any] = {"starts": len(found.objectives), "starts_agreeing": found.agreeing}
     details |= {"start_objectives": []} | search_details(problem, found)
@@ -165,11 +165,11 @@ def fit_by_multistart(
         objective=best.objective, loglik=best.loglik, seconds=seconds, note=status.value,
     )  # fmt: skip
     if simulated := draws if whole else unasked(problem, draws):
-        test = judge_model(maximum, seed, simulated, sub_progress(say, 0.7, 0.8), level)
+        test = judge_model(maximum, seed, simulated, sub_progress(progress, 0.7, 0.8), level)
         details["model_test"] = asdict(test)
         maximum = replace(maximum, verify=not test.contradicts(level))
         warnings += [MODEL_IS_WRONG] if test.contradicts(level) else []
-    say("intervals", 0.8)
+    progress("intervals", 0.8)
     known = none_if_singular(maximum.intervals)
     if known is not None:
         details["sigma_interval"] = {c: list(ends) for c, ends in maximum.noise_intervals().items()}
@@ -178,7 +178,7 @@ def fit_by_multistart(
         uncertainty=known, cache=Cache(maximum=maximum), details=details,
         warnings=(*warnings, *steady_state_warnings(problem, lambda e, t: best.paths[e].at(t)[0])),
     )  # fmt: skip
-    say("done", 1.0)
+    progress("done", 1.0)
     return fit
 
 

@@ -135,18 +135,18 @@ class Odin:
             level, draws, whole: of the judgement; see `odinfer.diagnostics.verdicts.judged`.
             executor: who follows starts that are independent.
         """
-        say = progress or no_progress
+        progress = progress or no_progress
         if not problem.fully_observed_gaussian:
             start = none_if_singular(lambda: self._relax(problem, seed)) if self.refine else None
-            return fit_by_multistart(self, problem, seed, say, level, draws, whole, executor, start)
-        say("checking the equations", 0.0)
+            return fit_by_multistart(self, problem, seed, progress, level, draws, whole, executor, start)
+        progress("checking the equations", 0.0)
         problem.check_field()
-        say("smoothing the data", 0.15)
+        progress("smoothing the data", 0.15)
         clock = time.perf_counter()
         stated, minima = problem, self.search.run(problem, seed)
         problem, minima = released_by_matching(problem, self.search, minima, seed)
         odin_seconds = time.perf_counter() - clock
-        say("following trajectories", 0.3)
+        progress("following trajectories", 0.3)
         clock = time.perf_counter()
         reached: Reached | None = None
         notes: list[str] = []
@@ -171,7 +171,7 @@ class Odin:
             return judged(problem, self.search, minima, maximum, seed, level, draws, tell, whole)
 
         fit = _assemble(self, problem, seed, minima, reached, notes, details, seconds, judge, level)
-        say("done", 1.0)
+        progress("done", 1.0)
         return fit
 
     def solve(self, problem: Problem, seed: int = 0) -> Minima:

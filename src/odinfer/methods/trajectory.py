@@ -76,8 +76,8 @@ class Trajectory:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Follow every start to its maximum of the likelihood and keep the highest."""
-        say = progress or no_progress
-        say("checking the equations", 0.0)
+        progress = progress or no_progress
+        progress("checking the equations", 0.0)
         if problem.fully_observed_gaussian:
             problem.check_field()
         clock = time.perf_counter()
@@ -85,7 +85,7 @@ class Trajectory:
         scale = state_scales(problem)
         ends: list[TrajectoryOptimum] = []
         for i, (x0, phi) in enumerate(guesses):
-            say(f"following start {i + 1} of {len(guesses)}", 0.05 + 0.9 * i / len(guesses))
+            progress(f"following start {i + 1} of {len(guesses)}", 0.05 + 0.9 * i / len(guesses))
             end = _follow(problem, scale, phi, x0, self.iterations)
             if end is not None and np.isfinite(end.objective):
                 ends.append(end)
@@ -93,7 +93,7 @@ class Trajectory:
         maximum = None
         if best is None and not problem.fully_observed_gaussian:
             counts = {"starts": len(guesses), "starts_agreeing": 0, "starts_failed": len(guesses), "iterations": 0}
-            say("done", 1.0)
+            progress("done", 1.0)
             return nothing_found(self, problem, seed, self.name, counts, time.perf_counter() - clock)
         if best is None:
             units = Units.of(problem)
@@ -114,7 +114,7 @@ class Trajectory:
             objective=objective, loglik=None if best is None else best.loglik,
             seconds=time.perf_counter() - clock, note=status,
         )  # fmt: skip
-        say("done", 1.0)
+        progress("done", 1.0)
         return assemble(
             problem, self, seed, {self.name: only}, curves,
             status=status,
@@ -155,7 +155,7 @@ class Trajectory:
         x0 = self._with_given_values(problem, x0)
         free = problem.model.free_initial
         pairs = ((problem.condition(e), problem.theta_of(e, phi)[None], own[None, free]) for e, own in enumerate(x0))
-        return np.concatenate([course.initial(theta, own) for course, theta, own in pairs])
+        return np.concatenate([condition.initial(theta, own) for condition, theta, own in pairs])
 
     def _initial(self, problem: Problem) -> Array:
         """Initial values (E, K) to start from, within the states' bounds."""

@@ -67,7 +67,7 @@ class Quadratic:
         return float(log_prior + 0.5 * half @ half - np.log(np.diag(L)).sum())
 
 
-def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
+def with_chosen_scales(problem: Problem, seed: int, progress: Progress) -> Problem:
     """The problem with a scale for every unknown function, starting from the estimates that belong to it.
 
     Raises:
@@ -78,12 +78,12 @@ def with_chosen_scales(problem: Problem, seed: int, say: Progress) -> Problem:
     for own in problem.model.declarations.unknown:
         relative = own.positive and not own.monotone  # then the scale is that of the logarithm
         scales[own.label] = own.scale or (1.0 if relative else _first_size(problem, own), _FIRST_LENGTH)
-    say("fitting the unknown functions", 0.0)
+    progress("fitting the unknown functions", 0.0)
     problem = scaled(problem, scales, open_)
     found, curves = _first(problem, seed)
     best = problem, found
     for i in range(_ROUNDS):
-        say("choosing the scale of the unknown functions", i / _ROUNDS)
+        progress("choosing the scale of the unknown functions", i / _ROUNDS)
         wider = _with_wider_domains(problem, curves)
         chosen = {**scales, **_best_scales(problem, found, scales, open_)}
         pairs = [pair for name in scales for pair in zip(scales[name], chosen[name], strict=True)]

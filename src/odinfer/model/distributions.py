@@ -27,7 +27,7 @@ class Column:
 
 
 def split(
-    said: Statements,
+    statements: Statements,
     parameters: Collection[str],
     written_out: Mapping[str, Source],
     taken: Collection[str],
@@ -36,13 +36,13 @@ def split(
     """The distributions of columns, and those of parameters.
 
     Args:
-        said: the statements.
+        statements: the statements.
         parameters: the names that are parameters, whatever the distributions are.
         written_out: definitions and initial values.
         taken: the names that are no parameters.
         spare: distributions of names that are nothing are left out, if they have nothing but numbers.
     """
-    every: dict[str, Distribution] = said.given["distribution"]
+    every: dict[str, Distribution] = statements.given["distribution"]
     names = {name: {word for _, source in d.arguments for word in source.names()} for name, d in every.items()}
     count = Counter(word for own in names.values() for word in own)
     within = names_met((written_out[word] for word in count if word in written_out), written_out)
@@ -109,7 +109,7 @@ def scattering(given: Arguments) -> list[str]:
     return [tree.id for tree in trees if isinstance(tree, ast.Name)]
 
 
-def column(name: str, said: Distribution, given: Arguments, program: Program) -> Column:
+def column(name: str, distribution: Distribution, given: Arguments, program: Program) -> Column:
     """The instructions of a column."""
     instructions: list[int] = []
     for argument, value in given.items():
@@ -124,17 +124,21 @@ def column(name: str, said: Distribution, given: Arguments, program: Program) ->
             case _:
                 i = program.emit("number", value)
         instructions.append(i)
-    return Column(name, said.family, tuple(instructions), said.line)
+    return Column(name, distribution.family, tuple(instructions), distribution.line)
 
 
 def check_predictions(
-    columns: Iterable[Column], said: Statements, program: Program, states: Iterable[str], parameters: Collection[str]
+    columns: Iterable[Column],
+    statements: Statements,
+    program: Program,
+    states: Iterable[str],
+    parameters: Collection[str],
 ) -> None:
     """Refuse columns that depend on no state and no parameter: most often priors of names that are misspelled."""
     moving = depending(program.code, {*states, *parameters})
     for given in columns:
-        if not moving[given.arguments[0]] and given.name not in said.given["definition"]:
-            name, text = given.name, said.given["distribution"][given.name].text
+        if not moving[given.arguments[0]] and given.name not in statements.given["definition"]:
+            name, text = given.name, statements.given["distribution"][given.name].text
             problem = f"is no prior ('{name}' is no parameter) and predicts no column (no state or parameter is in it)"
             close = nearest(name, parameters) or "; correct it"
             raise InputError(f"line {given.line}: {SHORT.repr(text)} {problem}{close}")

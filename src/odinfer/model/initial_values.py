@@ -8,29 +8,29 @@ from odinfer.model.program import Program, depending
 from odinfer.model.statements import Statements
 
 
-def initial_values(said: Statements, states: Collection[str], spare: bool) -> tuple[dict[str, Source], list[str]]:
+def initial_values(statements: Statements, states: Collection[str], spare: bool) -> tuple[dict[str, Source], list[str]]:
     """By name, those that are given; and the names of others about which something is declared."""
     given, mentioned = {}, []
-    for (kind, name), line in said.lines.items():
+    for (kind, name), line in statements.lines.items():
         if (state := state_of(name)) is None:
             continue
         if state not in states:
             if not spare:
                 raise _of_no_state(name, line, states)
         elif kind == "initial":
-            given[name] = said.given[kind][name]
+            given[name] = statements.given[kind][name]
         else:
             mentioned.append(name)
     return given, [name for name in mentioned if name not in given]
 
 
 def check_mentions(
-    names: Iterable[str], states: Collection[str], parameters: Collection[str], said: Statements
+    names: Iterable[str], states: Collection[str], parameters: Collection[str], statements: Statements
 ) -> None:
     """Refuse the initial value, in an expression, of what is no state."""
     for name in names:
         if (state := state_of(name)) is not None and state not in states and name not in parameters:
-            raise _of_no_state(name, said.line_of(name), states)
+            raise _of_no_state(name, statements.line_of(name), states)
 
 
 def _of_no_state(name: str, line: int, states: Collection[str]) -> InputError:

@@ -52,7 +52,7 @@ from odinfer.model.initial_values import beginnings, check_mentions, initial_val
 from odinfer.model.jax_program import values
 from odinfer.model.program import Program, depending
 from odinfer.model.random_effects import RandomEffects, names_in_effects, random_effects
-from odinfer.model.statements import EXTENT, Distribution, Inequality, Statements, sources, statements
+from odinfer.model.statements import EXTENT, Distribution, Inequality, Statements, read_statements, sources
 from odinfer.model.unknown_functions import UnknownFunction, expand
 
 ABOUT_PARAMETERS = ("fixed", "start", "scale", "prior")
@@ -138,15 +138,15 @@ def parse(
         InputError: The text cannot be used; the message names the line and the piece.
     """
     expanded, unknown = expand(text)
-    said = statements(expanded)
-    equations, definitions = said.given["equation"], said.given["definition"]
-    states, brought = _states_and_parameters(said, of)
-    declared = [name for kind, name in said.lines if kind in ("input", "step")]
-    extra = _names_of_inputs(inputs, said)
-    given, mentioned = initial_values(said, states, spare)
-    compared = names_met([side for q in said.inequalities for side in sources(q)], {**definitions, **given})
+    statements = read_statements(expanded)
+    equations, definitions = statements.given["equation"], statements.given["definition"]
+    states, brought = _states_and_parameters(statements, of)
+    declared = [name for kind, name in statements.lines if kind in ("input", "step")]
+    extra = _names_of_inputs(inputs, statements)
+    given, mentioned = initial_values(statements, states, spare)
+    compared = names_met([side for q in statements.inequalities for side in sources(q)], {**definitions, **given})
     mentioned += [name for name in compared if state_of(name) in states and name not in given]
-    doses = into_states(said.events, states, spare)
+    doses = into_states(statements.events, states, spare)
     written_out = {**definitions, **given}
     taken = {*RESERVED, *states, *written_out, *declared, *extra}
     in_equations = names_met(equations.values(), written_out)
@@ -154,7 +154,9 @@ def parse(
     changed = [source for dose in doses for source in sources(dose)]
     met |= names_met(changed, written_out)
     anywhere = met if spare else met | names_met(definitions.values(), written_out)
-    tildes, priors = split(said, {*brought, *anywhere, *names_in_effects(said)} - taken, written_out, taken, spare)
+    tildes, priors = split(
+        statements, {*brought, *anywhere, *names_in_effects(statements)} - taken, written_out, taken, spare
+    )
     arguments = {name: _arguments(name, tilde, taken, {*declared, *extra}) for name, tilde in tildes.items()}
     expressions = [value for own in arguments.values() for value in own.values() if isinstance(value, Source)]
     met |= names_met(expressions, written_out)
@@ -162,8 +164,8 @@ def parse(
     kept = _used_definitions(definitions, {*met, *RESERVED, *states}) if spare else definitions
     met |= names_met(kept.values(), written_out)
     parameters = dict.fromkeys([*brought, *(name for name in met if name not in taken)])
-    check_mentions(met, states, brought, said)
-    if "e" in parameters and not any("e" in names for names in said.given.values()):
+    check_mentions(met, states, brought, statements)
+    if "e" in parameters and not any("e" in names for names in statements.given.values()):
         _warn_of_e([*equations.values(), *given.values(), *changed, *expressions, *kept.values()])
     program = Program(written_out)
     for name in definitions:
@@ -175,32 +177,32 @@ def parse(
     moving = ("t", *states, *declared, *extra)
     triggers = tuple(trigger(dose, program, moving) for dose in doses if dose.when is not None)
     columns = tuple(column(name, tilde, arguments[name], program) for name, tilde in tildes.items())
-    check_predictions(columns, said, program, states, parameters)
+    check_predictions(columns, statements, program, states, parameters)
     inequalities = tuple(
-        _inequality(q, program, {*parameters, *definitions, *given}, moving) for q in said.inequalities
+        _inequality(q, program, {*parameters, *definitions, *given}, moving) for q in statements.inequalities
     )
     found = {name: program.definition(name) for name in kept}
     _check_readable(written_out, [name for name in definitions if name not in kept])
-    effects = random_effects(said, parameters, taken)
+    effects = random_effects(statements, parameters, taken)
     declarable = dict.fromkeys([*parameters, *effects.names])
     for name, tilde in priors.items():
-        said.add("prior", name, prior(name, tilde), tilde.line)
-    _put_noise_on_log_scale(said, arguments, {name: tilde.line for name, tilde in tildes.items()}, parameters)
-    limits = bounds(said, states, declarable, met, spare)
+        statements.add("prior", name, prior(name, tilde), tilde.line)
+    _put_noise_on_log_scale(statements, arguments, {name: tilde.line for name, tilde in tildes.items()}, parameters)
+    limits = bounds(statements, states, declarable, met, spare)
     inputs = tuple(dict.fromkeys(name for name in (*declared, *extra) if name in met or not spare))
-    extent = {name: "local" for name in parameters if state_of(name) is not None} | said.given[EXTENT]
-    about = {kind: {n: v for n, v in said.given[kind].items() if n in declarable} for kind in ABOUT_PARAMETERS}
+    extent = {name: "local" for name in parameters if state_of(name) is not None} | statements.given[EXTENT]
+    about = {kind: {n: v for n, v in statements.given[kind].items() if n in declarable} for kind in ABOUT_PARAMETERS}
     return Equations(
         *(states, tuple(parameters), inputs, limits, about["fixed"], about["start"], about["scale"], about["prior"]),
         *(text, tuple(program.code), outputs),
         columns=columns,
         definitions=found,
         initial=initial,
-        begins=said.begins if initial else "first",
+        begins=statements.begins if initial else "first",
         local=tuple(name for name in parameters if extent.get(name) == "local"),
         events=events,
         triggers=triggers,
-        steps=tuple(name for name in inputs if name in said.given["step"]),
+        steps=tuple(name for name in inputs if name in statements.given["step"]),
         breaks=breaks(program.code),
         effects=effects,
         input_breaks=input_breaks(program.code, inputs),
@@ -209,39 +211,43 @@ def parse(
     )
 
 
-def _inequality(said: Inequality, program: Program, known: Collection[str], moving: Collection[str]) -> InequalityCode:
+def _inequality(
+    inequality: Inequality, program: Program, known: Collection[str], moving: Collection[str]
+) -> InequalityCode:
     """The instructions of an inequality, which is about parameters alone."""
-    for source in sources(said):
+    for source in sources(inequality):
         for name in source.names():
             if name not in known and name not in RESERVED and name not in moving:
                 close = nearest(name, sorted(known)) or "; compare parameters with each other or with numbers"
-                raise InputError(f"line {said.line}: '{name}' in {SHORT.repr(said.text)} is no parameter{close}")
-    code = InequalityCode(said.text, *(program.whole(source) for source in sources(said)))
+                raise InputError(
+                    f"line {inequality.line}: '{name}' in {SHORT.repr(inequality.text)} is no parameter{close}"
+                )
+    code = InequalityCode(inequality.text, *(program.whole(source) for source in sources(inequality)))
     moves = depending(program.code, moving)
     if moves[code.smaller] or moves[code.larger]:
         problem = "compares what changes in time; compare parameters with each other or with numbers"
-        raise InputError(f"line {said.line}: {SHORT.repr(said.text)} {problem}")
+        raise InputError(f"line {inequality.line}: {SHORT.repr(inequality.text)} {problem}")
     return code
 
 
 def _states_and_parameters(
-    said: Statements, of: tuple[Sequence[str], Sequence[str]] | None
+    statements: Statements, of: tuple[Sequence[str], Sequence[str]] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The states, and the parameters of a model whose equations are elsewhere.
 
     Raises:
         InputError: there are no equations, there are some in both places, or a name is declared twice.
     """
-    equations = said.given["equation"]
+    equations = statements.given["equation"]
     if of is None:
         if not equations:
-            example = _example(said.given["definition"])
+            example = _example(statements.given["definition"])
             raise InputError(f"line 1: there is no equation; write at least one, such as {example}")
         return tuple(equations), ()
     for name, source in equations.items():
         raise InputError(f"line {source.line}: '{name}' has an equation, but equations are given elsewhere; remove it")
     states, brought = tuple(of[0]), tuple(of[1])
-    for (kind, name), line in said.lines.items():
+    for (kind, name), line in statements.lines.items():
         if kind in ("definition", "input", "step") and name in (*states, *brought):
             raise InputError(f"line {line}: '{name}' is a state or a parameter of the model already; rename one")
     return states, brought
@@ -255,17 +261,17 @@ def _check_readable(definitions: dict[str, Source], names: Sequence[str]) -> Non
 
 
 def _put_noise_on_log_scale(
-    said: Statements,
+    statements: Statements,
     arguments: Mapping[str, dict[str, Any]],
     lines: Mapping[str, int],
     parameters: Mapping[str, Any],
 ) -> None:
     """Estimate what only says how columns scatter on a log scale, unless the text says otherwise."""
     for name, own in arguments.items():
-        free = [word for word in scattering(own) if not any(word in said.given[kind] for kind in OF_THE_RANGE)]
+        free = [word for word in scattering(own) if not any(word in statements.given[kind] for kind in OF_THE_RANGE)]
         for word in dict.fromkeys([*left_out(name, own), *free]):
-            if word in parameters and word not in said.given["scale"]:
-                said.add("scale", word, "log", lines[name])
+            if word in parameters and word not in statements.given["scale"]:
+                statements.add("scale", word, "log", lines[name])
 
 
 def _used_definitions(definitions: Mapping[str, Source], known: set[str]) -> dict[str, Source]:
@@ -284,9 +290,9 @@ def _used_definitions(definitions: Mapping[str, Source], known: set[str]) -> dic
     return {name: source for name, source in definitions.items() if name not in lost}
 
 
-def _names_of_inputs(inputs: Sequence[str], said: Statements) -> list[str]:
+def _names_of_inputs(inputs: Sequence[str], statements: Statements) -> list[str]:
     names = [checked_name(str(name), "inputs") for name in ([inputs] if isinstance(inputs, str) else inputs)]
-    if clash := {*names} & {*said.given["equation"], *said.given["definition"]}:
+    if clash := {*names} & {*statements.given["equation"], *statements.given["definition"]}:
         raise InputError(f"inputs: '{min(clash)}' has an equation or a definition in the text; rename one")
     return names
 

@@ -77,17 +77,17 @@ class RandomEffects:
         return tuple(self.code[i][1][0] for i in needed(self.code, [effect.centre]) if self.code[i][0] == "name")
 
 
-def names_in_effects(said: Statements) -> set[str]:
+def names_in_effects(statements: Statements) -> set[str]:
     """All names in the arguments of random effects, of which priors may be given."""
-    every = [*said.given["effect"].values(), *said.given["occasion effect"].values()]
+    every = [*statements.given["effect"].values(), *statements.given["occasion effect"].values()]
     return {name for given in every for _, source in given.arguments for name in source.names()}
 
 
-def random_effects(said: Statements, parameters: Collection[str], taken: Collection[str]) -> RandomEffects:
+def random_effects(statements: Statements, parameters: Collection[str], taken: Collection[str]) -> RandomEffects:
     """Read the random effects of a text.
 
     Args:
-        said: the statements.
+        statements: the statements.
         parameters: the parameters of the equations and of what is observed.
         taken: states, definitions, inputs and reserved words, which cannot be in a centre.
 
@@ -97,7 +97,7 @@ def random_effects(said: Statements, parameters: Collection[str], taken: Collect
     levels: dict[str, list[RandomEffect]] = {"effect": [], "occasion effect": []}
     program, labels, names = Program({}), dict[str, tuple[str, str]](), dict[str, None]()
     for kind, found in levels.items():
-        for name, given in said.given[kind].items():
+        for name, given in statements.given[kind].items():
             if name not in parameters:
                 hint = nearest(name, sorted(parameters)) or "; use it there, or leave the line out"
                 raise InputError(f"line {given.line}: '{name}' varies by {given.by}, but no equation has it{hint}")
@@ -116,7 +116,7 @@ def random_effects(said: Statements, parameters: Collection[str], taken: Collect
         if effect.by != first.by:
             start = f"line {effect.line}: '{effect.name}' varies by {effect.by}, but '{first.name}' by {first.by}"
             raise InputError(f"{start}; write one of them in both lines")
-    groups = _groups(said, [effect.name for effect in levels["effect"]])
+    groups = _groups(statements, [effect.name for effect in levels["effect"]])
     subjects, occasions = (tuple(found) for found in levels.values())
     return RandomEffects(subjects, occasions, groups, tuple(names), tuple(program.code), labels)
 
@@ -165,11 +165,11 @@ def _omega(source: Source, start: str) -> str | float:
     return value
 
 
-def _groups(said: Statements, effects: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _groups(statements: Statements, effects: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The groups of correlated effects, each in the order of the effects."""
     found = []
-    for name, group in said.given["correlated"].items():
-        line = said.lines["correlated", name]
+    for name, group in statements.given["correlated"].items():
+        line = statements.lines["correlated", name]
         members = tuple(effects) if group == (ALL,) else group
         for member in members:
             if member not in effects:

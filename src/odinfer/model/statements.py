@@ -156,7 +156,7 @@ def _remedy(kind: str, rival: str, name: str) -> str:
     return "keep one of the two"
 
 
-def statements(text: str) -> Statements:
+def read_statements(text: str) -> Statements:
     """Read a text; its format is shown at the top of `parser.py`."""
     if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
         raise InputError(f"line 1: equations are a text of at most {MAX_CHARACTERS} characters; shorten it")

@@ -175,7 +175,7 @@ def expand(text: str) -> tuple[str, tuple[UnknownFunction, ...]]:
     if not isinstance(text, str) or "?" not in text:
         return text, ()
     found: dict[str, UnknownFunction] = {}
-    lines, said = [], list[tuple[int, str, str]]()
+    lines, assertions = [], list[tuple[int, str, str]]()
     taken = {*re.findall(r"\w+", text)}
     for number, line in enumerate(re.split(r"\r\n?|\n", text), 1):
         body, hash_, comment = line.partition("#")
@@ -183,7 +183,7 @@ def expand(text: str) -> tuple[str, tuple[UnknownFunction, ...]]:
         for piece in body.split(";"):
             match = _CALL.match(piece.strip())
             if match:
-                said.append((number, _label(match), piece.strip()[match.end() :].strip()))
+                assertions.append((number, _label(match), piece.strip()[match.end() :].strip()))
                 pieces.append("")
                 continue
 
@@ -200,7 +200,7 @@ def expand(text: str) -> tuple[str, tuple[UnknownFunction, ...]]:
                 raise InputError(f"line {number}: {SHORT.repr(piece.strip())} {problem}")
             pieces.append(piece)
         lines.append(";".join(pieces) + hash_ + comment)
-    for number, label, words in said:
+    for number, label, words in assertions:
         if label not in found:
             raise InputError(f"line {number}: no equation has {label}; use it there, or leave the line out")
         found[label] = _apply_statement(found[label], words, number)

@@ -70,11 +70,11 @@ class Measured:
 
     def _points(self, e: int, x: Array, phi: Array, t: Array | None) -> tuple[Array, Array, Array, Array]:
         """Times, states, parameters and inputs of all points of B trajectories, one after the other."""
-        course = self.problem.condition(e)
-        t = course.experiment.t if t is None else t
+        condition = self.problem.condition(e)
+        t = condition.experiment.t if t is None else t
         B, N, K = x.shape
         theta = np.broadcast_to(self.problem.theta_of(e, phi), (B, len(self.problem.model.parameters)))
-        u = course.inputs_at(t)
+        u = condition.inputs_at(t)
         return np.tile(t, B), x.reshape(-1, K), np.repeat(theta, N, 0), np.tile(u, (B, 1))
 
     def _arguments(self, e: int, x: Array, phi: Array, t: Array | None = None) -> Array:

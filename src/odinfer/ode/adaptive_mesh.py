@@ -79,17 +79,17 @@ def integrated(
     """
     from scipy.integrate import OdeSolution, Radau
 
-    course = problem.condition(experiment)
-    t = course.times if times is None else times
+    condition = problem.condition(experiment)
+    t = condition.times if times is None else times
     if len(t) == 1:
         t = np.array([t[0], t[0] + 1e-9 * (1.0 + abs(t[0]))])
-    stops = np.union1d(t[[0, -1]], course.between(t[0], t[-1]))
+    stops = np.union1d(t[[0, -1]], condition.between(t[0], t[-1]))
     if times is None and len(t) > MANY:
         t = t[[0, -1]]
     if (
         tolerance is None
         and times is None
-        and len(course.times) > 1
+        and len(condition.times) > 1
         and isinstance(problem.model.derivatives, TextField)
     ):
         return _compiled(problem, experiment, theta, x0, budget)
@@ -97,8 +97,8 @@ def integrated(
     pieces, jumped, steps = [], {}, itertools.count(1)
 
     def after(now: float, x: Array) -> Array:
-        for jump in (j for j in course.jumps if j.time == now):
-            x = jumped[now] = course.jumped(jump, x[None], theta[None])[0][0]
+        for jump in (j for j in condition.jumps if j.time == now):
+            x = jumped[now] = condition.jumped(jump, x[None], theta[None])[0][0]
         return x
 
     x = x0
@@ -106,7 +106,7 @@ def integrated(
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of steps that are tried and not taken
             for a, b in itertools.pairwise(stops):
-                field, jacobian = _smooth_field(course, theta, a, b)
+                field, jacobian = _smooth_field(condition, theta, a, b)
                 x = after(a, x)
                 atol = np.fmin(absolute_tolerance(x, field(a, x), b - a, tolerance), 1e-2 * tolerance * scale)
                 solver = Radau(field, a, x, b, rtol=tolerance, atol=atol, jac=jacobian)
@@ -141,11 +141,11 @@ def _compiled(
     """The same by a compiled method, from the start of an experiment to its last time."""
     from odinfer.ode.integrate_batch import integrate_batch
 
-    course = problem.condition(experiment)
-    field, most = Field(Timetable.of([course]), np.empty(0, np.int64)), _MOST_STEPS
+    condition = problem.condition(experiment)
+    field, most = Field(Timetable.of([condition]), np.empty(0, np.int64)), _MOST_STEPS
     if budget is not None:
         most = min(most, budget.steps + 1)
-    halting = len(course.times) <= MANY
+    halting = len(condition.times) <= MANY
     found = integrate_batch(field, np.zeros(1, np.int64), theta[None], x0[None], _TOLERANCE, most, halting)
     if budget is not None:
         budget.spend(int(found.tries[0]))
@@ -170,7 +170,7 @@ def along_steps(
 
 
 def _smooth_field(
-    course: Condition, theta: Array, a: float, b: float
+    condition: Condition, theta: Array, a: float, b: float
 ) -> tuple[Callable[[float, Array], Array], Callable[[float, Array], Array]]:
     """The field and its Jacobian as a solver asks for them between two corners."""
 
@@ -180,10 +180,10 @@ def _smooth_field(
         return np.asarray(values)
 
     def field(now: float, x: Array) -> Array:
-        return finite(course.evaluate(course.inside(a, b, np.array([now])), x[None], theta)[0])
+        return finite(condition.evaluate(condition.inside(a, b, np.array([now])), x[None], theta)[0])
 
     def jacobian(now: float, x: Array) -> Array:
-        return finite(course.linearise(course.inside(a, b, np.array([now])), x[None], theta)[1][0])
+        return finite(condition.linearise(condition.inside(a, b, np.array([now])), x[None], theta)[1][0])
 
     return field, jacobian
 

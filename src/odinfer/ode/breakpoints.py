@@ -23,7 +23,7 @@ class Timetable:
     """The stops of E experiments, n of them at most; the first is where a trajectory starts.
 
     Attributes:
-        courses: of the experiments.
+        conditions: of the experiments.
         stops: times (E, n).
         last: the number of the last stop (E,).
         corner: whether the solution has a kink at a stop (E, n).
@@ -32,7 +32,7 @@ class Timetable:
         rows: per experiment, the stops (N,) of its observations.
     """
 
-    courses: tuple[Condition, ...]
+    conditions: tuple[Condition, ...]
     stops: Array
     last: Index
     corner: NDArray[np.bool_]
@@ -42,34 +42,34 @@ class Timetable:
     rows: tuple[Index, ...]
 
     @staticmethod
-    def of(courses: Sequence[Condition]) -> Timetable:
-        every = [np.union1d(c.times, c.between(c.times[0], c.times[-1])) for c in courses]
+    def of(conditions: Sequence[Condition]) -> Timetable:
+        every = [np.union1d(c.times, c.between(c.times[0], c.times[-1])) for c in conditions]
         shape = len(every), max(len(own) for own in every)
         stops, low, high = np.empty(shape), np.full(shape, -np.inf), np.full(shape, np.inf)
         corner, halt = np.zeros(shape, bool), np.zeros(shape, np.int64)
-        for e, (course, own) in enumerate(zip(courses, every, strict=True)):
+        for e, (condition, own) in enumerate(zip(conditions, every, strict=True)):
             n = len(own)
             stops[e] = np.append(own, np.full(shape[1] - n, own[-1]))
-            kinks = np.append(True, np.isin(own[1:], course.corners))
+            kinks = np.append(True, np.isin(own[1:], condition.corners))
             corner[e, :n] = kinks
-            ends = np.flatnonzero(kinks | np.isin(own, course.between(own[0], own[-1])) | (own == own[-1]))
+            ends = np.flatnonzero(kinks | np.isin(own, condition.between(own[0], own[-1])) | (own == own[-1]))
             halt[e, : n - 1] = ends[np.searchsorted(ends, np.arange(n - 1), side="right")]
-            if course.abrupt:
+            if condition.abrupt:
                 ends = np.append(own[kinks], own[-1])
                 piece = np.cumsum(kinks) - 1
                 a, b = ends[piece], ends[piece + 1]
-                low[e, :n] = course.inside(a, b, np.full(n, -np.inf))
-                high[e, :n] = course.inside(a, b, np.full(n, np.inf))
+                low[e, :n] = condition.inside(a, b, np.full(n, -np.inf))
+                high[e, :n] = condition.inside(a, b, np.full(n, np.inf))
         last = np.array([len(own) - 1 for own in every])
-        rows = tuple(np.searchsorted(own, c.experiment.moments) for c, own in zip(courses, every, strict=True))
-        return Timetable(tuple(courses), stops, last, corner, halt, low, high, rows)
+        rows = tuple(np.searchsorted(own, c.experiment.moments) for c, own in zip(conditions, every, strict=True))
+        return Timetable(tuple(conditions), stops, last, corner, halt, low, high, rows)
 
     @functools.cached_property
     def jumps(self) -> dict[tuple[int, int], list[Jump]]:
         """What jumps at which stop of which experiment; not at the last one, after which nothing comes."""
         found: dict[tuple[int, int], list[Jump]] = {}
-        for e, course in enumerate(self.courses):
-            for jump in course.jumps:
+        for e, condition in enumerate(self.conditions):
+            for jump in condition.jumps:
                 i = int(np.searchsorted(self.stops[e, : self.last[e] + 1], jump.time))
                 if i < self.last[e] and self.stops[e, i] == jump.time:
                     found.setdefault((e, i), []).append(jump)

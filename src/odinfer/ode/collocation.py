@@ -91,8 +91,8 @@ def alike(problem: Problem, paths: Sequence[CollocationPath]) -> list[list[int]]
     meshes have as many points."""
     groups: dict[int, list[int]] = {}
     for i, path in enumerate(paths):
-        course = problem.condition(path.experiment)
-        told_apart = any([problem.split.any, problem.model.inputs, course.jumps, course.infusions])
+        condition = problem.condition(path.experiment)
+        told_apart = any([problem.split.any, problem.model.inputs, condition.jumps, condition.infusions])
         told_apart |= problem.model.given_initial is not None
         groups.setdefault(-i if told_apart else len(path.mesh), []).append(i)
     return list(groups.values())
@@ -142,14 +142,14 @@ def condense(
         pieces = [condense(problem, experiment, mesh if mesh.ndim == 1 else mesh[at], x0[at], Z[at], phi[at], scale)
                   for at in places]  # fmt: skip
         return Condensed(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
-    course, index = problem.condition(experiment), problem.own_index(experiment)
+    condition, index = problem.condition(experiment), problem.own_index(experiment)
     own_theta = problem.theta_of(experiment, phi)
     slope = problem.slope(phi)[:, problem.own_phi(experiment)]
     first, F = len(problem.model.free_initial), len(index)  # columns of x0, and of φ
     width = first + F + 1
     begin, end, h = mesh[..., :-1, None], mesh[..., 1:, None], np.diff(mesh)
-    t = np.broadcast_to(course.inside(begin, end, begin + h[..., None] * C), (B, n, s)).ravel()
-    f, fx, ft = course.linearise(t, Z.reshape(-1, K), np.repeat(own_theta, n * s, 0))
+    t = np.broadcast_to(condition.inside(begin, end, begin + h[..., None] * C), (B, n, s)).ravel()
+    f, fx, ft = condition.linearise(t, Z.reshape(-1, K), np.repeat(own_theta, n * s, 0))
     f = f.reshape(B, n, s, K)
     fx = fx.reshape(B, n, s, K, K)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -157,8 +157,8 @@ def condense(
     hA = np.broadcast_to(h[..., None, None] * A, (B, n, s, s))
     before = np.concatenate([x0[:, None], Z[:, :-1, -1]], 1)
     jumps: dict[int, list[tuple[Array, Array]]] = {}
-    for i, jump in course.jumps_on(mesh):
-        before[:, i], by_x, by_theta = course.jumped(jump, before[:, i], own_theta)
+    for i, jump in condition.jumps_on(mesh):
+        before[:, i], by_x, by_theta = condition.jumped(jump, before[:, i], own_theta)
         jumps.setdefault(i, []).append((by_x, by_theta[..., index] * slope[:, None]))
     with np.errstate(over="ignore", invalid="ignore"):  # a path may leave the finite numbers on its way
         residual = Z - before[:, :, None] - hA @ f
@@ -189,7 +189,7 @@ def condense(
     own_nodes = np.zeros((n + 1, B, K, width))  # time first: each step of the recursion is one block
     own_nodes[0, :, problem.model.free_initial, np.arange(first)] = 1.0
     if problem.model.given_initial is not None:
-        own_nodes[0, :, :, first:-1] = course.initial_slopes(own_theta)[..., index] * slope[:, None]
+        own_nodes[0, :, :, first:-1] = condition.initial_slopes(own_theta)[..., index] * slope[:, None]
     own_starts = own_nodes[:-1] if not jumps else np.empty((n, B, K, width))
     last = np.moveaxis(W[:, :, -K:], 1, 0)
     through, own = np.ascontiguousarray(last[..., :K]), np.ascontiguousarray(last[..., K:])
@@ -327,8 +327,8 @@ class CollocationPath:
         x = np.einsum("qa,nak->nqk", basis(_PROBE), values)
         slope = np.einsum("qa,nak->nqk", basis(_PROBE, slope=True), values) / h[:, None, None]
         t = (self.mesh[:-1, None] + h[:, None] * _PROBE).ravel()
-        course, theta = self.problem.condition(self.experiment), self.problem.theta_of(self.experiment, phi)
-        f = course.linearise(t, x.reshape(-1, K), theta)[0].reshape(x.shape)
+        condition, theta = self.problem.condition(self.experiment), self.problem.theta_of(self.experiment, phi)
+        f = condition.linearise(t, x.reshape(-1, K), theta)[0].reshape(x.shape)
         size = np.minimum(np.maximum.accumulate(np.abs(values).max(1)), scale)
         size = np.where(self.x0 == 0.0, scale, np.maximum(size, _SMALLEST))
         return np.asarray(np.abs((slope - f) * h[:, None, None] / size[:, None]).max((1, 2)))

@@ -100,9 +100,9 @@ class Execution:
         crossing: which times (b,) are those of crossings, which change with parameters and states.
     """
 
-    def __init__(self, course: Condition, theta: Array, t: Array, width: Array, crossing: Mask) -> None:
-        self.course, self.theta, self.t, self.crossing = course, theta, t, crossing
-        self.model, self.triggers = course.model, course.model.declarations.triggers
+    def __init__(self, condition: Condition, theta: Array, t: Array, width: Array, crossing: Mask) -> None:
+        self.condition, self.theta, self.t, self.crossing = condition, theta, t, crossing
+        self.model, self.triggers = condition.model, condition.model.declarations.triggers
         self.dt, self.P = _DERIVATIVE * width, theta.shape[1]
 
     def run(self, x: Array, held: Mask, truth: Mask) -> Executed:
@@ -144,7 +144,7 @@ class Execution:
         at = np.flatnonzero(self.crossing[rows])
         if now.first >= 0 and len(at):
             own = rows[at]
-            f = [self.course.evaluate(self.t[own], states, self.theta[own]) for states in (before[own], x[at])]
+            f = [self.condition.evaluate(self.t[own], states, self.theta[own]) for states in (before[own], x[at])]
             tau_x, tau_theta = self._crossing_slopes(self.triggers[now.first], own, before[own], f[0])
             change = (by_x[at] @ f[0][..., None])[..., 0] + now.slopes[at, :, -1] - f[1]
             by_x[at] += change[..., None] * tau_x[:, None]
@@ -204,12 +204,12 @@ class Execution:
     def _values(self, instructions: tuple[int, ...], rows: Index, x: Array, t: Array | None = None) -> Array:
         at = self.t[rows] if t is None else t
         program = self.model.program(instructions)
-        return program.evaluate(at, x, self.theta[rows], self.course.inputs_at(at))
+        return program.evaluate(at, x, self.theta[rows], self.condition.inputs_at(at))
 
     def _linearise(self, instructions: tuple[int, ...], rows: Index, x: Array) -> tuple[Array, Array, Array, Array]:
         """Values (b, n) and their derivatives by x (b, n, K), θ (b, n, P) and t (b, n)."""
         t, dt = self.t[rows], self.dt[rows]
         program = self.model.program(instructions)
-        values, by_x, by_theta = program.linearise(t, x, self.theta[rows], self.course.inputs_at(t))
+        values, by_x, by_theta = program.linearise(t, x, self.theta[rows], self.condition.inputs_at(t))
         later, earlier = (self._values(instructions, rows, x, t + side * dt) for side in (1.0, -1.0))
         return values, by_x, by_theta, (later - earlier) / (2.0 * dt[:, None])

@@ -40,12 +40,12 @@ class Drive(NamedTuple):
     rate: Array
 
     @staticmethod
-    def of(courses: Sequence[Condition]) -> Drive:
-        model = courses[0].model
-        tables = [[c.experiment.u[name] for name in model.inputs] for c in courses]
+    def of(conditions: Sequence[Condition]) -> Drive:
+        model = conditions[0].model
+        tables = [[c.experiment.u[name] for name in model.inputs] for c in conditions]
         every = [table for own in tables for table in own]
-        length = np.array([len(t) for t, _ in every], np.int64).reshape(len(courses), len(model.inputs))
-        flows = [i for c in courses for i in c.infusions]
+        length = np.array([len(t) for t, _ in every], np.int64).reshape(len(conditions), len(model.inputs))
+        flows = [i for c in conditions for i in c.infusions]
         return Drive(
             any(len(np.unique(u)) > 1 for _, u in every),
             bool(flows),
@@ -54,7 +54,7 @@ class Drive(NamedTuple):
             length,
             np.concatenate([np.empty(0), *(np.asarray(t, float) for t, _ in every)]),
             np.concatenate([np.empty(0), *(np.asarray(u, float) for _, u in every)]),
-            np.cumsum([0, *(len(c.infusions) for c in courses)]),
+            np.cumsum([0, *(len(c.infusions) for c in conditions)]),
             np.array([i.k for i in flows], np.int64),
             *(np.array([getattr(i, name) for i in flows], float) for name in ("begin", "end", "rate")),
         )

@@ -221,7 +221,7 @@ def _execute(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who:
         end = np.maximum(np.minimum(stop + 1, table.last[e]), 1)
         width = (table.stops[e, end] - table.stops[e, end - 1])[new]
         who_new, stop = own[new], stop[new]
-        execution = Execution(table.courses[e], theta[who_new], t[new], width, crossed[new])
+        execution = Execution(table.conditions[e], theta[who_new], t[new], width, crossed[new])
         w.x[who_new], by_x, by_theta, w.held[who_new] = execution.run(w.x[who_new], held, truth[new])
         w.fresh[who_new] = True
         w.tries[who_new] += _EVENT
@@ -240,7 +240,7 @@ def _jump(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: In
     for key, here in zip(present, np.split(who[order], first[1:]), strict=True):
         own, i = divmod(int(key), f.table.stops.shape[1])
         for jump in f.table.jumps.get((own, i), ()):
-            w.x[here], by_x, by_theta = f.table.courses[own].jumped(jump, w.x[here], theta[here])
+            w.x[here], by_x, by_theta = f.table.conditions[own].jumped(jump, w.x[here], theta[here])
             found.events.append(Jumped(here, by_x, by_theta, np.full(len(here), -1)))
 
 

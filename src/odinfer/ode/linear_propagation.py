@@ -45,7 +45,7 @@ class LinearPropagation:
         by_states = [i for own in derived.derivatives for i in own.values()]
         names = {derived.code[i][1][0] for i in needed(derived.code, by_states) if derived.code[i][0] == "name"}
         every = {derived.code[i][1][0] for i in needed(derived.code, derived.values) if derived.code[i][0] == "name"}
-        programs = any(jump.program is not None for c in field.table.courses for jump in c.jumps)
+        programs = any(jump.program is not None for c in field.table.conditions for jump in c.jumps)
         if names & {*model.states, "t"} or "t" in every or programs or model.declarations.triggers:
             return None
         return LinearPropagation(field)
@@ -66,7 +66,7 @@ class LinearPropagation:
         table = self.field.table
         if not self.field.drive.changing:
             return np.zeros((*table.stops.shape, 0))
-        return np.stack([c.inputs_at(own) for c, own in zip(table.courses, table.stops, strict=True)])
+        return np.stack([c.inputs_at(own) for c, own in zip(table.conditions, table.stops, strict=True)])
 
     def solve(self, e: Index, theta: Array, x0: Array) -> Array:
         """States (B, n, K) at the stops, before what jumps there; NaN where they are not finite."""

@@ -43,11 +43,11 @@ class Field:
 
     @property
     def model(self) -> Model:
-        return self.table.courses[0].model
+        return self.table.conditions[0].model
 
     @functools.cached_property
     def drive(self) -> Drive:
-        return Drive.of(self.table.courses)
+        return Drive.of(self.table.conditions)
 
     @functools.cached_property
     def values(self) -> Tape:
@@ -102,7 +102,7 @@ class Field:
     @functools.cached_property
     def _still(self) -> Array:
         """Inputs (E, U), at the start if they change."""
-        return np.concatenate([c.inputs_at(np.array([c.start])) for c in self.table.courses])
+        return np.concatenate([c.inputs_at(np.array([c.start])) for c in self.table.conditions])
 
     def numbers(self, e: Index, theta: Array) -> Array:
         """Inputs and parameters (M, U + P) of experiments e (M,) with θ (M, P)."""

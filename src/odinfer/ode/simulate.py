@@ -69,23 +69,23 @@ def simulate(
     th = _vector("theta", theta, model.parameters)
     series = _inputs(model, inputs or {})
     named = dict(zip(model.inputs, series, strict=True))
-    course = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
-    start, x = _start(course, x0, th)
-    corners = np.unique(np.concatenate([course.corners, course.switch_times(th), *(c for c, _ in series)]))
+    condition = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
+    start, x = _start(condition, x0, th)
+    corners = np.unique(np.concatenate([condition.corners, condition.switch_times(th), *(c for c, _ in series)]))
     # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
     stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
     if model.declarations.triggers:
-        tolerance = atol if atol is not None else start_tolerance(course, th, x, start, float(t[-1]), rtol)
-        return follow(course, th, x, t, stops, rtol, tolerance)
+        tolerance = atol if atol is not None else start_tolerance(condition, th, x, start, float(t[-1]), rtol)
+        return follow(condition, th, x, t, stops, rtol, tolerance)
     result = np.full((len(t), len(x)), np.nan)
     result[t == start] = x
     for a, b in itertools.pairwise(stops):
-        for jump in (j for j in course.jumps if j.time == a):
-            x = course.jumped(jump, x[None], th[None])[0][0]
+        for jump in (j for j in condition.jumps if j.time == a):
+            x = condition.jumped(jump, x[None], th[None])[0][0]
         inside = (t > a) & (t <= b)
         where = np.unique(np.append(t[inside], b))
-        tolerance = atol if atol is not None else start_tolerance(course, th, x, a, b, rtol)
-        found = _integrate(_smooth_field(course, th, a, b), a, x, where, rtol, tolerance)
+        tolerance = atol if atol is not None else start_tolerance(condition, th, x, a, b, rtol)
+        found = _integrate(_smooth_field(condition, th, a, b), a, x, where, rtol, tolerance)
         result[np.flatnonzero(inside)] = found[: inside.sum()]
         x = found[-1]
         if not np.isfinite(x).all():
@@ -93,11 +93,11 @@ def simulate(
     return result
 
 
-def _start(course: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
+def _start(condition: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
     """Where a simulation starts, and the states (K,) there."""
-    model = course.model
+    model = condition.model
     if not isinstance(x0, Mapping) or model.given_initial is None or {*model.states} <= {*x0}:
-        return float(course.experiment.t[0]), _vector("x0", x0, model.states)
+        return float(condition.experiment.t[0]), _vector("x0", x0, model.states)
     free = tuple(model.states[k] for k in model.free_initial)
     for name in x0:
         if name in model.states and name not in free:
@@ -105,14 +105,14 @@ def _start(course: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
             raise InputError(
                 f"x0: the model itself gives the initial values of {given}; leave '{name}' out or give all"
             )
-    return course.start, course.initial(theta[None], _vector("x0", x0, free)[None])[0]
+    return condition.start, condition.initial(theta[None], _vector("x0", x0, free)[None])[0]
 
 
-def _smooth_field(course: Condition, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
+def _smooth_field(condition: Condition, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
     """The right-hand side between two corners."""
 
     def rhs(now: float, state: Array) -> Array:
-        out: Array = course.evaluate(course.inside(a, b, np.array([now])), state[None], theta[None])[0]
+        out: Array = condition.evaluate(condition.inside(a, b, np.array([now])), state[None], theta[None])[0]
         if not np.isfinite(out).all():  # LSODA would never return
             raise _Stopped
         return out

@@ -42,7 +42,7 @@ _SHORTER, _SHORTEST = 8.0, 1e-14  # a step that fails is tried again in parts, d
 
 
 def follow(
-    course: Condition, theta: Array, x0: Array, t: Array, stops: Array, rtol: float, atol: Array | float
+    condition: Condition, theta: Array, x0: Array, t: Array, stops: Array, rtol: float, atol: Array | float
 ) -> Array:
     """Integrate states (N, K) to times t (N,); NaN from where the trajectory ends.
 
@@ -50,7 +50,7 @@ def follow(
     condition names (`when t >= 3`) or at which a delay is over, states are those after the event.
 
     Args:
-        course: of a model with triggers.
+        condition: of a model with triggers.
         theta: the model's parameters (P,).
         x0: states (K,) at the start.
         t: increasing times.
@@ -64,20 +64,20 @@ def follow(
         t, found, span, _SAME * (float(np.ptp(t)) or 1.0), rtol, atol,
         [*_METHODS[: None if len(x0) <= DENSE_UP_TO else 1]],
     )  # fmt: skip
-    triggers = course.model.declarations.triggers
+    triggers = condition.model.declarations.triggers
     state = _State(start, x0, np.array([not trigger.initially_false for trigger in triggers], bool))
     pairs = [*itertools.pairwise(stops.tolist()), (float(stops[-1]), float(stops[-1]))]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of a solver that fails
         try:
             for a, b in pairs:
-                interval = _Interval(course, theta, a, b)
+                interval = _Interval(condition, theta, a, b)
                 if interval.execute(state, exact=True):
                     path.replace(a, state.x)
                 if a == b:
                     break
-                for jump in (j for j in course.jumps if j.time == a):
-                    state.x = course.jumped(jump, state.x[None], theta[None])[0][0]
+                for jump in (j for j in condition.jumps if j.time == a):
+                    state.x = condition.jumped(jump, state.x[None], theta[None])[0][0]
                 interval.execute(state)
                 _integrate(interval, state, path)
         except _Ended:
@@ -170,14 +170,14 @@ class _Crossing(NamedTuple):
 class _Interval:
     """Conditions (T,) and events between two breakpoints."""
 
-    course: Condition
+    condition: Condition
     theta: Array
     begin: float
     end: float
 
     @property
     def triggers(self) -> tuple[Trigger, ...]:
-        return self.course.model.declarations.triggers
+        return self.condition.model.declarations.triggers
 
     def holds(self, t: float, x: Array, exact: bool = False) -> Truth:
         """Which conditions (T,) are true of states (K,); with `exact`, at the breakpoint itself and not beside it."""
@@ -191,10 +191,10 @@ class _Interval:
         return found[:, : len(conditions)] > 0, found[:, len(conditions) :]
 
     def _evaluate(self, instructions: tuple[int, ...], t: Array, x: Array, exact: bool = False) -> Array:
-        inside = t if exact else self.course.inside(self.begin, self.end, t)
+        inside = t if exact else self.condition.inside(self.begin, self.end, t)
         theta = np.broadcast_to(self.theta, (len(t), len(self.theta)))
-        program = self.course.model.program(instructions)
-        return program.evaluate(inside, x, theta, self.course.inputs_at(inside))
+        program = self.condition.model.program(instructions)
+        return program.evaluate(inside, x, theta, self.condition.inputs_at(inside))
 
     def execute(self, state: _State, exact: bool = False) -> bool:
         """Execute all events of the present time, and those that they trigger; return whether there were any."""
@@ -232,7 +232,7 @@ class _Interval:
         return float(self._evaluate((priority,), np.array([state.now]), state.x[None], exact)[0, 0])
 
     def _apply(self, pending: _Pending, state: _State, exact: bool) -> None:
-        model, changes = self.course.model, self.triggers[pending.trigger].changes
+        model, changes = self.condition.model, self.triggers[pending.trigger].changes
         values = pending.values
         if values is None:
             values = self._evaluate(tuple(i for _, i in changes), np.array([state.now]), state.x[None], exact)[0]
@@ -294,11 +294,11 @@ class _Interval:
         """A solver of SciPy from states (K,) at a time."""
         from scipy import integrate
 
-        method, field = path.methods[0], self.course.quick(self.theta, self.begin, self.end)
+        method, field = path.methods[0], self.condition.quick(self.theta, self.begin, self.end)
 
         def jacobian(now: float, x: Array) -> Array:
-            at = self.course.inside(self.begin, self.end, np.array([now]))
-            return np.asarray(self.course.linearise(at, x[None], self.theta[None])[1][0])
+            at = self.condition.inside(self.begin, self.end, np.array([now]))
+            return np.asarray(self.condition.linearise(at, x[None], self.theta[None])[1][0])
 
         return getattr(integrate, method)(
             lambda now, x: np.asarray(field(x, now)), t, x, end,

@@ -25,9 +25,9 @@ _BALANCED = 1e-8  # of the terms of a derivative: how much of them may be left
 _DEPENDENT, _UNSTABLE = 1e-9, 1e-12  # relative singular value of a conserved quantity, and real part of an eigenvalue
 
 
-def settling_interval(course: Condition) -> tuple[float, float] | None:
+def settling_interval(condition: Condition) -> tuple[float, float] | None:
     """The interval of time without data in which a system is to settle; None if there is none."""
-    stops = np.union1d(course.times, course.between(course.times[0], course.times[-1]))
+    stops = np.union1d(condition.times, condition.between(condition.times[0], condition.times[-1]))
     gaps = np.diff(stops)
     if not len(gaps):
         return None
@@ -37,14 +37,16 @@ def settling_interval(course: Condition) -> tuple[float, float] | None:
     return float(stops[i]), float(stops[i + 1])
 
 
-def is_steady(course: Condition, theta: Array, x: Array, interval: tuple[float, float]) -> bool:
+def is_steady(condition: Condition, theta: Array, x: Array, interval: tuple[float, float]) -> bool:
     """Whether states (K,) at the end of an interval would hardly change in another interval of its length."""
     begin, end = interval
-    f = course.evaluate(course.inside(begin, end, np.array([end])), x[None], theta[None])[0]
+    f = condition.evaluate(condition.inside(begin, end, np.array([end])), x[None], theta[None])[0]
     return bool((np.abs(f) * (end - begin) <= _STILL * np.abs(x) + _ROUNDING * np.abs(x).max(initial=0.0)).all())
 
 
-def steady_state(course: Condition, theta: Array, x: Array, near: Array, interval: tuple[float, float]) -> Array | None:
+def steady_state(
+    condition: Condition, theta: Array, x: Array, near: Array, interval: tuple[float, float]
+) -> Array | None:
     """Solve for the stable steady state of the equations by Newton's method.
 
     Linear conserved quantities, found as the null space of the derivatives at random states, have the values that they
@@ -61,14 +63,14 @@ def steady_state(course: Condition, theta: Array, x: Array, near: Array, interva
         negative where x is not, or unstable.
     """
     times = interval[0] + (interval[1] - interval[0]) * np.array([0.3, 0.7, 0.999])
-    f = course.evaluate(times, np.tile(near, (3, 1)), np.tile(theta, (3, 1)))
+    f = condition.evaluate(times, np.tile(near, (3, 1)), np.tile(theta, (3, 1)))
     if len(x) > _MOST_STATES or not np.isfinite(f).all() or (f != f[0]).any():
         return None
-    conserved = _conservation_laws(course, theta, near, times[-1])
+    conserved = _conservation_laws(condition, theta, near, times[-1])
     own, positive = near.copy(), (x >= 0.0) & (near >= 0.0)
     for _ in range(_MOST_STEPS):
         size = np.maximum(np.abs(own), 1e-12 * np.abs(own).max(initial=0.0) + 1e-290)
-        f, J, _ = (part[0] for part in course.linearise(times[-1:], own[None], theta[None]))
+        f, J, _ = (part[0] for part in condition.linearise(times[-1:], own[None], theta[None]))
         if not (np.isfinite(f).all() and np.isfinite(J).all()):
             return None
         A = np.vstack([J * size, conserved * size])
@@ -88,13 +90,13 @@ def steady_state(course: Condition, theta: Array, x: Array, near: Array, interva
     return None
 
 
-def _conservation_laws(course: Condition, theta: Array, x: Array, t: float) -> Array:
+def _conservation_laws(condition: Condition, theta: Array, x: Array, t: float) -> Array:
     """Coefficients (C, K) of the linear combinations of states that do not change, whatever the states are."""
     M = 3 * len(x) + 10
     size = np.where(x == 0.0, np.abs(x).max(initial=0.0) or 1.0, x)
     points = size * np.exp(np.random.default_rng(0).normal(size=(M, len(x))))
     with np.errstate(all="ignore"):
-        f = course.evaluate(np.full(M, t), points, np.tile(theta, (M, 1)))
+        f = condition.evaluate(np.full(M, t), points, np.tile(theta, (M, 1)))
     f = f[np.isfinite(f).all(1)]
     scale = np.abs(f).max(0, initial=0.0)
     scale[scale == 0.0] = 1.0
@@ -102,9 +104,9 @@ def _conservation_laws(course: Condition, theta: Array, x: Array, t: float) -> A
     return np.asarray(rows[values <= _DEPENDENT * values.max(initial=1e-290)] / scale)
 
 
-def looked_at(course: Condition) -> Array | None:
+def looked_at(condition: Condition) -> Array | None:
     """When a system begins to settle and three times at which it has; None if it has no time to settle in."""
-    interval = settling_interval(course)
+    interval = settling_interval(condition)
     return None if interval is None else np.asarray(interval[0] + (interval[1] - interval[0]) * _WHEN)
 
 

@@ -36,12 +36,12 @@ def absolute_tolerance(x: Array, slope: ArrayLike, span: float, rtol: float) -> 
     return np.asarray(np.maximum(_ABSOLUTE * rtol * size, _SMALLEST))
 
 
-def start_tolerance(course: Condition, theta: Array, x: Array, a: float, b: float, rtol: float) -> Array:
+def start_tolerance(condition: Condition, theta: Array, x: Array, a: float, b: float, rtol: float) -> Array:
     """Compute the same for states x (K,) of an experiment at time a, of an interval from a to b.
 
     Args:
         theta: parameters of the model (P,).
     """
     with np.errstate(all="ignore"):
-        slope = course.evaluate(course.inside(a, b, np.array([a])), x[None], theta[None])[0]
+        slope = condition.evaluate(condition.inside(a, b, np.array([a])), x[None], theta[None])[0]
     return absolute_tolerance(x, slope, b - a, rtol)

@@ -116,8 +116,10 @@ class Basis:
         u = ParameterVector(problem)
         if strange := [s for s in x0 if s not in model.states]:
             raise InputError(f"x0: the model has no '{strange[0]}'{nearest(strange[0], model.states)}")
-        if said := [s for s in x0 if f"{s}(0)" not in u.names]:
-            raise InputError(f"x0: the model gives the initial value of {listed(said)} itself; leave it out there")
+        if fixed_by_model := [s for s in x0 if f"{s}(0)" not in u.names]:
+            raise InputError(
+                f"x0: the model gives the initial value of {listed(fixed_by_model)} itself; leave it out there"
+            )
         given = {**problem.start, **theta, **{f"{s}(0)": value for s, value in x0.items()}}
         missing = [name for name in u.names if name not in given]
         if missing:
@@ -155,7 +157,7 @@ def observed_information(problem: Problem, v: Array, noise: Array) -> Array:
     if not np.isfinite(solved.worth.value[0]):
         raise InputError("no trajectory could be computed at these parameter values")
     states, maps = batch.linearised(solved, np.array([0]))
-    H, _ = batch.like.normal(states, maps, noise[None], batch.like.unknowns.phi(v)[None])
+    H, _ = batch.likelihood.normal(states, maps, noise[None], batch.likelihood.unknowns.phi(v)[None])
     return np.asarray(H.dense()[0])
 
 

@@ -52,12 +52,14 @@ def confirmed(
     progress = progress or no_progress
     problem = with_samples(basis, samples)
     batch = BatchLikelihood.of(problem, TOLERANCE, MOST_STEPS)
-    like, u = batch.like, batch.like.unknowns
+    likelihood, u = batch.likelihood, batch.likelihood.unknowns
     v, later = _move_start(basis, problem)
     solved = batch.solve(v[None])
     states, phi = batch.states(solved.trajectories), u.phi(v)
     x0 = batch.initial(v)
-    drawn = [like.observation.draw(rng, e, x, phi[None], np.sqrt(basis.noise), draws) for e, x in enumerate(states)]
+    drawn = [
+        likelihood.observation.draw(rng, e, x, phi[None], np.sqrt(basis.noise), draws) for e, x in enumerate(states)
+    ]
     found = []
     for i in range(draws):
         progress("simulating the design", i / draws)

@@ -21,7 +21,7 @@ from odinfer.optimal_design.exchange import Exchange, Rules, most_samples
 from odinfer.optimal_design.information import Candidates, candidates, samples_at
 from odinfer.optimal_design.objective import Objective, criterion_for, forecasts
 from odinfer.optimal_design.population_design import population_design
-from odinfer.optimal_design.result import Courses, Design, Plan, curve_frame
+from odinfer.optimal_design.result import Design, Plan, Predictions, curve_frame
 from odinfer.optimal_design.schedule import SPACED, best_by_size, candidate_times, equally_spaced_value, in_order
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
@@ -219,8 +219,8 @@ def fitted_to_predictions(model: Model, other: Basis, times: Array) -> Basis:
     )
     scale = np.abs(y).max((0, 1)) * 0.05
     sigma = {c: float(s or 1.0) for c, s in zip(p.columns, scale, strict=True)}
-    said = {c.name for c in model.declarations.columns}
-    problem = Problem(model, data, sigma={c: s for c, s in sigma.items() if c not in said})
+    columns = {c.name for c in model.declarations.columns}
+    problem = Problem(model, data, sigma={c: s for c, s in sigma.items() if c not in columns})
     nearest_fit = fit(problem, method=Trajectory())
     maximum = nearest_fit.maximum()
     P = len(maximum.v)
@@ -308,7 +308,7 @@ def _informative(
     result = Design(
         basis.problem.model.name, words, in_order(rules, chosen), (*basis.names, *names),
         np.append(basis.values, values), before, after, efficiency(value, spaced), curve,
-        _courses(basis, request, doses), notes=notes,
+        _predictions(basis, request, doses), notes=notes,
     )  # fmt: skip
     return result, value
 
@@ -345,23 +345,23 @@ def _design_discrimination(
     before, after = (relative_errors(objective.total(c)).mean(0) for c in ((), chosen))
     curve = curve_frame(range(1, len(path) + 1), [np.nan] * len(path), [v / lowest if lowest else 1.0 for _, v in path])
     curve["difference"] = [-v for _, v in path]
-    courses = _courses(basis, request, None)
-    other = _courses(rival, request, None)
+    predictions = _predictions(basis, request, None)
+    other = _predictions(rival, request, None)
     return Design(
         f"{basis.problem.model.name} against {rival.problem.model.name}", "to tell two models apart",
         in_order(rules, chosen), basis.names, basis.values, before, after, lowest / spaced if spaced else np.inf,
-        curve, replace(courses, rival=other.predicted), difference=-lowest,
+        curve, replace(predictions, rival=other.predicted), difference=-lowest,
     )  # fmt: skip
 
 
-def _courses(basis: Basis, request: Request, doses: tuple[Dose, ...] | None) -> Courses:
+def _predictions(basis: Basis, request: Request, doses: tuple[Dose, ...] | None) -> Predictions:
     """Predictions and sensitivities over the candidate times."""
     samples = samples_at(basis.problem, request.times, request.experiments, request.observe)
     found: Candidates = candidates(basis, samples, None, doses)
     shape = (len(request.experiments), len(request.times))
     keep = [basis.problem.columns.index(c) for c in request.observe]
     sensitivity = np.sqrt((found.rows[0] ** 2).sum(1)) * basis.scale
-    return Courses(
+    return Predictions(
         request.experiments, request.observe, basis.names, request.times,
         found.predicted[0].reshape(*shape, -1)[..., keep],
         sensitivity.reshape(*shape, -1),

@@ -25,7 +25,7 @@ _MOST = 6  # unknowns whose sensitivities are drawn: those with the largest
 
 def design_picture(design: Design) -> PanelFigure:
     """Predictions, sensitivities and the gain by the number of samples."""
-    c = design.courses
+    c = design.predictions
     plots = []
     e = _main(design)
     for m, column in enumerate(c.columns[:3]):
@@ -69,22 +69,22 @@ def design_figure(design: Design, path: str | Path | None = None, ax: Sequence[A
 def _main(design: Design) -> int:
     """The experiment with most samples."""
     names = [s.experiment for s in design.samples]
-    own = [names.count(name) for name in design.courses.experiments]
+    own = [names.count(name) for name in design.predictions.experiments]
     return int(np.argmax(own)) if own else 0
 
 
 def _shown_rows(design: Design, e: int) -> list[int]:
-    largest = design.courses.sensitivity[e].max(0) if design.courses.sensitivity.size else np.empty(0)
+    largest = design.predictions.sensitivity[e].max(0) if design.predictions.sensitivity.size else np.empty(0)
     return sorted(np.argsort(-largest)[:_MOST].tolist())
 
 
 def _times(design: Design, e: int, column: str | None = None) -> list[float]:
-    name = design.courses.experiments[e]
+    name = design.predictions.experiments[e]
     return [s.time for s in design.samples if s.experiment == name and (column is None or column in s.columns)]
 
 
 def _draw_course(design: Design, e: int, m: int, ax: Axes) -> None:
-    c = design.courses
+    c = design.predictions
     ax.plot(c.t, c.predicted[e, :, m], color=PALETTE[0], lw=1.5)
     if c.rival is not None:
         ax.plot(c.t, c.rival[e, :, m], color=PALETTE[1], lw=1.5, ls="--")
@@ -93,7 +93,7 @@ def _draw_course(design: Design, e: int, m: int, ax: Axes) -> None:
 
 
 def _draw_sensitivity(design: Design, e: int, shown: Sequence[int], ax: Axes) -> None:
-    c = design.courses
+    c = design.predictions
     for time in _times(design, e):
         ax.axvline(time, color=STYLE["faint"], lw=0.9, ls=(0, (2, 2)))
     for i, p in enumerate(shown):

@@ -125,24 +125,24 @@ def candidates(
     states, maps = batch.linearised(solved, np.arange(len(v)))
     if not all(np.isfinite(x).all() for x in states):
         raise InputError(f"the trajectory does not reach time {times[-1]:g}; give earlier times or other values")
-    like = batch.like
-    phi, noise = like.unknowns.phi(v), np.tile(basis.noise, (len(v), 1))
+    likelihood = batch.likelihood
+    phi, noise = likelihood.unknowns.phi(v), np.tile(basis.noise, (len(v), 1))
     place = {e.name: i for i, e in enumerate(problem.data.experiments)}
-    owner, R, C = like.observation.owners, len(like.observation.owners), len(samples)
-    rows, residuals = np.zeros((len(v), C, R, like.unknowns.size)), np.zeros((len(v), C, R))
+    owner, R, C = likelihood.observation.owners, len(likelihood.observation.owners), len(samples)
+    rows, residuals = np.zeros((len(v), C, R, likelihood.unknowns.size)), np.zeros((len(v), C, R))
     predicted = np.zeros((len(v), C, len(problem.columns)))
     for e, experiment in enumerate(problem.data.experiments):
         own = np.array([c for c, s in enumerate(samples) if place[s.experiment] == e], np.int64)
         if not len(own):
             continue
         at = np.searchsorted(experiment.t, [samples[c].time for c in own])
-        values = _predicted(like, e, states[e], phi)
+        values = _predicted(likelihood, e, states[e], phi)
         y = values.copy()
         if observed is not None:
             y[:, at] = observed[own]
-        r, J = like.observation.rows(e, states[e], maps[e], y, noise, phi)
+        r, J = likelihood.observation.rows(e, states[e], maps[e], y, noise, phi)
         seen = _observed_rows(problem, owner, [samples[c] for c in own])
-        rows[:, own] = like.unknowns.lift(e, J[:, at]) * seen[..., None]
+        rows[:, own] = likelihood.unknowns.lift(e, J[:, at]) * seen[..., None]
         residuals[:, own] = np.where(seen, r[:, at], 0.0) if observed is not None else 0.0
         predicted[:, own] = values[:, at]
     if not np.isfinite(rows).all():
@@ -150,9 +150,9 @@ def candidates(
     return Candidates(tuple(samples), rows, residuals, predicted)
 
 
-def _predicted(like: Likelihood, e: int, x: Array, phi: Array) -> Array:
+def _predicted(likelihood: Likelihood, e: int, x: Array, phi: Array) -> Array:
     """Predicted values (S, N, M) of an experiment's columns."""
-    return np.array(like.observation.predicted(e, x, phi))
+    return np.array(likelihood.observation.predicted(e, x, phi))
 
 
 def _observed_rows(problem: Problem, owner: Index, samples: Sequence[Sample]) -> NDArray[np.bool_]:

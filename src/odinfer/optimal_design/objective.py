@@ -104,13 +104,13 @@ def _forecast(basis: Basis, target: str) -> tuple[float, Array]:
     batch = BatchLikelihood.of(problem, TOLERANCE, MOST_STEPS)
     solved = batch.solve(basis.v[None])
     states, maps = batch.linearised(solved, np.array([0]))
-    like, row = batch.like, int(np.searchsorted(problem.data.experiments[0].t, time))
+    likelihood, row = batch.likelihood, int(np.searchsorted(problem.data.experiments[0].t, time))
     if name in p.model.states:
         k = p.model.states.index(name)
         value, gradient = states[0][0, row, k], maps[0][0, row, k]
     else:
         m, t = p.columns.index(name), problem.data.experiments[0].t
-        h, by = like.observation.linearised(0, states[0], maps[0], like.unknowns.phi(basis.v)[None], t)
+        h, by = likelihood.observation.linearised(0, states[0], maps[0], likelihood.unknowns.phi(basis.v)[None], t)
         value, gradient = h[0, row, m], by[0, row, m]
-    change = like.unknowns.lift(0, gradient[None])[0] * basis.scale / (abs(value) or 1.0)
+    change = likelihood.unknowns.lift(0, gradient[None])[0] * basis.scale / (abs(value) or 1.0)
     return float(value), np.asarray(change)

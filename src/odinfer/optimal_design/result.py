@@ -36,7 +36,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Courses:
+class Predictions:
     """What the picture of a design shows.
 
     Attributes:
@@ -69,7 +69,7 @@ class Design:
         efficiency: samples of this design that equally spaced ones of the same number are worth, relative to its own;
             1.5 means that equally spaced samples would need 1.5 times as many.
         curve: designs of 1, 2, … samples: number, mean relative standard error, efficiency relative to the last one.
-        courses: predictions and sensitivities over time.
+        predictions: states, observables and sensitivities over time.
         plans: the doses that were compared; empty if they are given.
         difference: expected difference of the log-likelihoods of two models, in a discrimination; otherwise None.
         confirmation: expected and simulated relative standard errors, if simulated; otherwise None.
@@ -92,7 +92,7 @@ class Design:
     after: Array
     efficiency: float
     curve: pd.DataFrame
-    courses: Courses
+    predictions: Predictions
     plans: tuple[Plan, ...] = ()
     difference: float | None = None
     confirmation: pd.DataFrame | None = None

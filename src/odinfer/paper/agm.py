@@ -109,15 +109,15 @@ class Agm(SamplerOptions):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Posterior means of θ, γ and states, with draws; see `odinfer.fit`."""
-        say = progress or no_progress
-        say("checking the equations", 0.0)
+        progress = progress or no_progress
+        progress("checking the equations", 0.0)
         problem.check_field()
-        say("smoothing the data", 0.02)
+        progress("smoothing the data", 0.02)
         prior = (GAMMA, 4.0, 2.0) if self.prior == "gamma" else (FLAT, 0.0, 1.0)
         every = self.populations * self.chains
         risk, form, target, z, phi = self.begin(problem, "learn", every, seed, prior)
-        draws = _sample(self, form, target, z, phi, seed, say)
-        say("done", 1.0)
+        draws = _sample(self, form, target, z, phi, seed, progress)
+        progress("done", 1.0)
         return to_fit(self, seed, risk, draws)
 
 
@@ -130,7 +130,7 @@ def temperature_ladder(method: Agm, K: int) -> tuple[Array, Array]:
 
 
 def _sample(
-    m: Agm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, say: Progress
+    m: Agm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, progress: Progress
 ) -> Draws:
     """All rounds in chunks, between which the temperatures adapt during burn-in."""
     clock = time.perf_counter()
@@ -154,7 +154,7 @@ def _sample(
     traces, sums = [], []
     shares = np.array([m.shares[0] if m.gamma == "sampled" else 0.0, *m.shares[1:]])
     for c in range(total):
-        say("sampling" if c >= before else "adapting", 0.1 + 0.9 * c / total)
+        progress("sampling" if c >= before else "adapting", 0.1 + 0.9 * c / total)
         log_v = np.log(np.maximum(rng.random((2, size, P, J)), 1e-300))
         noise = (
             rng.random((size, P, J)), rng.random((size, P, J)), log_v[0], rng.standard_normal((size, P, J, len(v))),

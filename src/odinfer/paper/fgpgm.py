@@ -121,16 +121,16 @@ class Fgpgm(SamplerOptions):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Posterior means of θ and states, with draws; see `odinfer.fit`."""
-        say = progress or no_progress
+        progress = progress or no_progress
         m = self.decided()
         if m.sampler == "nuts":
             nuts.import_blackjax()
-        say("checking the equations", 0.0)
+        progress("checking the equations", 0.0)
         problem.check_field()
-        say("smoothing the data", 0.02)
+        progress("smoothing the data", 0.02)
         risk, form, target, z, phi = self.begin(problem, self.gamma, self.chains, seed, (FLAT, 0.0, 1.0))
-        draws = (_nuts if m.sampler == "nuts" else _metropolis)(m, form, target, z, phi, seed, say)
-        say("done", 1.0)
+        draws = (_nuts if m.sampler == "nuts" else _metropolis)(m, form, target, z, phi, seed, progress)
+        progress("done", 1.0)
         return to_fit(m, seed, risk, draws)
 
 
@@ -215,7 +215,7 @@ def _sweeps(form: ds.DensityCode) -> Callable[..., Any]:
 
 
 def _metropolis(
-    m: Fgpgm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, say: Progress
+    m: Fgpgm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, progress: Progress
 ) -> Draws:
     """The authors' sampler."""
     clock = time.perf_counter()
@@ -229,7 +229,7 @@ def _metropolis(
     state = (z, phi, widths, 0.0)
     traces, sums = [], [np.zeros((K, M)), np.zeros((K, M)), np.zeros_like(widths)]
     for c in range(before + after):
-        say("sampling" if c >= before else "finding step widths", 0.1 + 0.9 * c / (before + after))
+        progress("sampling" if c >= before else "finding step widths", 0.1 + 0.9 * c / (before + after))
         gain = 2.0 if m.adapt and c < before else 0.0
         # Random numbers from outside: they cost little here, and their code would take long to compile.
         noise = rng.random((2, size, m.chains, len(widths)))
@@ -251,7 +251,7 @@ def _metropolis(
 
 
 def _nuts(
-    m: Fgpgm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, say: Progress
+    m: Fgpgm, form: ds.DensityCode, target: ds.DensityData, z: Array, phi: Array, seed: int, progress: Progress
 ) -> Draws:
     """The no-U-turn sampler on the same density, θ and bounded states transformed to the real line."""
     clock = time.perf_counter()
@@ -262,7 +262,7 @@ def _nuts(
     centre = r.mean(0)
     log_density, R = ds.unconstrained_density(form)[0], ds.whitening_matrix(form, data, centre)
     found = nuts.sample(
-        log_density, data, r, centre, R, length, burn_in, seed, lambda what, share: say(what, 0.1 + 0.9 * share)
+        log_density, data, r, centre, R, length, burn_in, seed, lambda what, share: progress(what, 0.1 + 0.9 * share)
     )
     v = np.asarray(ds.constrain(found.positions, *data[2])[0])
     zs = v[..., : K * M].reshape(C, -1, K, M)

@@ -98,15 +98,15 @@ class Rkg:
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Infer θ and states; the seed draws the starts after the first."""
-        say = progress or no_progress
-        say("checking the equations", 0.0)
+        progress = progress or no_progress
+        progress("checking the equations", 0.0)
         problem.check_field()
-        say("smoothing the data", 0.1)
+        progress("smoothing the data", 0.1)
         clock = time.perf_counter()
         units = Units.of(problem)
         regression = Regression.of(problem, units, kernel(f"warped-{self.kernel}" if self.warp else self.kernel))
         b = regression.smoothed
-        say("matching derivatives", 0.4)
+        progress("matching derivatives", 0.4)
         found = match_derivatives(regression, b, self.starts, self.robust, np.random.default_rng(seed))
         finite, details = np.isfinite(found.cost), regression.details()
         status = Status.CONVERGED if finite else Status.NOT_FINITE
@@ -118,7 +118,7 @@ class Rkg:
             )
         }  # fmt: skip
         if self.variant == 3 and finite:
-            say("matching states and derivatives in turn", 0.6)
+            progress("matching states and derivatives in turn", 0.6)
             clock = time.perf_counter()
             weight, errors = choose_weight(regression, found, self)
             used = np.isfinite(regression.y)[None]
@@ -133,7 +133,7 @@ class Rkg:
                 problem, found.theta(problem), curves, _noise(problem, curves, run.freedom[0]),
                 objective=found.cost, seconds=time.perf_counter() - clock, note=status.value,
             )  # fmt: skip
-        say("done", 1.0)
+        progress("done", 1.0)
         warnings = ("rkg makes no use of priors on parameters",) if problem.penalty else ()
         return assemble(
             problem, self, seed, stages, curves,

@@ -75,10 +75,10 @@ class TwoStep(Gpr):
 
     def fit(self, problem: Problem, seed: int = 0, progress: Progress | None = None) -> Fit:
         """Smooth, then match; the states are the smoother's."""
-        say = progress or no_progress
-        say("checking the equations", 0.0)
+        progress = progress or no_progress
+        progress("checking the equations", 0.0)
         problem.check_field()
-        say("smoothing the data", 0.15)
+        progress("smoothing the data", 0.15)
         clock = time.perf_counter()
         if self.smoother == "gp":
             units, hypers = self.smooth(problem)
@@ -88,7 +88,7 @@ class TwoStep(Gpr):
         else:
             risk, curves = spline_match(problem, self.grid)
             details = {}
-        say("matching slopes", 0.5)
+        progress("matching slopes", 0.5)
         best, agreeing = self._match(risk, np.random.default_rng(seed))
         finite = bool(np.isfinite(best.risk))
         status = Status.NOT_FINITE if not finite else Status.CONVERGED if best.converged else Status.MAX_ITERATIONS
@@ -96,7 +96,7 @@ class TwoStep(Gpr):
             problem, problem.theta(best.phi), curves, noise_sd(risk.units, risk.hypers),
             objective=best.risk, seconds=time.perf_counter() - clock, note=status.value,
         )  # fmt: skip
-        say("done", 1.0)
+        progress("done", 1.0)
         return assemble(
             problem, self, seed, {self.name: only}, curves,
             status=status.value,

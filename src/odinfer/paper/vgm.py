@@ -100,17 +100,17 @@ class Vgm:
         Raises:
             InputError: an equation is not linear in θ or in a state; the message names both.
         """
-        say = progress or no_progress
-        say("checking the equations", 0.0)
+        progress = progress or no_progress
+        progress("checking the equations", 0.0)
         problem.check_field()
         check_linear(problem)
         flat = _on_linear_scale(problem)
         clock = time.perf_counter()
-        say("smoothing the data", 0.2)
+        progress("smoothing the data", 0.2)
         units = Units.of(flat, self.scale_time)
         hypers = smooth_states(flat, units, self.kernel, self.shared, weak_prior=self.weak_prior)
         risk = Dense.of(flat, units, hypers, self.jitter, self.grid)
-        say("coordinate ascent", 0.5)
+        progress("coordinate ascent", 0.5)
         q = ascend(risk, self.gamma, self.sweeps, self.tolerance)
         seconds = time.perf_counter() - clock
         finite = bool(np.isfinite(q.phi).all() and np.isfinite(q.z).all() and np.isfinite(q.bound).all())
@@ -119,7 +119,7 @@ class Vgm:
         curves = _curves(risk, q) if finite else risk.mean_curves()
         theta = flat.theta(q.phi if finite else np.full(len(q.phi), np.nan))
         names = problem.model.states
-        say("done", 1.0)
+        progress("done", 1.0)
         result = stage(
             problem, theta, curves, noise_sd(units, hypers),
             gamma=named(names, np.full(len(names), float(self.gamma))), objective=-q.bound[-1],

@@ -83,37 +83,37 @@ class Estimate:
         return correlation & (np.abs(self.v) >= _MOST_CORRELATED)
 
 
-def estimate(structure: Structure, seed: int = 0, say: Progress = no_progress, v: Array | None = None) -> Estimate:
+def estimate(structure: Structure, seed: int = 0, progress: Progress = no_progress, v: Array | None = None) -> Estimate:
     """Maximise the exact marginal likelihood.
 
     Args:
         v: unconstrained parameters to start from, in the units of the structure; found from the data if not given.
     """
     if v is None:
-        say("fitting all subjects together, then each", 0.0)
+        progress("fitting all subjects together, then each", 0.0)
         structure = with_units(structure)
         starts = start_vectors(structure, seed)
     else:
         starts = [v]
     engine = Engine(structure)
-    ends = [_expectation_maximisation(engine, own, say) for own in starts]
+    ends = [_expectation_maximisation(engine, own, progress) for own in starts]
     best = max(value for value, _ in ends)
     ends = _distinct([end for end in ends if end[0] > best - _MUCH])
     if len(ends) > 1:
-        climbed = [_newton(engine, own, say, rough=True) for _, own in ends]
+        climbed = [_newton(engine, own, progress, rough=True) for _, own in ends]
         winner = _prefer(structure, climbed)
         ends = [(winner.value, winner.v)]
         others = [(own.value, structure.values(own.v)) for own in climbed if own is not winner]
     else:
         others = []
-    found = _newton(engine, ends[0][1], say).estimate
+    found = _newton(engine, ends[0][1], progress).estimate
     assert found is not None
     found = replace(found, others=tuple(own for own in others if own[0] > found.marginal.value - _MUCH))
     for effect in _vanishing_effects(found):
-        say(f"trying {effect} without variation", 0.7)
+        progress(f"trying {effect} without variation", 0.7)
         less = structure.without(effect)
         values = {n: x for n, x in structure.values(found.v).items() if n in less.names}
-        simpler = estimate(less, seed, say, less.vector(_repair_correlations(values)))
+        simpler = estimate(less, seed, progress, less.vector(_repair_correlations(values)))
         if simpler.marginal.value > found.marginal.value - _EQUAL:
             return replace(simpler, others=found.others)
     return found
@@ -161,7 +161,7 @@ def _vanishing_effects(found: Estimate) -> list[str]:
     return [name for _, name in sorted(small)]
 
 
-def _expectation_maximisation(engine: Engine, v: Array, say: Progress) -> tuple[float, Array]:
+def _expectation_maximisation(engine: Engine, v: Array, progress: Progress) -> tuple[float, Array]:
     """Robust steps towards the maximum: each maximises the expected complete-data likelihood over few nodes.
 
     Returns:
@@ -174,7 +174,7 @@ def _expectation_maximisation(engine: Engine, v: Array, say: Progress) -> tuple[
     for i in range(_EM_STEPS):
         joint = nodes.joint(v)
         value = float(nodes.each(joint).sum())
-        say(f"EM step {i + 1}, log-likelihood {value:.2f}", 0.05 + 0.02 * i)
+        progress(f"EM step {i + 1}, log-likelihood {value:.2f}", 0.05 + 0.02 * i)
         if not np.isfinite(value) or value < before + _EM_SETTLED:
             break
         before, weights = value, nodes.weights(joint)
@@ -222,7 +222,7 @@ class _Climb:
     estimate: Estimate | None = None
 
 
-def _newton(engine: Engine, v: Array, say: Progress, rough: bool = False) -> _Climb:
+def _newton(engine: Engine, v: Array, progress: Progress, rough: bool = False) -> _Climb:
     """Newton's steps, each on nodes placed anew; the rules grow when the steps have become small.
 
     Args:
@@ -240,7 +240,7 @@ def _newton(engine: Engine, v: Array, say: Progress, rough: bool = False) -> _Cl
         H = hessian(nodes, v)
         outward = correlation & (np.abs(v) >= _MOST_CORRELATED) & (g * v > 0)
         step, gain = newton_step(g, H, ~outward)
-        say(f"Newton step {iteration}, log-likelihood {value:.3f}", min(0.9, 0.35 + 0.05 * iteration))
+        progress(f"Newton step {iteration}, log-likelihood {value:.3f}", min(0.9, 0.35 + 0.05 * iteration))
         small = gain < (_CONVERGED if exact is not None else 100.0 * _CONVERGED)
         moved = None if small else _move(engine, nodes, v, sizes, radius * step, value, correlation)
         if moved is not None:

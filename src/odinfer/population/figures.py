@@ -201,7 +201,7 @@ def standardised_residuals(fit: PopulationFit) -> list[Panel]:
         set_label(ax.set_ylabel, "standardised residual")
 
     words = {"time": "time", "population": "population prediction"}
-    return [*(partial(scatter, which=which, words=said) for which, said in words.items()), quantiles, individual]
+    return [*(partial(scatter, which=which, words=label) for which, label in words.items()), quantiles, individual]
 
 
 def predictive_check(fit: PopulationFit, by: str | None = None) -> list[Panel]:

@@ -34,7 +34,7 @@ def fit_population(
     Raises:
         InputError: what was given cannot be used.
     """
-    say = progress or no_progress
+    progress = progress or no_progress
     need_times(problem)
     if problem.prior:
         raise InputError("priors cannot be used with random effects; fix the parameter, or leave the prior out")
@@ -44,8 +44,8 @@ def fit_population(
     # The matrices are small: threads inside BLAS cost more than they give.
     ignored = np.errstate(over="ignore", divide="ignore", invalid="ignore")
     with threadpool_limits(1, user_api="blas"), ignored, trajectories_on(workers, cluster):
-        found = estimate(Structure.of(problem), seed, say)
-        say("computing intervals", 0.92)
+        found = estimate(Structure.of(problem), seed, progress)
+        progress("computing intervals", 0.92)
         result = made(problem, found, seed)
-    say("done", 1.0)
+    progress("done", 1.0)
     return replace(result, seconds=time.process_time() - clock)

@@ -62,6 +62,6 @@ def loglik(problem: Problem, values: Mapping[str, float], approximation: str = "
         return float(laplace(engine, v, expected=approximation == "focei").sum())
     found = marginal(engine, v)
     if found.error > LARGEST_ERROR:
-        said = f"the numerical error of the log-likelihood is about {found.error:.2g}"
-        warnings.warn(f"{said}; give fewer random effects, or more data of each subject", InputWarning, stacklevel=2)
+        message = f"the numerical error of the log-likelihood is about {found.error:.2g}"
+        warnings.warn(f"{message}; give fewer random effects, or more data of each subject", InputWarning, stacklevel=2)
     return found.value

@@ -81,9 +81,9 @@ def _firsts(e: Experiment, column: str) -> dict[float, None]:
 
 def effects_of(problem: Problem, expanded: Problem) -> tuple[RandomEffect, ...]:
     """All effects of the expanded problem; those of occasions know from what they deviate."""
-    said, column = problem.model.declarations.effects, occasion_column(problem.model)
-    parent = {effect.name: effect for effect in said.subject}
-    varying = [parent[effect.name] for effect in said.occasion]
+    effects, column = problem.model.declarations.effects, occasion_column(problem.model)
+    parent = {effect.name: effect for effect in effects.subject}
+    varying = [parent[effect.name] for effect in effects.occasion]
     found = []
     for effect in expanded.model.declarations.effects.subject:
         of = [p for p in varying if re.fullmatch(rf"{p.name}_{column}\d+", effect.name)]

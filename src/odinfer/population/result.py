@@ -384,48 +384,50 @@ def made(problem: Problem, found: Estimate, seed: int) -> PopulationFit:
         omega = next(e.omega for e in s.effects if e.name == name)
         if isinstance(omega, str) and omega not in theta:
             theta[omega] = 0.0
-    said = _warnings(found, theta)
+    warnings = _warnings(found, theta)
     return PopulationFit(
         problem, found, theta, found.marginal.value, found.marginal.error,
         float(laplace(found.engine, found.v, modes, expected=True).sum()),
         float(laplace(found.engine, found.v, modes).sum()),
-        limits, s.zero, said, seed, 0.0,
+        limits, s.zero, warnings, seed, 0.0,
     )  # fmt: skip
 
 
 def _warnings(found: Estimate, theta: Mapping[str, float]) -> tuple[str, ...]:
     """What a reader should know, in a sentence each."""
-    s, said = found.structure, []
+    s, warnings = found.structure, []
     for name in s.zero:
-        said.append(f"The variation of {name} between subjects is estimated as zero and was fixed there.")
+        warnings.append(f"The variation of {name} between subjects is estimated as zero and was fixed there.")
     if found.marginal.error > LARGEST_ERROR:
-        said.append(f"The numerical error of the log-likelihood is {found.marginal.error:.2g}, which is large.")
+        warnings.append(f"The numerical error of the log-likelihood is {found.marginal.error:.2g}, which is large.")
     every = np.arange(len(s.subjects))
     unsettled = found.engine.subjects.unsettled(s.individual(found.v, every, s.means(found.v)[0]))
     if unsettled:
         named = listed(abbreviate(unsettled))
-        said.append(f"The doses before do not lead to a steady state, as the data say, in {named}; give these doses.")
+        warnings.append(
+            f"The doses before do not lead to a steady state, as the data say, in {named}; give these doses."
+        )
     if not found.converged:
-        said.append("The maximum of the likelihood was not reached.")
-    said += [f"{name} is one parameter, in a centre and in the equations or the noise." for name in s.used_twice]
+        warnings.append("The maximum of the likelihood was not reached.")
+    warnings += [f"{name} is one parameter, in a centre and in the equations or the noise." for name in s.used_twice]
     flat = np.diag(found.covariance) >= FLAT**2
     for i, p in enumerate(s.parameters):
         if p.role == "correlation" and abs(theta[p.name]) > 0.98:
-            said.append(
+            warnings.append(
                 f"{p.name} is close to {np.sign(theta[p.name]):+.0f}: the data show fewer directions of variation."
             )
         elif flat[i] and p.low == 0.0 and found.v[i] < 0:
-            said.append(f"{p.name} is estimated as zero, where the likelihood no longer changes with it.")
+            warnings.append(f"{p.name} is estimated as zero, where the likelihood no longer changes with it.")
         elif flat[i]:
-            said.append(f"The likelihood hardly depends on {p.name}; fix it, or give more data.")
+            warnings.append(f"The likelihood hardly depends on {p.name}; fix it, or give more data.")
     few = [c for c in found.engine.subjects.counts if c < len(s.active)]
     if len(few) == len(s.subjects):
-        said.append("Every subject has fewer observations than random effects; omit some of them.")
+        warnings.append("Every subject has fewer observations than random effects; omit some of them.")
     for value, other in found.others:
         shown = ", ".join(f"{n} = {format_number(other[n], 3)}" for n in s.names if n in other)
         kind = "higher" if value > found.marginal.value else "nearly as high"
-        said.append(
+        warnings.append(
             f"The likelihood has another maximum that is {kind} ({value - found.marginal.value:+.1f}): {shown}; "
             "choose by start values."
         )
-    return tuple(said)
+    return tuple(warnings)

@@ -273,8 +273,8 @@ class _Pooled:
 
 def _known_centres(structure: Structure) -> dict[str, float]:
     """Effects whose centre is known, such as those of occasions: their values at it."""
-    said, names = structure.problem.model.declarations.effects, structure.names
-    effects = [e for e in structure.effects if not any(n in names for n in said.names_of_centre(e))]
+    declared, names = structure.problem.model.declarations.effects, structure.names
+    effects = [e for e in structure.effects if not any(n in names for n in declared.names_of_centre(e))]
     if not effects:
         return {}
     values = structure.means(_default(structure))[0].mean(0)

@@ -150,8 +150,8 @@ class Structure:
     @functools.cached_property
     def covariates(self) -> tuple[tuple[str, ...], Array]:
         """Names, and values (E, C) of the covariates that stand in centres; labels as 0 and 1."""
-        said, experiments = self.problem.model.declarations.effects, self.problem.data.experiments
-        labelled = {column for column, _ in said.labels.values()}
+        effects, experiments = self.problem.model.declarations.effects, self.problem.data.experiments
+        labelled = {column for column, _ in effects.labels.values()}
         known = {name for e in experiments for name in e.covariates}
         names = [name for name in covariate_columns(self.problem.model) if name in known and name not in labelled]
         for e in experiments:
@@ -164,9 +164,9 @@ class Structure:
             if any(isinstance(e.covariates[name], str) for e in experiments):
                 raise InputError(f"covariate '{name}' holds labels; compare it, as in where({name} == label, a, 1)")
         values = [[float(e.covariates[name]) for name in names] for e in experiments]
-        flags = [[float(str(e.covariates[c]) == label) for c, label in said.labels.values()] for e in experiments]
+        flags = [[float(str(e.covariates[c]) == label) for c, label in effects.labels.values()] for e in experiments]
         rows = [[*a, *b] for a, b in zip(values, flags, strict=True)]
-        return (*names, *said.labels), np.array(rows).reshape(len(experiments), -1)
+        return (*names, *effects.labels), np.array(rows).reshape(len(experiments), -1)
 
     @property
     def used_twice(self) -> tuple[str, ...]:
@@ -324,9 +324,9 @@ class Structure:
 
     @functools.cached_property
     def _centres(self) -> TextField:
-        said = self.problem.model.declarations.effects
-        names = tuple(n for n in said.names if n not in self.covariates[0])
-        return TextField(said.code, tuple(e.centre for e in self.effects), ((), names, self.covariates[0]))
+        effects = self.problem.model.declarations.effects
+        names = tuple(n for n in effects.names if n not in self.covariates[0])
+        return TextField(effects.code, tuple(e.centre for e in self.effects), ((), names, self.covariates[0]))
 
     def means(self, v: Array) -> tuple[Array, Array]:
         """Latent centres (E, D) of all effects, and their derivatives (E, D, Q); NaN where a centre is out of range."""

@@ -83,9 +83,9 @@ class Subjects:
     @functools.cached_property
     def field(self) -> Field:
         p = self.problem
-        courses = [p.condition(e) for e in range(len(p.data.experiments))]
+        conditions = [p.condition(e) for e in range(len(p.data.experiments))]
         moved = moving(p.model)
-        return Field(Timetable.of(courses), self.wanted[[p.model.parameters[i] in moved for i in self.wanted]])
+        return Field(Timetable.of(conditions), self.wanted[[p.model.parameters[i] in moved for i in self.wanted]])
 
     @functools.cached_property
     def _long(self) -> tuple[Index, ...]:
@@ -217,8 +217,10 @@ class Subjects:
     @functools.cached_property
     def _starts(self) -> tuple[Array, Array]:
         """When the trajectories of the subjects start (E,), and inputs (E, U) then."""
-        courses = [self.problem.condition(e) for e in range(len(self.problem.data.experiments))]
-        return np.array([c.start for c in courses]), np.concatenate([c.inputs_at(np.array([c.start])) for c in courses])
+        conditions = [self.problem.condition(e) for e in range(len(self.problem.data.experiments))]
+        return np.array([c.start for c in conditions]), np.concatenate(
+            [c.inputs_at(np.array([c.start])) for c in conditions]
+        )
 
     def _initial(self, e: Index, theta: Array) -> Array:
         """Initial values (B, K), all of which the text gives."""

@@ -86,5 +86,5 @@ def summary(fit: PopulationFit) -> str:
     if fit.model_test is not None:
         parts.append(f"Test of the model as a whole, {fit.model_test.draws} simulated studies: {fit.model_test}")
     if fit.warnings:
-        parts.append("\n".join(f"- {said}" for said in fit.warnings))
+        parts.append("\n".join(f"- {warning}" for warning in fit.warnings))
     return "\n\n".join(parts) + "\n"

@@ -87,7 +87,7 @@ class Condition:
             InputError: something happens before the experiment starts, or a dose goes nowhere.
         """
         first, where = float(experiment.t[0]), f"experiment '{experiment.name}'"
-        said = model.declarations
+        declarations = model.declarations
         start = min([first, *(d.time for d in experiment.doses)])
         for dose in experiment.doses:
             if dose.steady and dose.time > start:
@@ -95,8 +95,8 @@ class Condition:
                     f"{where}: the dose at steady state at {dose.time:g} comes after the first dose or observation; "
                     "make what follows an experiment of its own"
                 )
-        if said.begins not in ("first", "t0"):
-            given = 0.0 if said.begins == "zero" else float(said.begins)
+        if declarations.begins not in ("first", "t0"):
+            given = 0.0 if declarations.begins == "zero" else float(declarations.begins)
             if start < given:
                 raise InputError(
                     f"{where} starts at {start:g}, but initial values are given at time {given:g}; write x(t0) = ... "
@@ -104,7 +104,7 @@ class Condition:
                 )
             start = given
         start = min([start, *(d.time - STEADY_DOSES * d.steady for d in experiment.doses if d.steady)])
-        for event in said.events:
+        for event in declarations.events:
             if event.times[0] < start or (event.before and event.times[0] == start):
                 raise InputError(
                     f"line {event.line}: the event at {event.times[0]:g} lies before {where} starts, at {start:g}; "
@@ -115,8 +115,14 @@ class Condition:
     @functools.cached_property
     def abrupt(self) -> bool:
         """Whether the field itself jumps somewhere."""
-        said = self.model.declarations
-        return bool(said.steps or said.breaks or said.input_breaks or self.infusions or self.model.switches)
+        declarations = self.model.declarations
+        return bool(
+            declarations.steps
+            or declarations.breaks
+            or declarations.input_breaks
+            or self.infusions
+            or self.model.switches
+        )
 
     @functools.cached_property
     def times(self) -> Array:

@@ -26,8 +26,8 @@ def posed(
         known: "set", "fixed", "prior", "sigma", "start" and "scale" → name → value, as flags of the command have them.
     """
     k = known or {}
-    said = {name for flag, values in k.items() if flag != "sigma" for name in values}
-    system, observed = matched(system, again, data, notes, inputs, said, replicates)
+    declared = {name for flag, values in k.items() if flag != "sigma" for name in values}
+    system, observed = matched(system, again, data, notes, inputs, declared, replicates)
     of = {"bounds": "set", "fixed": "fixed", "prior": "prior", "sigma": "sigma", "start": "start", "scale": "scale"}
     given: dict[str, Any] = {option: k.get(flag, {}) for option, flag in of.items()}
     return Problem(system, observed, **given)

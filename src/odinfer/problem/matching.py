@@ -42,14 +42,14 @@ def matched(
     for name in inputs:
         if name not in (*system.parameters, *system.inputs):
             raise InputError(f"--input: the equations do not use '{name}'{nearest(name, system.parameters)}")
-    said = {*inputs, *known}
-    said |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
+    declared = {*inputs, *known}
+    declared |= {*system.bounds, *system.start, *system.scale, *system.fixed, *system.prior}
     data = _with_names_of_model(system, data, notes)
     names, found = observable(system), list(inputs)
     data = _with_subjects(system, data)
     data, covariates = split_covariates(data, covariate_columns(system), system.inputs)
     used = (*names, *system.inputs, *(name for name in system.parameters if name in DOSING))
-    for name in sorted({*system.parameters} & data.series(used) - said):
+    for name in sorted({*system.parameters} & data.series(used) - declared):
         found.append(name)
         notes.append(f"'{name}' is a column of the data, so it is a known input; write 'input {name}' in the model")
     system = again(found) if found else system
@@ -76,12 +76,12 @@ def _with_names_of_model(system: Model, data: Table, notes: list[str]) -> Table:
         near = [column for column in free if base_name(column) == name.lower()]
         if name not in columns and len(near) == 1:
             found[near[0]] = name
-    said = [c.name for c in system.declarations.columns] or list(system.states)
+    taken = [c.name for c in system.declarations.columns] or list(system.states)
     kinds = [len({*cells}) for column, cells in data.columns.items() if base_name(column) == "dvid"]
     measured = [column for column in free if base_name(column) == "dv"]
     unobserved = {*columns, *found.values()}.isdisjoint(observable(system))
-    if unobserved and len(said) == len(measured) == 1 and max(kinds, default=1) == 1:
-        found[measured[0]] = said[0]
+    if unobserved and len(taken) == len(measured) == 1 and max(kinds, default=1) == 1:
+        found[measured[0]] = taken[0]
     if len({*found.values()}) < len(found) or not found:
         return data
     notes += [f"the column {quoted(column)} is taken as {quoted(name)}" for column, name in found.items()]
@@ -108,8 +108,8 @@ def _with_subjects(system: Model, data: Table) -> Table:
 
 def observable(system: Model) -> tuple[str, ...]:
     """What columns of the data may be: states, columns with a distribution, definitions."""
-    said = system.declarations
-    return tuple(dict.fromkeys((*system.states, *(c.name for c in said.columns), *said.definitions)))
+    declarations = system.declarations
+    return tuple(dict.fromkeys((*system.states, *(c.name for c in declarations.columns), *declarations.definitions)))
 
 
 def _hidden(system: Model, names: Sequence[str], data: Table) -> list[str]:

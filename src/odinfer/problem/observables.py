@@ -86,7 +86,7 @@ def statements(
 
 def observed_columns(model: Model, data: Data) -> tuple[str, ...]:
     """The columns of the data that are observations: states first, then what has a distribution, then definitions."""
-    said = {c.name: None for c in model.declarations.columns}
+    columns = {c.name: None for c in model.declarations.columns}
     seen = [name for name in data.states if data.n_observed(name)]
     for c in model.declarations.columns:
         if c.name not in seen:
@@ -95,7 +95,7 @@ def observed_columns(model: Model, data: Data) -> tuple[str, ...]:
             raise InputError(
                 f"line {c.line}: the data have no column '{c.name}'{nearest(c.name, data.states) or '; rename one'}"
             )
-    known = [*model.states, *said, *(n for n in model.declarations.definitions if n not in said)]
+    known = [*model.states, *columns, *(n for n in model.declarations.definitions if n not in columns)]
     found = tuple(name for name in dict.fromkeys(known) if name in seen)
     if len(set(model.states) & set(found)) < len(model.states):  # then a column may be a state that is misspelled
         for name in data.states:
@@ -115,11 +115,11 @@ def is_gaussian_state(model: Model, column: language.Column) -> bool:
 
 def columns_of(model: Model, data: Data) -> tuple[Column, ...]:
     """The observed columns with their distributions; without one, a column is a state or definition plus noise."""
-    said = {c.name: c for c in model.declarations.columns}
+    columns = {c.name: c for c in model.declarations.columns}
     found = []
     for m, name in enumerate(data.states):
-        words = said[name].family if name in said else "normal"
-        arguments = said[name].arguments if name in said else (model.instruction(name),)
+        words = columns[name].family if name in columns else "normal"
+        arguments = columns[name].arguments if name in columns else (model.instruction(name),)
         family = FAMILIES[words]
         by_row = any(e.sd is not None and np.isfinite(e.sd[:, m]).any() for e in data.experiments)
         if by_row and not (family.profiled and len(arguments) == 1):
@@ -160,7 +160,7 @@ def check_observed(problem: Problem) -> None:
 
 def unusual(problem: Problem) -> str | None:
     """What of a problem is more than every state with Gaussian noise of one level, in a few words; None if nothing."""
-    said, experiments = problem.model.declarations, problem.data.experiments
+    declarations, experiments = problem.model.declarations, problem.data.experiments
     if problem.fully_observed_gaussian:
         return None
     if problem.hidden:
@@ -173,12 +173,13 @@ def unusual(problem: Problem) -> str | None:
         if len(column.arguments) > 1:
             return f"{column.name} has noise of its own"
     kinds = {
-        "initial values are given": said.initial, "there are events": said.events or said.triggers,
+        "initial values are given": declarations.initial,
+        "there are events": declarations.events or declarations.triggers,
         "there are local parameters": problem.split.any,
         "there are doses": any(e.doses for e in experiments),
         "standard deviations are given row by row": any(e.sd is not None for e in experiments),
         "some values are beyond a detection limit": any(e.limit is not None for e in experiments),
-    }  # fmt: skip
+    }
     return next((words for words, there in kinds.items() if there), "a column has a distribution")
 
 
@@ -225,7 +226,7 @@ def influential(problem: Problem) -> tuple[Mask, Mask]:
     K, P, U = len(m.states), len(m.parameters), len(m.inputs)
     rng = np.random.default_rng(0)
     # Over all times and many sizes, since parts of an expression may matter beyond some of them only.
-    span = [course.times[[0, -1]] for course in map(problem.condition, range(len(problem.data.experiments)))]
+    span = [condition.times[[0, -1]] for condition in map(problem.condition, range(len(problem.data.experiments)))]
     t = rng.uniform(np.min(span), np.max(span), _PROBES)
     seen = np.concatenate([e.t for e in problem.data.experiments])
     t[::2] = rng.uniform(seen.min(), seen.max(), len(t[::2]))
@@ -233,8 +234,8 @@ def influential(problem: Problem) -> tuple[Mask, Mask]:
     for p in points:
         p[: _PROBES // 5] = rng.uniform(0.5, 2.0, p[: _PROBES // 5].shape)
     if U:  # inputs as they are, too: what a condition of theirs chooses is met nowhere else
-        courses = map(problem.condition, range(len(problem.data.experiments)))
-        met = np.unique(np.concatenate([c.inputs_at(np.union1d(c.times, c.corners)) for c in courses]), axis=0)
+        conditions = map(problem.condition, range(len(problem.data.experiments)))
+        met = np.unique(np.concatenate([c.inputs_at(np.union1d(c.times, c.corners)) for c in conditions]), axis=0)
         met = met[:: 1 + len(met) // _MOST_MET]
         t, points = np.tile(t, 1 + len(met)), [np.tile(p, (1 + len(met), 1)) for p in points]
         points[2][_PROBES:] = np.repeat(met, _PROBES, 0)

@@ -156,12 +156,12 @@ class Problem:
         self._check_values()
 
     def __repr__(self) -> str:
-        said = [
+        parts = [
             f"{name}={dict(given)}"
             for name in (*_DECLARED, "sigma")
             if (given := getattr(self, name)) and not callable(given)
         ]
-        return f"<Problem: {self.model!r}; {self.data!r}{''.join(f'; {part}' for part in said)}>"
+        return f"<Problem: {self.model!r}; {self.data!r}{''.join(f'; {part}' for part in parts)}>"
 
     def _read_input(self) -> None:
         """Accept text, functions, tables and the keyword `noise` in the forms that users pass."""
@@ -274,8 +274,8 @@ class Problem:
         if not self.split.any:
             return replace(self, data=data)
         e = self.split.experiments.index(experiment)
-        said: dict[str, Any] = {option: self.split.own(e, getattr(self, option)) for option in _DECLARED}
-        return replace(self, data=data, **said)
+        options: dict[str, Any] = {option: self.split.own(e, getattr(self, option)) for option in _DECLARED}
+        return replace(self, data=data, **options)
 
     def limits(self, name: str) -> tuple[float, float]:
         """The interval in which a parameter or state lies, from bounds, scale, prior and positivity."""
@@ -381,12 +381,12 @@ class Problem:
 
         That is what the paper treats: a smoother can be fitted to every state.
         """
-        said = self.model.declarations
+        declarations = self.model.declarations
         more = (
-            said.initial
-            or said.events
-            or said.triggers
-            or not all(is_gaussian_state(self.model, c) for c in said.columns)
+            declarations.initial
+            or declarations.events
+            or declarations.triggers
+            or not all(is_gaussian_state(self.model, c) for c in declarations.columns)
         )
         rows = any(e.sd is not None or e.limit is not None or e.doses for e in self.data.experiments)
         return self.columns == self.model.states and not (more or rows or self.split.any)

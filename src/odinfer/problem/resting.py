@@ -14,8 +14,14 @@ _REMEDY = "give an initial value, or doses in a column 'amt' (--map COLUMN=amt),
 
 def resting_experiments(problem: Problem) -> list[str]:
     """Names of experiments in which all states start at zero and stay there, whatever the parameters."""
-    model, said = problem.model, problem.model.declarations
-    if model.text is None or len(model.free_initial) or said.unknown or said.triggers or _depends_on_time(model):
+    model, declarations = problem.model, problem.model.declarations
+    if (
+        model.text is None
+        or len(model.free_initial)
+        or declarations.unknown
+        or declarations.triggers
+        or _depends_on_time(model)
+    ):
         return []
     # Parameters that are drawn make an initial value or a derivative zero with probability zero.
     theta = np.random.default_rng(0).uniform(0.5, 1.5, len(model.parameters))

@@ -208,10 +208,10 @@ def _column_predictions(
 
 def _column_details(problem: Problem) -> dict[str, Any]:
     """What has to be known of a fit in which not every state is observed as it is, to put it into words."""
-    said = problem.model.declarations
+    declarations = problem.model.declarations
     rows = zip(problem.columns, problem.observed, problem.estimated_noise, problem.known_sigma, strict=True)
     return {
-        "given": [s for s in said.initial if initial_name(s) not in problem.model.parameters],
+        "given": [s for s in declarations.initial if initial_name(s) not in problem.model.parameters],
         "by_row": [name for name, c, free, sd in rows if c.profiled and not free and np.isnan(sd)],
     }
 
@@ -243,10 +243,10 @@ def _undetermined_states(problem: Problem, curves: Sequence[Curve]) -> Iterator[
 
 
 def _ignored_input_changes(problem: Problem) -> Iterator[str]:
-    courses = [problem.condition(e) for e in range(len(problem.data.experiments))]
+    conditions = [problem.condition(e) for e in range(len(problem.data.experiments))]
     state = problem.model.states[0]
-    for name in dict.fromkeys(name for c in courses for name in c.ignored_inputs):
-        own = [c for c in courses if name in c.ignored_inputs]
+    for name in dict.fromkeys(name for c in conditions for name in c.ignored_inputs):
+        own = [c for c in conditions if name in c.ignored_inputs]
         where = f"t = {own[0].start:g}" if len(own) == 1 else f"their first times in {len(own)} experiments"
         yield (
             f"input {name} changes before the trajectories start, at {where}; this has no influence. To include it, "

@@ -187,8 +187,14 @@ def _split_by_experiment(table: TextTable, experiments: Sequence[str]) -> tuple[
 def _agreement(fit: FitResult) -> str:
     """What is said of the equations where they are folded away."""
     gammas = [g for g in fit.gamma.values() if np.isfinite(g)]
-    said = {*fit.verdicts.values()}
-    words = "All are consistent" if said == {CONSISTENT} else "Not all of them" if CONTRADICTS in said else "Not judged"
+    verdicts = {*fit.verdicts.values()}
+    words = (
+        "All are consistent"
+        if verdicts == {CONSISTENT}
+        else "Not all of them"
+        if CONTRADICTS in verdicts
+        else "Not judged"
+    )
     return f"{words}; γ at most {format_number(max(gammas), 2)}." if gammas else f"{words}."
 
 

@@ -55,11 +55,11 @@ def undetermined(fit: FitResult) -> bool:
 
 def headline(fit: FitResult, gamma: str = "γ") -> str:
     """Say whether the result can be used, which equations contradict the data, and whether other solutions fit."""
-    said, others = _verdict(fit, gamma), len(fit.details.get("alternatives") or ())
+    verdict, others = _verdict(fit, gamma), len(fit.details.get("alternatives") or ())
     if not others or not fit.converged or fit.method == "gpr":
-        return said
+        return verdict
     what = "Another solution fits" if others == 1 else f"{others} other solutions fit"
-    return f"{said} {what} as well: see the table of solutions."
+    return f"{verdict} {what} as well: see the table of solutions."
 
 
 def _verdict(fit: FitResult, gamma: str) -> str:

@@ -135,7 +135,7 @@ def estimated(maximum: Maximum, own: UnknownFunction, freedom: float, seen: Arra
 
 def _band(own: UnknownFunction, maximum: Maximum, grid: Array, level: float) -> tuple[Array, Array, Array]:
     """Values and limits of the band (n,) at points (n, d), by the delta method; by logarithms where positive."""
-    problem, u = maximum.problem, maximum.like.unknowns
+    problem, u = maximum.problem, maximum.likelihood.unknowns
     inputs = [name for name in own.arguments if name != "t"]
     text = "\n".join([f"value_' = {own.definition}", *own.statements()])
     model = Model.from_text(text, inputs=inputs)

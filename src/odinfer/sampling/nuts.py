@@ -72,7 +72,7 @@ def _compiled_draws(log_density: Callable[[Any, Any], Any], count: int) -> Calla
 
 def sample(
     log_density: Callable[[Any, Any], Any], data: Any, start: Array, centre: Array, R: Array, draws: int,
-    warm_up: int, seed: int, say: Progress,
+    warm_up: int, seed: int, progress: Progress,
 ) -> Chains:  # fmt: skip
     """Draws of r (P,) from a density given up to a constant.
 
@@ -82,7 +82,7 @@ def sample(
         centre, R: r = centre + R η, so that η has about unit covariance.
         draws, warm_up: kept, and before them, per chain.
     """
-    what = (log_density, data, start, centre, R, draws, warm_up, seed, say)
+    what = (log_density, data, start, centre, R, draws, warm_up, seed, progress)
     found = _run_chains(*what, _TARGET_ACCEPTANCE[0], _MOST_DIVERGENT * len(start) * draws) or _run_chains(
         *what, _TARGET_ACCEPTANCE[1], np.inf
     )
@@ -92,7 +92,7 @@ def sample(
 
 def _run_chains(
     log_density: Callable[[Any, Any], Any], data: Any, start: Array, centre: Array, R: Array, draws: int,
-    warm_up: int, seed: int, say: Progress, wanted: float, most: float,
+    warm_up: int, seed: int, progress: Progress, wanted: float, most: float,
 ) -> Chains | None:  # fmt: skip
     """The draws, with steps for an acceptance; None as soon as more than `most` of them have diverged."""
     from odinfer._jax import jax
@@ -105,7 +105,7 @@ def _run_chains(
     pieces = []
     for c in range(before + after):
         doing = "sampling" if c >= before else "finding step widths"
-        say(doing if wanted == _TARGET_ACCEPTANCE[0] else f"{doing}, smaller ones", c / (before + after))
+        progress(doing if wanted == _TARGET_ACCEPTANCE[0] else f"{doing}, smaller ones", c / (before + after))
         keys = jax.random.split(jax.random.fold_in(key, c), C)
         state, found = program(data, centre, R, state, mass, keys, 1.0 if c < before else 0.0, wanted)
         if c >= before:

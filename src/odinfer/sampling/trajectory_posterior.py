@@ -145,11 +145,11 @@ def step_sequence(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[St
     A jump is a step of its own, of length zero. More of them at the end make their number one of a few, so that data of
     the same times seldom need a new compilation.
     """
-    m, course, own = problem.model, problem.condition(e), problem.data.experiments[e]
+    m, condition, own = problem.model, problem.condition(e), problem.data.experiments[e]
     kinds = [([m.states.index(n) for n, _ in e.changes], m.program(tuple(i for _, i in e.changes)))
              for e in m.declarations.events]  # fmt: skip
     jumps: dict[int, list[tuple[int, Array]]] = {}
-    for i, jump in course.jumps_on(mesh):
+    for i, jump in condition.jumps_on(mesh):
         number = kinds.index((jump.states.tolist(), jump.program)) + 1 if jump.program is not None else 0
         jumps.setdefault(i, []).append((number, jump.amounts))
     K, nodes, count = len(m.states), list[int](), 0
@@ -178,16 +178,16 @@ def step_sequence(problem: Problem, e: int, mesh: Array, parts: int) -> tuple[St
         size *= 1.25
     rest = round(size) - 1 - count
     a, b = (np.concatenate([*v, np.full(rest, mesh[-1])]) for v in (begin, end))
-    t = np.stack([course.inside(a, b, at) for at in (a, 0.5 * (a + b), b)], -1)
+    t = np.stack([condition.inside(a, b, at) for at in (a, 0.5 * (a + b), b)], -1)
     rate = np.zeros((len(a), K))
-    for infusion in course.infusions:
+    for infusion in condition.infusions:
         rate[:, infusion.k] += np.where((t[:, 1] >= infusion.begin) & (t[:, 1] < infusion.end), infusion.rate, 0.0)
     place = np.array(nodes)
     found = StepSequence(
-        t, np.stack([course.inputs_at(at) for at in t.T], 1), b - a, rate,
+        t, np.stack([condition.inputs_at(at) for at in t.T], 1), b - a, rate,
         np.concatenate([*event, np.zeros(rest)]).astype(int), np.concatenate([*amount, np.zeros((rest, K))]),
-        course.inputs_at(np.array([course.start]))[0], place[np.searchsorted(mesh, own.moments)],
-        own.t, course.inputs_at(own.t), np.where(np.isnan(own.y), 1.0, own.y), np.isfinite(own.y),
+        condition.inputs_at(np.array([condition.start]))[0], place[np.searchsorted(mesh, own.moments)],
+        own.t, condition.inputs_at(own.t), np.where(np.isnan(own.y), 1.0, own.y), np.isfinite(own.y),
         np.zeros(own.y.shape) if own.limit is None else own.limit.astype(float),
         np.full(own.y.shape, np.nan) if own.sd is None else own.sd,
     )  # fmt: skip

@@ -35,29 +35,29 @@ def chaotic(problem: Problem, theta: Array, x0: Sequence[Array]) -> bool:
             continue
         apart = np.maximum(np.abs(start), 1e-3 * np.abs(start).max())
         own = Experiment("perturbed", experiment.t, np.empty((len(experiment.t), 0)), dict(experiment.u))
-        course = Condition.of(problem.model, own)
+        condition = Condition.of(problem.model, own)
         of_experiment = theta[problem.split.of(e)] if problem.split.any else theta
-        compiled = isinstance(problem.model.derivatives, TextField) and course.start == own.t[0]
-        end = _linearised(course, of_experiment, start, apart) if compiled else None
+        compiled = isinstance(problem.model.derivatives, TextField) and condition.start == own.t[0]
+        end = _linearised(condition, of_experiment, start, apart) if compiled else None
         if end is None:
-            end = _difference(course, of_experiment, start, apart)
+            end = _difference(condition, of_experiment, start, apart)
         with np.errstate(invalid="ignore"):
             if np.nanmax(np.abs(end) / size) > _CHAOS * np.max(apart / size):
                 return True
     return False
 
 
-def _linearised(course: Condition, theta: Array, x0: Array, apart: Array) -> Array | None:
+def _linearised(condition: Condition, theta: Array, x0: Array, apart: Array) -> Array | None:
     """The end (K,) of a perturbation by the variational equations; None if the trajectory ends early."""
-    f, one = Field(Timetable.of([course]), np.empty(0, np.int64)), np.zeros(1, np.int64)
+    f, one = Field(Timetable.of([condition]), np.empty(0, np.int64)), np.zeros(1, np.int64)
     found = integrate_batch(f, one, theta[None], x0[None], _TOLERANCE, _MOST_STEPS)
     if not np.isfinite(found.x[0]).all():
         return None
     return np.asarray(sensitivities(f, found, one, theta[None], apart[None, :, None], one)[0, -1, :, 0])
 
 
-def _difference(course: Condition, theta: Array, x0: Array, apart: Array) -> Array:
+def _difference(condition: Condition, theta: Array, x0: Array, apart: Array) -> Array:
     """The end (K,) of a small perturbation, by the difference of two trajectories."""
-    t, u = course.experiment.t, dict(course.experiment.u)
-    pair = [simulate(course.model, theta, own, t, u)[-1] for own in (x0, x0 + _SMALL * apart)]
+    t, u = condition.experiment.t, dict(condition.experiment.u)
+    pair = [simulate(condition.model, theta, own, t, u)[-1] for own in (x0, x0 + _SMALL * apart)]
     return np.asarray(pair[1] - pair[0]) / _SMALL

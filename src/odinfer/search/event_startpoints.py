@@ -99,11 +99,11 @@ def _meet_threshold(
     problem: Problem, u: ParameterVector, v: Array, gap: int, states: Array, rng: np.random.Generator
 ) -> Array:  # fmt: skip
     """Unknowns (P,) with one parameter such that both sides of a comparison are equal at a random observation."""
-    m, course, index = problem.model, problem.condition(0), problem.own_index(0)
-    theta, t = problem.theta_of(0, u.phi(v)), course.experiment.t
+    m, condition, index = problem.model, problem.condition(0), problem.own_index(0)
+    theta, t = problem.theta_of(0, u.phi(v)), condition.experiment.t
     rows = np.broadcast_to(theta, (len(t), len(theta)))
     g, gx, gt = (
-        part[:, 0] for part in m.program((gap,)).linearise(t, np.nan_to_num(states), rows, course.inputs_at(t))
+        part[:, 0] for part in m.program((gap,)).linearise(t, np.nan_to_num(states), rows, condition.inputs_at(t))
     )
     places = [j for j, i in enumerate(index) if gt[:, i].any()]
     known = np.isfinite(np.where(gx != 0.0, states, 0.0)).all(1) & (gx != 0.0).any(1)

@@ -85,9 +85,9 @@ def generations(
         followed: what follows the starts of a generation, and may leave some on their way.
         width: how many times as many starts as usual a generation has.
     """
-    found = StartGenerations(np.empty((0, solver.like.unknowns.size)))
+    found = StartGenerations(np.empty((0, solver.likelihood.unknowns.size)))
     finest = solver.finer()
-    widest = max(_FRESH, min(_MOST_FRESH, _TRAJECTORIES // solver.like.unknowns.experiments))
+    widest = max(_FRESH, min(_MOST_FRESH, _TRAJECTORIES // solver.likelihood.unknowns.experiments))
     stale = 0
     for i in range(_MOST):
         count = _FRESH if np.isfinite(found.best) and found.agreeing >= _AGREE else min(_FRESH * 2**i, widest)
@@ -104,7 +104,7 @@ def generations(
             solver = exact
             found.value, best = _values(solver, found.v), np.inf
         stale = 0 if found.best < best - SAME else stale + 1
-        last = i == _MOST - 1 or stale >= _STALE or not solver.like.unknowns.size
+        last = i == _MOST - 1 or stale >= _STALE or not solver.likelihood.unknowns.size
         if last or (stale and len(copies) and found.agreeing >= _AGREE and done(found)):
             if found.left.any():
                 found.advance(new[:0], are_fresh[:0], functools.partial(minimise_batch, solver))
@@ -137,7 +137,7 @@ def _values(solver: BatchLikelihood, v: Array) -> Array:
 
 def mutated_copies(solver: BatchLikelihood, found: StartGenerations, rng: np.random.Generator, count: int) -> Array:
     """Unknowns (count, P): the best ends that differ, moved, crossed, or with one unknown or some drawn anew."""
-    u = solver.like.unknowns
+    u = solver.likelihood.unknowns
     parents: list[int] = []
     for i in np.argsort(found.value):
         if np.isfinite(found.value[i]) and all(found.value[i] > found.value[j] + _APART for j in parents):

@@ -88,9 +88,12 @@ def _pace(problem: Problem) -> tuple[Array, Array]:
 
 def _leaves_data(problem: Problem, found: TrajectoryOptimum) -> bool:
     """Whether a trajectory leaves the data so far that a longer one has no chance."""
-    like = Likelihood(problem, np.ones(len(problem.model.states)))
-    pairs = enumerate(found.states(like.t))
-    left = [like.observation.residuals(e, x, like.y[e], found.sigma[None] ** 2, found.phi[None]) for e, x in pairs]
+    likelihood = Likelihood(problem, np.ones(len(problem.model.states)))
+    pairs = enumerate(found.states(likelihood.t))
+    left = [
+        likelihood.observation.residuals(e, x, likelihood.y[e], found.sigma[None] ** 2, found.phi[None])
+        for e, x in pairs
+    ]
     with np.errstate(over="ignore"):
         return bool(np.nansum([np.nansum(r**2) for r in left]) > _ASTRAY * problem.count.sum())
 

@@ -151,7 +151,7 @@ class Windows:
         if not len(found.phi):
             return found
         ends = minimise_batch(stage.solver, stage.join(found), rounds=_ROUNDS)
-        u, states = stage.solver.like.unknowns, found.states.copy()
+        u, states = stage.solver.likelihood.unknowns, found.states.copy()
         for e, row in enumerate(stage.firsts):
             states[:, row] = u.x0(ends.v, e)
         return Searches(u.phi(ends.v), states).take(ends.value)
@@ -165,7 +165,7 @@ class Windows:
             return False
         x = stage.solver.solve(stage.join(found.best(_ALIKE))).trajectories.x
         x = x.reshape(_ALIKE, -1, *x.shape[1:])
-        table = zip(stage.solver.field.table.rows, stage.solver.like.y, strict=True)
+        table = zip(stage.solver.field.table.rows, stage.solver.likelihood.y, strict=True)
         left = np.concatenate([np.abs(x[:, e][:, rows] - y) / self.noise for e, (rows, y) in enumerate(table)], 1)
         middle = np.nanmedian(left, 1).max(1)
         return bool(middle.min() > 1.0 and np.ptp(middle) < _CLOSE * middle.min())
@@ -186,7 +186,7 @@ class Windows:
         """What each of T trials leaves of every window, infinite where there is no trajectory: (T,) per window."""
         solver, found = stage.solver, []
         x = x.reshape(-1, len(stage.firsts), *x.shape[1:])
-        for e, (rows, y) in enumerate(zip(solver.field.table.rows, solver.like.y, strict=True)):
+        for e, (rows, y) in enumerate(zip(solver.field.table.rows, solver.likelihood.y, strict=True)):
             with np.errstate(all="ignore"):
                 left = np.where(np.isnan(y), 0.0, np.log1p(((x[:, e][:, rows] - y) / self.noise) ** 2)).sum((1, 2))
             found.append(np.where(np.isfinite(left), left, np.inf))
@@ -237,8 +237,8 @@ class Windows:
         for i in np.argsort(ends.value)[:_KEPT]:
             if not np.isfinite(ends.value[i]):
                 break
-            phi = self.problem.phi(self.whole.theta(solver.like.unknowns.phi(ends.v[i])))
-            at = own.like.unknowns.join(solver.initial(ends.v[i]), np.clip(phi, *self.problem.phi_bounds))
+            phi = self.problem.phi(self.whole.theta(solver.likelihood.unknowns.phi(ends.v[i])))
+            at = own.likelihood.unknowns.join(solver.initial(ends.v[i]), np.clip(phi, *self.problem.phi_bounds))
             for paths in (s.paths(at) for s in (own, own.finer())):
                 near = (
                     None

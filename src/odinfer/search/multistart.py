@@ -96,7 +96,7 @@ class SearchResult:
 
 
 def search(
-    problem: Problem, seed: int, say: Progress = no_progress, executor: StartExecutor | None = None,
+    problem: Problem, seed: int, progress: Progress = no_progress, executor: StartExecutor | None = None,
     minima: Minima | None = None, first: OdinStart | None = None, brief: bool = False,
 ) -> SearchResult:  # fmt: skip
     """Find the maximum of the likelihood over trajectories.
@@ -126,9 +126,9 @@ def search(
     if brief:
         found = SearchResult(best, () if best is None else (best.objective,), 0)
     elif BatchLikelihood.can(problem):
-        found = _search_batched(problem, seed, say, executor, best)
+        found = _search_batched(problem, seed, progress, executor, best)
     else:
-        found = _search_sequentially(problem, seed, say)
+        found = _search_sequentially(problem, seed, progress)
     best = _better(best, found.best)
     if (
         problem.fully_observed_gaussian
@@ -169,10 +169,10 @@ def convincing(problem: Problem, found: TrajectoryOptimum, noise: Array | None =
 
 def exceeds_known_noise(problem: Problem, found: TrajectoryOptimum) -> bool:
     """Whether the residuals of some column are too large, by χ², for noise that the problem knows."""
-    like = Likelihood(problem, np.ones(len(problem.model.states)))
+    likelihood = Likelihood(problem, np.ones(len(problem.model.states)))
     squares, count = np.zeros((2, len(problem.columns)))
-    for e, x in enumerate(found.states(like.t)):
-        left = like.observation.residuals(e, x, like.y[e], found.sigma[None] ** 2, found.phi[None])[0]
+    for e, x in enumerate(found.states(likelihood.t)):
+        left = likelihood.observation.residuals(e, x, likelihood.y[e], found.sigma[None] ** 2, found.phi[None])[0]
         squares += np.nansum(left**2, 0)
         count += np.isfinite(left).sum(0)
     excess = squares > count + _CHI_SQUARED * np.sqrt(2.0 * count)
@@ -181,8 +181,8 @@ def exceeds_known_noise(problem: Problem, found: TrajectoryOptimum) -> bool:
 
 def signal_left(problem: Problem, found: TrajectoryOptimum) -> float:
     """The most nats of evidence, of any column, for a signal in what a trajectory leaves of the data."""
-    like = Likelihood(problem, np.ones(len(problem.model.states)))
-    return float(like.signal(found.states(like.t), found.sigma**2, found.phi[None]).max())
+    likelihood = Likelihood(problem, np.ones(len(problem.model.states)))
+    return float(likelihood.signal(found.states(likelihood.t), found.sigma**2, found.phi[None]).max())
 
 
 def _better(*found: TrajectoryOptimum | None) -> TrajectoryOptimum | None:
@@ -226,10 +226,10 @@ def _refine_integrated(
 def _odin_result(problem: Problem, best: TrajectoryOptimum, minima: Minima) -> SearchResult:
     """The result of a search that ODIN's minima alone have led to."""
     engine: Any = minima.engine
-    like = Likelihood(problem, state_scales(problem))
+    likelihood = Likelihood(problem, state_scales(problem))
     others = [s for s in minima.solutions[1:] if s.risk < minima.solutions[0].risk + _NEAR]
     x0 = [[engine.units.user(s.z)[b.rows][0] for b in engine.blocks] for s in others]
-    known = [like.unknowns.join(own, _phi(problem, minima, s)) for own, s in zip(x0, others, strict=True)]
+    known = [likelihood.unknowns.join(own, _phi(problem, minima, s)) for own, s in zip(x0, others, strict=True)]
     return SearchResult(best, (best.objective,), minima.agreeing, np.stack(known) if known else None)
 
 
@@ -238,8 +238,8 @@ def _from_relaxation(problem: Problem, first: OdinStart) -> TrajectoryOptimum | 
     x0, phi, scale = first.x0, first.phi, state_scales(problem)
     if BatchLikelihood.can(problem):
         solver = BatchLikelihood.of(problem)
-        v = solver.solve(solver.like.unknowns.join(x0, phi)[None], projected=True).v[0]
-        x0, phi = solver.initial(v), solver.like.unknowns.phi(v)
+        v = solver.solve(solver.likelihood.unknowns.join(x0, phi)[None], projected=True).v[0]
+        x0, phi = solver.initial(v), solver.likelihood.unknowns.phi(v)
     try:
         found = maximise_from_initial(problem, scale, x0, phi, budget=Budget(_STEPS))
     except BudgetExhausted:
@@ -248,11 +248,11 @@ def _from_relaxation(problem: Problem, first: OdinStart) -> TrajectoryOptimum | 
 
 
 def _search_batched(
-    problem: Problem, seed: int, say: Progress, executor: StartExecutor | None, start: TrajectoryOptimum | None
+    problem: Problem, seed: int, progress: Progress, executor: StartExecutor | None, start: TrajectoryOptimum | None
 ) -> SearchResult:
     """Follow generations of start points by the compiled batched trust region."""
     solver = BatchLikelihood.of(problem)
-    given = None if start is None else solver.like.unknowns.join([p.x0 for p in start.paths], start.phi)
+    given = None if start is None else solver.likelihood.unknowns.join([p.x0 for p in start.paths], start.phi)
 
     def done(so_far: StartGenerations) -> bool:
         if so_far.agreeing >= _AGREE_ANYWAY:
@@ -266,9 +266,9 @@ def _search_batched(
     with np.errstate(all="ignore"):  # start points may be anywhere
         if executor is None:
             for i, found in enumerate(generations(solver, fresh, rng, done)):
-                say(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
+                progress(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
         else:
-            with executor.following(problem, say) as followed:
+            with executor.following(problem, progress) as followed:
                 *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
         near = _on_mesh(solver, found)
         if near is not None:  # on the meshes at hand, which the steps of the search have made
@@ -288,7 +288,7 @@ def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOpti
 
     The compiled solver carries it to the optimum of accurate trajectories, since a step on a mesh costs far more.
     """
-    u, scale, finer = solver.like.unknowns, state_scales(solver.problem), solver.finer()
+    u, scale, finer = solver.likelihood.unknowns, state_scales(solver.problem), solver.finer()
     for i in np.argsort(found.value)[:_TRIED]:
         if not np.isfinite(found.value[i]):
             break
@@ -304,7 +304,7 @@ def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOpti
     return None
 
 
-def _search_sequentially(problem: Problem, seed: int, say: Progress) -> SearchResult:
+def _search_sequentially(problem: Problem, seed: int, progress: Progress) -> SearchResult:
     """Follow start points by growing horizons, one after the other."""
     sigma, scale = difference_noise(problem), state_scales(problem)
     best: TrajectoryOptimum | None = None
@@ -313,7 +313,7 @@ def _search_sequentially(problem: Problem, seed: int, say: Progress) -> SearchRe
     for i, (x0, phi) in enumerate(starts(problem, STARTS, np.random.default_rng([seed, 3]))):
         if left <= 0:
             break
-        say(f"following start {i + 1}", i / STARTS)
+        progress(f"following start {i + 1}", i / STARTS)
         given = min(_STEPS, left)
         budget = Budget(given)
         found = fit_growing_horizon(problem, scale, sigma, x0, phi, budget, _FIRST[i % len(_FIRST)], _ENOUGH)

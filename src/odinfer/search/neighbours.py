@@ -27,15 +27,15 @@ def best_neighbour(problem: Problem, scale: Array, best: TrajectoryOptimum, budg
     Args:
         scale: of the states (K,).
     """
-    like = Likelihood(problem, scale)
-    u, v = like.unknowns, like.unknowns.join([p.x0 for p in best.paths], best.phi)
-    if explains_nothing(like, best.sigma**2):
+    likelihood = Likelihood(problem, scale)
+    u, v = likelihood.unknowns, likelihood.unknowns.join([p.x0 for p in best.paths], best.phi)
+    if explains_nothing(likelihood, best.sigma**2):
         return best
     d = np.sqrt(np.maximum(best.information.diagonal, 1e-300))
     w, V = best.information.times(1.0 / d).weakest(_DIRECTIONS)
     steps = _REACH * V.T / d / np.sqrt(np.maximum(w, _FLATTEST))[:, None]
     moves = np.clip(v + np.concatenate([steps, -steps]), u.low, u.high) - v
-    around = trajectories_near(like, best)
+    around = trajectories_near(likelihood, best)
     with np.errstate(all="ignore"):
         batch = around.move(around.start(best, len(moves)), moves)
         lost = np.flatnonzero(~np.isfinite(batch.value))

@@ -87,7 +87,7 @@ def _tending_to_zero(problem: Problem, scale: Array, best: TrajectoryOptimum, na
     if names and BatchLikelihood.can(problem) and not problem.model.declarations.triggers:
         solver = BatchLikelihood.of(problem).finer()
         x0 = [p.x0 for p in best.paths]
-        objectives = solver.solve(np.stack([solver.like.unknowns.join(x0, own) for own in phi])).worth.value
+        objectives = solver.solve(np.stack([solver.likelihood.unknowns.join(x0, own) for own in phi])).worth.value
     else:
         found = [_refit(problem, scale, best, own, 0) for own in phi]
         objectives = np.array([np.inf if own is None else own.objective for own in found])

@@ -56,7 +56,7 @@ class StartExecutor:
         check_workers(self.workers)
 
     @contextlib.contextmanager
-    def following(self, problem: Problem, say: Progress) -> Iterator[Follower]:
+    def following(self, problem: Problem, progress: Progress) -> Iterator[Follower]:
         """What follows starts in place of `follow`, as long as the workers are there."""
         if self.store is not None:
             check_storable(problem)
@@ -76,7 +76,7 @@ class StartExecutor:
 
                 def tell(state: JobProgress) -> None:
                     done = before + min(_CHUNK * (state.before + state.done), len(v))
-                    say(f"followed {done} starts", 1.0 - 0.7 ** (done / (2 * WIDTH * _CHUNK)))
+                    progress(f"followed {done} starts", 1.0 - 0.7 ** (done / (2 * WIDTH * _CHUNK)))
 
                 retry = True
                 while resume(compute, jobs, store, workers, usable=usable, retry=retry, tell=tell).claimed_by_others:

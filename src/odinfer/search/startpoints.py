@@ -96,9 +96,9 @@ def _move_inside(x: Array, size: Array, low: Array, high: Array) -> Array:
 
 def _first_seen(problem: Problem, e: int) -> Array:
     """The first observation (K,) of states that are columns themselves and seen near the start; NaN of others."""
-    course, found = problem.condition(e), np.full(len(problem.model.states), np.nan)
+    condition, found = problem.condition(e), np.full(len(problem.model.states), np.nan)
     for m, column in enumerate(problem.observed):
-        own = course.experiment.y[:, m]
+        own = condition.experiment.y[:, m]
         seen = np.flatnonzero(np.isfinite(own))
         for k, name in enumerate(problem.model.states):
             if len(seen) and column.arguments[0] == problem.model.instruction(name):

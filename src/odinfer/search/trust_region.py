@@ -69,7 +69,7 @@ def minimise_batch(
         enough: objective (B,) below which it does not matter what else a group could find, if it finds it slowly.
         patient: follow narrow ridges that bend, too, however slowly.
     """
-    u, projected = solver.like.unknowns, held is None  # gauges would move what is held
+    u, projected = solver.likelihood.unknowns, held is None  # gauges would move what is held
     B, P = v.shape
     low, high = (np.tile(bound, (B, 1)) for bound in (u.low, u.high))
     if held is not None:
@@ -152,7 +152,9 @@ def minimise_batch(
 
 def predicted_reduction(solver: BatchLikelihood, v: Array, held: HeldUnknown) -> Array:
     """By how much the objective would fall (B,) from unknowns v (B, P), some of them held, if it were quadratic."""
-    low, high = (np.tile(bound, (len(v), 1)) for bound in (solver.like.unknowns.low, solver.like.unknowns.high))
+    low, high = (
+        np.tile(bound, (len(v), 1)) for bound in (solver.likelihood.unknowns.low, solver.likelihood.unknowns.high)
+    )
     rows = np.arange(len(v))
     low[rows, held.place] = high[rows, held.place] = held.value
     return _next_steps(solver, solver.solve(v), rows, low, high, np.full(len(v), _RADIUS))[1]
@@ -177,7 +179,7 @@ def _next_steps(
     solver: BatchLikelihood, solved: BatchSolution, which: Index, low: Array, high: Array, radius: Array
 ) -> tuple[Array, Array]:
     """Steps (b, P) of some from where they are, and what these promise (b,); none where there are no derivatives."""
-    u, v = solver.like.unknowns, solved.v[which]
+    u, v = solver.likelihood.unknowns, solved.v[which]
     H, g = solver.normal(solved, which)
     lost = ~np.isfinite(g).all(1) | ~np.isfinite(H).all(axis=(1, 2))
     H[lost], g[lost] = np.eye(v.shape[1]), 0.0

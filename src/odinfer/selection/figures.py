@@ -55,13 +55,13 @@ def gamma_picture(comparison: Comparison) -> SingleFigure | None:
     high = 10.0 ** (np.ceil(np.log10(max(real.max(), 1.0))) + 1) if len(real) else 10.0
     names = [f"{letter}: {shorten(j.state, 16)}" for letter, j in cases]
     left, tall = 0.35 + 0.075 * max(map(len, names)), 0.3 * len(cases)
-    said = [f"{format_number(j.gamma, 2)}  {'contradicts' if j.contradicts else 'consistent'}" for _, j in cases]
+    labels = [f"{format_number(j.gamma, 2)}  {'contradicts' if j.contradicts else 'consistent'}" for _, j in cases]
     far = high * min((high / low) ** 0.35, 1e100)  # room for the words behind the bars
 
     def draw(figure: Any) -> None:
         ax = add_axes(figure, left, 0.5, ROWS - left - 0.2, tall + 0.1)
         rows = np.arange(len(cases))[::-1]
-        for row, (_, j), words in zip(rows, cases, said, strict=True):
+        for row, (_, j), words in zip(rows, cases, labels, strict=True):
             end = max(min(j.gamma, high), low) if np.isfinite(j.gamma) else low
             ax.barh(row, end - low, left=low, height=0.5, color=BAD if j.contradicts else GOOD, zorder=3)
             ax.barh(
@@ -78,7 +78,7 @@ def gamma_picture(comparison: Comparison) -> SingleFigure | None:
         set_label(ax.set_xlabel, "mismatch γ; shaded: where a right equation stays in 95 of 100 cases")
 
     return SingleFigure(
-        tall + 0.75, ROWS, draw, "γ: " + "; ".join(f"{n} {w}" for n, w in zip(names, said, strict=True))
+        tall + 0.75, ROWS, draw, "γ: " + "; ".join(f"{n} {w}" for n, w in zip(names, labels, strict=True))
     )
 
 

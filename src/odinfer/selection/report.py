@@ -123,9 +123,9 @@ def _model_verdict(candidate: Candidate, level: float) -> str:
     if hidden:
         why = f"{listed(hidden)} {'is' if len(hidden) == 1 else 'are'} hidden"
     w = candidate.whole
-    said = "contradicts the data" if w.contradicts(level) else "does not contradict the data"
+    conclusion = "contradicts the data" if w.contradicts(level) else "does not contradict the data"
     return (
-        f"the model {said} (p = {format_number(w.p, 2)} from {w.draws} simulations); its equations are not "
+        f"the model {conclusion} (p = {format_number(w.p, 2)} from {w.draws} simulations); its equations are not "
         f"tested one by one, since {why}."
     )
 

@@ -44,21 +44,21 @@ def bootstrap(
         InputError: n or seed cannot be used, or the trajectory ends before `until`.
     """
     n, seed = checked_integer("n", n, 10), checked_integer("seed", seed)
-    problem, like, refined, info = maximum.problem, maximum.like, maximum.refined, maximum.info
+    problem, likelihood, refined, info = maximum.problem, maximum.likelihood, maximum.refined, maximum.info
     times = [e.t[thinned(len(e.t))] for e in problem.data.experiments]
     if until is not None:
         times = [np.append(t, np.linspace(t[-1], until, 11)[1:]) if until > t[-1] else t for t in times]
-        longer = extended(like, refined, times)
+        longer = extended(likelihood, refined, times)
         if longer is None:
             raise InputError(f"the trajectory of this fit does not reach time {until:g}")
         refined = longer
     sizes = [min(_CHUNK, n - i) for i in range(0, n, _CHUNK)]
-    tasks = [(like, refined, info.sigma, info.freedom, times, size, (seed, i)) for i, size in enumerate(sizes)]
+    tasks = [(likelihood, refined, info.sigma, info.freedom, times, size, (seed, i)) for i, size in enumerate(sizes)]
 
-    say = progress or no_progress
+    progress = progress or no_progress
 
     def tell(what: str, share: float) -> None:
-        say("refitting simulated data", share)
+        progress("refitting simulated data", share)
 
     tell("", 0.0)
     parts = parallel_map(refits, tasks, workers=workers, progress=tell, **options)
@@ -68,7 +68,7 @@ def bootstrap(
 
 
 def refits(
-    like: Likelihood, refined: TrajectoryOptimum, sigma: Array, freedom: Array, times: Sequence[Array], size: int,
+    likelihood: Likelihood, refined: TrajectoryOptimum, sigma: Array, freedom: Array, times: Sequence[Array], size: int,
     seed: tuple[int, int],
 ) -> tuple[Array, Array, list[Array]]:  # fmt: skip
     """φ (size, F), which refits found a trajectory (size,), and states (size, N, K) per experiment.
@@ -80,7 +80,7 @@ def refits(
     nu = np.where(known, 1.0, freedom)
     chi2 = np.random.default_rng((*seed, 1)).chisquare(nu, (size, len(nu)))
     off = np.where(known, 1.0, np.sqrt(nu / chi2))
-    on, found = refitted(CollocationTrajectories.of(like, refined), refined, (sigma * off)[:, None], size, seed)
+    on, found = refitted(CollocationTrajectories.of(likelihood, refined), refined, (sigma * off)[:, None], size, seed)
     return found.phi, np.isfinite(found.value), on.states_at(found, times)
 
 
@@ -95,7 +95,7 @@ def refitted(
         on: how trajectories are computed.
         accuracy: of their maxima, in nats.
     """
-    rng, like, phi = np.random.default_rng(seed), on.like, refined.phi[None]
-    x = refined.states(like.t)
-    on = on.with_observations([like.observation.draw(rng, e, own, phi, sigma, size) for e, own in enumerate(x)])
+    rng, likelihood, phi = np.random.default_rng(seed), on.likelihood, refined.phi[None]
+    x = refined.states(likelihood.t)
+    on = on.with_observations([likelihood.observation.draw(rng, e, own, phi, sigma, size) for e, own in enumerate(x)])
     return on, on.maximise(on.start(refined, size), tolerance=accuracy)

@@ -35,13 +35,13 @@ def forecast(
         columns: the predicted values of the observed columns (N, M) instead of states.
         observed: bands for new observations of the columns, noise included.
     """
-    like, refined, columns = maximum.like, maximum.refined, columns or observed
+    likelihood, refined, columns = maximum.likelihood, maximum.refined, columns or observed
     after = np.flatnonzero(t > refined.paths[e].mesh[-1])
     some = after[np.unique(np.linspace(0, len(after) - 1, _EXACT_TIMES).round().astype(int))] if len(after) else after
     passed = t if len(t) <= MANY else t[some]
-    longer = extended(like, refined, [passed if i == e else np.empty(0) for i in range(len(refined.paths))])
+    longer = extended(likelihood, refined, [passed if i == e else np.empty(0) for i in range(len(refined.paths))])
     if longer is None:
-        nothing = np.full((len(t), len(like.problem.columns) if columns else len(like.scale)), np.nan)
+        nothing = np.full((len(t), len(likelihood.problem.columns) if columns else len(likelihood.scale)), np.nan)
         return nothing, nothing, nothing
     x, sd = columns_at(maximum, longer, e, t) if columns else (longer.paths[e].at(t)[0], maximum.band_sd(longer, e, t))
     relative = _relative_sd(maximum, longer, e, t, columns)
@@ -62,11 +62,11 @@ def forecast(
         for band, side in ((low, -1.0), (high, 1.0))
     )
     if not columns:
-        low, high = (np.clip(band, *like.problem.state_bounds) for band in (low, high))
+        low, high = (np.clip(band, *likelihood.problem.state_bounds) for band in (low, high))
     elif observed:
         states, noise = longer.paths[e].at(t)[0], (maximum.left**2)[None]
         bands = low[None], high[None]
-        ends = like.observation.outer(e, states[None], noise, refined.phi[None], t, *bands, level)
+        ends = likelihood.observation.outer(e, states[None], noise, refined.phi[None], t, *bands, level)
         low, high = ends[0][0], ends[1][0]
     return x, low, high
 
@@ -86,7 +86,7 @@ def _relative_sd(maximum: Maximum, refined: TrajectoryOptimum, e: int, t: Array,
 
 def columns_at(maximum: Maximum, refined: TrajectoryOptimum, e: int, t: Array) -> tuple[Array, Array]:
     """Predicted values of the columns and their standard deviations (N, M), widened as those of states are."""
-    like, path = maximum.like, refined.paths[e]
+    likelihood, path = maximum.likelihood, refined.paths[e]
     S = path.sensitivity_at(refined.condensed[e], t)
-    h, by = like.observation.linearised(e, path.at(t)[0][None], S[None], refined.phi[None], t)
+    h, by = likelihood.observation.linearised(e, path.at(t)[0][None], S[None], refined.phi[None], t)
     return h[0], maximum.widened(e, by[0])

@@ -45,7 +45,7 @@ def notes(u: ParameterVector, v: Array, info: Information, low: Array, high: Arr
     with np.errstate(divide="ignore", invalid="ignore"):  # logs by which parameters change up to each end
         grown = np.log(np.array([problem.theta(end)[problem.free_index] for end in there]) / theta)
     grown = np.where(np.isfinite(grown), grown, 0.0)
-    said, told = _flat(u, v, info)
+    sentences, told = _flat(u, v, info)
     for i, j in combinations([j for j in poor if j not in told], 2):
         found = _combination(u, phi, info, i, j)
         if found is None:
@@ -55,28 +55,30 @@ def notes(u: ParameterVector, v: Array, info: Information, low: Array, high: Arr
         if error > _UNKNOWN:
             continue
         if open_[i] or open_[j]:
-            said.append(f"{a} and {b} are not individually identifiable; {name} is (within {error:.2g} %)")
+            sentences.append(f"{a} and {b} are not individually identifiable; {name} is (within {error:.2g} %)")
         else:
-            said.append(f"{a} and {b} are poorly determined by these data, but {name} is known within {error:.2g} %")
+            sentences.append(
+                f"{a} and {b} are poorly determined by these data, but {name} is known within {error:.2g} %"
+            )
         told |= {i, j}
     for group in _groups([j for j in range(len(theta)) if open_[j] and j not in told], grown):
         names = [problem.free[j] for j in group]
         both = _common_combination(names, grown, *group) if len(group) == 2 else None
         if both is not None:
-            said.append(f"{names[0]} and {names[1]} are not individually identifiable; {both} is")
+            sentences.append(f"{names[0]} and {names[1]} are not individually identifiable; {both} is")
         elif len(group) > 1:
-            said.append(f"{listed(names)} are not identifiable: they can change together by any amount")
+            sentences.append(f"{listed(names)} are not identifiable: they can change together by any amount")
         else:
             j = group[0]
             along = [problem.free[i] for i in np.flatnonzero(_changing_alongside(grown, j))]
             rest = f", together with other values of {listed(along)}" if along else ""
             fits = _limits(low[j], high[j], *limits[j])
-            said.append(f"{names[0]} is not identifiable: {fits}{rest}")
+            sentences.append(f"{names[0]} is not identifiable: {fits}{rest}")
         told |= set(group)
-    said += _bound_sentences(
+    sentences += _bound_sentences(
         [(problem.free[j], low[j], high[j], *limits[j]) for j in range(len(theta)) if j not in told]
     )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _groups(places: list[int], grown: Array) -> list[list[int]]:
@@ -147,8 +149,8 @@ def _flat(u: ParameterVector, v: Array, info: Information) -> tuple[list[str], s
             continue
         told = [f"{named(row, names)} (within {e:.2g} %)" for row, e in zip(powers, errors, strict=True)]
         verb = "is" if len(told) == 1 else "are"
-        said = f"{listed(names)} are not individually identifiable; {listed(told)} {verb}"
-        return [said], {int(j) - u.of_phi.start for j in moving if j in u.phi_index}
+        sentences = f"{listed(names)} are not individually identifiable; {listed(told)} {verb}"
+        return [sentences], {int(j) - u.of_phi.start for j in moving if j in u.phi_index}
     return [], set()
 
 

@@ -62,17 +62,17 @@ class Information(Corrected):
         return threshold(self.spread(a)[1], self.count, level) * grown
 
 
-def information(like: Likelihood, refined: TrajectoryOptimum) -> Information:
+def information(likelihood: Likelihood, refined: TrajectoryOptimum) -> Information:
     """The information at a refined trajectory."""
-    u, observation, phi = like.unknowns, like.observation, refined.phi[None]
+    u, observation, phi = likelihood.unknowns, likelihood.observation, refined.phi[None]
     variance = refined.sigma**2
     M = ArrowMatrix.zeros(len(variance), u.experiments, len(u.initial), u.size)
-    seen = like.on([p.mesh for p in refined.paths])
+    seen = likelihood.on([p.mesh for p in refined.paths])
     for e, (x, maps) in enumerate(zip(seen.states(refined.paths), seen.maps(refined.condensed), strict=True)):
-        J = observation.rows(e, x, maps[..., :-1], seen.like.y[e], variance[None], phi)[1][0]
+        J = observation.rows(e, x, maps[..., :-1], seen.likelihood.y[e], variance[None], phi)[1][0]
         each = [np.concatenate([*J[:, observation.owners == m]]) for m in range(len(variance))]
         M.add(e, u.own(e), np.stack([v * (own.T @ own) for v, own in zip(variance, each, strict=True)]))
     prior = ArrowMatrix.zeros(1, u.experiments, len(u.initial), u.size)
-    prior.add_last(0, like.problem.prior_at(refined.phi).curvature)
+    prior.add_last(0, likelihood.problem.prior_at(refined.phi).curvature)
     found = corrected(M, variance, observation.is_known, observation.count, prior)
-    return Information(**vars(found), accuracy=ACCURATE * like.scale)
+    return Information(**vars(found), accuracy=ACCURATE * likelihood.scale)

@@ -71,7 +71,7 @@ class ParameterLimits:
 def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     """Compute confidence intervals of the free parameters, their covariance, and warnings."""
     problem, info, phi = maximum.problem, maximum.info, maximum.phi
-    u, named = maximum.like.unknowns, named_parameters(problem)
+    u, named = maximum.likelihood.unknowns, named_parameters(problem)
     F, free, own_log = len(named), [problem.free[j] for j in named], problem.is_log[named]
     if not F:  # every parameter is fixed
         return Uncertainty((), (), np.empty((0, 0)), np.empty(0), level, np.empty(0), np.empty(0))
@@ -96,8 +96,8 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     sure = np.where(failed[:F], own, low), np.where(failed[F:], own, high)
     # Unknown functions take up much of what parameters do: which combinations are determined is not said then.
     told = notes(u, maximum.v, info, *sure, u.phi(limits.points)) if len(problem.free) == F else ()
-    said = (*told, *_warnings(maximum, limits))
-    return Uncertainty(tuple(free), log, C, freedom, level, low, high, said)
+    warnings = (*told, *_warnings(maximum, limits))
+    return Uncertainty(tuple(free), log, C, freedom, level, low, high, warnings)
 
 
 def named_parameters(problem: Problem) -> Index:
@@ -113,7 +113,7 @@ def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:
     F, free = len(named), [problem.free[j] for j in named]
     lost = []
     for i in np.flatnonzero(found.failed).tolist():
-        value = problem.theta(maximum.like.unknowns.phi(limits.points[i]))[problem.free_index][named][i % F]
+        value = problem.theta(maximum.likelihood.unknowns.phi(limits.points[i]))[problem.free_index][named][i % F]
         lost.append(f"{sides[i // F]} confidence limit of {free[i % F]} beyond {value:.3g}")
     if lost:
         yield (
@@ -147,13 +147,13 @@ def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:
 def _format_point(maximum: Maximum, v: Array) -> str:
     """Format the free parameters at unknowns (P,)."""
     problem = maximum.problem
-    theta = problem.theta(maximum.like.unknowns.phi(v))[problem.free_index]
+    theta = problem.theta(maximum.likelihood.unknowns.phi(v))[problem.free_index]
     return ", ".join(f"{name} = {value:.3g}" for name, value in zip(problem.free, theta, strict=True))
 
 
 def search_range(maximum: Maximum, index: Index, side: Array) -> tuple[Array, Array]:
     """Return the values (B,) at which profiles of the unknowns at `index` (B,) stop, and their bounds (B,)."""
-    u, v = maximum.like.unknowns, maximum.profile_origin[index]
+    u, v = maximum.likelihood.unknowns, maximum.profile_origin[index]
     bound = np.where(side < 0, u.low[index], u.high[index])
     far = np.where(_is_log(maximum)[index], np.log(SEARCH_RANGE), SEARCH_RANGE * _sizes(maximum)[index])
     return np.where(np.isfinite(bound), bound, v + side * far), bound
@@ -166,7 +166,7 @@ def profile_origin(maximum: Maximum) -> Array:
     A log-scale parameter that tends to 0 or ∞ has no influence at its estimate, and no gradient leads back from there.
     It is moved towards its natural size until the log-likelihood falls by `_NEGLIGIBLE`.
     """
-    u, v = maximum.like.unknowns, maximum.v.copy()
+    u, v = maximum.likelihood.unknowns, maximum.v.copy()
     natural = np.log(np.maximum(natural_sizes_of_free(maximum.problem), 1e-300))
     away = maximum.phi - natural
     extreme = np.flatnonzero(maximum.problem.is_log & (np.abs(away) > np.log(SEARCH_RANGE)))
@@ -185,7 +185,7 @@ def profile_origin(maximum: Maximum) -> Array:
 
 
 def _is_log(maximum: Maximum) -> Mask:
-    u = maximum.like.unknowns
+    u = maximum.likelihood.unknowns
     log = np.zeros(u.size, bool)
     log[u.of_phi] = maximum.problem.is_log
     return log
@@ -193,8 +193,8 @@ def _is_log(maximum: Maximum) -> Mask:
 
 def _sizes(maximum: Maximum) -> Array:
     """Return the size (P,) of each unknown: its estimate's, or a share of its natural size."""
-    u = maximum.like.unknowns
-    natural = u.join([maximum.like.scale] * u.experiments, natural_sizes_of_phi(maximum.problem))
+    u = maximum.likelihood.unknowns
+    natural = u.join([maximum.likelihood.scale] * u.experiments, natural_sizes_of_phi(maximum.problem))
     return np.maximum(np.abs(maximum.profile_origin), _SMALL * natural)
 
 
@@ -204,7 +204,7 @@ def parameter_limits(maximum: Maximum, level: float, known: Limits | None = None
     Args:
         known: limits at another level, whose points are start points.
     """
-    u = maximum.like.unknowns
+    u = maximum.likelihood.unknowns
     index = u.phi_index[named_parameters(maximum.problem)]
     F = len(index)
     both, side = np.tile(index, 2), np.repeat([-1.0, 1.0], F)
@@ -229,7 +229,7 @@ def unknown_limits(
     Args:
         known: limits of this fit at another level, whose points are start points.
     """
-    like, refined, u = maximum.like, maximum.refined, maximum.like.unknowns
+    likelihood, refined, u = maximum.likelihood, maximum.refined, maximum.likelihood.unknowns
     origin, held = maximum.profile_origin, HeldUnknown(u, index)
     moved = not np.array_equal(origin, maximum.v)
     stop, bound = search_range(maximum, index, side)
@@ -239,7 +239,7 @@ def unknown_limits(
     first = np.where(usable, np.where(log, np.minimum(quadratic, _LONGEST), quadratic), np.where(log, 0.5, 0.1 * sizes))
     searches = Searches(side, threshold, first, stop)
     some, work = len(index) > 0, WorkLimit()  # batches of no trajectories are for collocation only
-    on = trajectories_near(like, refined) if some else CollocationTrajectories.of(like, refined)
+    on = trajectories_near(likelihood, refined) if some else CollocationTrajectories.of(likelihood, refined)
     found = find_limits(on, on.start(refined, len(index)), held, searches, work=work)
     if not some:
         return found
@@ -249,7 +249,7 @@ def unknown_limits(
     many = len(index) * u.experiments > _TRAJECTORIES
     if (usual.all() and not moved) or many or not maximum.verify or not BatchLikelihood.can(maximum.problem):
         return found
-    forward = on if isinstance(on, ForwardTrajectories) else ForwardTrajectories.of(like, refined)
+    forward = on if isinstance(on, ForwardTrajectories) else ForwardTrajectories.of(likelihood, refined)
     if forward is None:
         return found
     best = forward.at(np.tile(origin, (len(index), 1)))
@@ -282,16 +282,19 @@ def state_limits(
     Args:
         columns: of the predicted values of the observed columns (N, M) instead.
     """
-    like, refined, info = maximum.like, maximum.refined, maximum.info
-    on, K = CollocationTrajectories.of(like, refined), len(like.problem.columns) if columns else len(like.scale)
+    likelihood, refined, info = maximum.likelihood, maximum.refined, maximum.info
+    on, K = (
+        CollocationTrajectories.of(likelihood, refined),
+        len(likelihood.problem.columns) if columns else len(likelihood.scale),
+    )
     B = 2 * len(node) * K
     side = np.repeat([-1.0, 1.0], B // 2)
-    what = like.unknowns, e, np.tile(np.repeat(node, K), 2), np.tile(np.arange(K), 2 * len(node))
+    what = likelihood.unknowns, e, np.tile(np.repeat(node, K), 2), np.tile(np.arange(K), 2 * len(node))
     held = HeldColumn(*what, on=on) if columns else HeldState(*what)
     best = on.start(refined, B)
     x, a = held.value(best), held.gradient(best)
     sd, threshold = info.spread(a)[0], info.fall(a, level)
-    low, high = (np.full(K, end) for end in (-np.inf, np.inf)) if columns else like.problem.state_bounds
+    low, high = (np.full(K, end) for end in (-np.inf, np.inf)) if columns else likelihood.problem.state_bounds
     bound = np.where(side < 0, low[held.k], high[held.k])
     flat = np.isinf(sd)
     searches = Searches(side, threshold, sd * np.sqrt(threshold), np.where(flat, x, bound))

@@ -30,7 +30,7 @@ _OPTIMA = 12  # end points of the search that are optimised
 def local_optima(on: ForwardTrajectories, ends: Array | None) -> Array:
     """Return the optima (n, P) that the best end points (m, P) of a search lead to."""
     if ends is None or not len(ends):
-        return np.empty((0, on.like.unknowns.size))
+        return np.empty((0, on.likelihood.unknowns.size))
     with np.errstate(all="ignore"):
         found = minimise_batch(on.solver, ends[:_OPTIMA], group=np.arange(len(ends[:_OPTIMA])))
     return np.asarray(found.v[np.isfinite(found.value)])
@@ -49,7 +49,7 @@ def verified_limits(
         work: verification ends once it is exhausted.
     """
     work = work or WorkLimit()
-    u, reference, estimate = on.like.unknowns, float(best.value[0]), held.value(best)
+    u, reference, estimate = on.likelihood.unknowns, float(best.value[0]), held.value(best)
     starts = np.concatenate([u.join(best.x0, best.phi)[:1], starts])
     found = _add_visited(found, starts, on.at(starts).value)
     pending = np.arange(len(searches.side))

@@ -170,7 +170,7 @@ def profile_points(
         H, g = part.normal(batch)
         a = own.gradient(batch)
         _, gain = part.step(batch, H, g, np.full(len(left), _DAMPING[1]), a, np.zeros(len(left)))
-        u = on.like.unknowns
+        u = on.likelihood.unknowns
         v = u.join(batch.x0, batch.phi)
         free = np.where((v > u.low) & (v < u.high), a, 0.0)  # unknowns at a bound do not move with the quantity
         slope[left] = (g * free).sum(1) / np.maximum((free * free).sum(1), 1e-300)
@@ -188,7 +188,7 @@ def _optimise(on: Trajectories, start: Batch, held: HeldQuantity, goal: Array, w
     """Maximise the likelihood with a quantity held: by a trust region in e-folds; Levenberg–Marquardt on meshes."""
     if not (isinstance(on, ForwardTrajectories) and isinstance(held, HeldUnknown)):
         return on.maximise(start, held, goal, tolerance=_ACCURACY)
-    v = on.like.unknowns.join(start.x0, start.phi)
+    v = on.likelihood.unknowns.join(start.x0, start.phi)
     most = min(max(work.rounds, 1), trust_region.ROUNDS)
     found = minimise_batch(
         on.solver, v, held=trust_region.HeldUnknown(held.index, goal), group=np.arange(len(v)), rounds=most
@@ -223,7 +223,7 @@ def find_limits(
     """
     work = work or WorkLimit()
     B, reference, estimate = len(searches.side), float(best.value[0]) if len(best.value) else 0.0, held.value(best)
-    u, room = on.like.unknowns, np.abs(searches.stop - estimate)
+    u, room = on.likelihood.unknowns, np.abs(searches.stop - estimate)
     inner = optimum_points(best) if begin is None else begin
     outer, outer_root, longest = np.full((3, B), np.inf)
     with np.errstate(invalid="ignore"):

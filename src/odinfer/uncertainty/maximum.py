@@ -70,7 +70,7 @@ class Maximum:
         verify: confidence limits are verified from other start points; not needed where the data contradict the model.
     """
 
-    like: Likelihood
+    likelihood: Likelihood
     refined: TrajectoryOptimum
     info: Information
     known: Array | None = None
@@ -80,8 +80,8 @@ class Maximum:
     def of(problem: Problem, refined: TrajectoryOptimum, scale: Array | None = None) -> Maximum:
         """A maximum with the information of the data; by default in the scales (K,) of the data, or else its own."""
         scale = scales_along(refined.paths, state_scales(problem)) if scale is None else scale
-        like = Likelihood(problem, scale)
-        return Maximum(like, refined, information(like, refined))
+        likelihood = Likelihood(problem, scale)
+        return Maximum(likelihood, refined, information(likelihood, refined))
 
     @staticmethod
     def near(problem: Problem, theta: Array, curves: Sequence[Curve]) -> Maximum | None:
@@ -95,7 +95,7 @@ class Maximum:
 
     @property
     def problem(self) -> Problem:
-        return self.like.problem
+        return self.likelihood.problem
 
     @property
     def phi(self) -> Array:
@@ -104,7 +104,7 @@ class Maximum:
     @property
     def v(self) -> Array:
         """All unknowns (P,)."""
-        return self.like.unknowns.join([p.x0 for p in self.refined.paths], self.phi)
+        return self.likelihood.unknowns.join([p.x0 for p in self.refined.paths], self.phi)
 
     @property
     def sigma(self) -> Array:
@@ -148,9 +148,9 @@ class Maximum:
         """The trajectory of every experiment with its band."""
         found = []
         for e, path in enumerate(self.refined.paths):
-            course = self.problem.condition(e)
-            t = dense_times(course.times) if len(course.times) <= MANY else finer_grid(path.mesh, _PARTS)[0]
-            jumps = np.array([j.time for j in course.jumps if t[0] <= j.time < t[-1]])
+            condition = self.problem.condition(e)
+            t = dense_times(condition.times) if len(condition.times) <= MANY else finer_grid(path.mesh, _PARTS)[0]
+            jumps = np.array([j.time for j in condition.jumps if t[0] <= j.time < t[-1]])
             after = np.unique(jumps) + _JUMP * (t[-1] - t[0])
             t = np.unique(np.concatenate([t, jumps, after]))
             found.append(Curve(t, *path.at(t), self.band_sd(self.refined, e, t)))
@@ -171,7 +171,7 @@ class Maximum:
         Args:
             a: by the own numbers of experiment e.
         """
-        sd, freedom = self.info.of(self.like.unknowns.own(e)).spread(a)
+        sd, freedom = self.info.of(self.likelihood.unknowns.own(e)).spread(a)
         return np.asarray(sd * quantile(freedom, CONFIDENCE) / quantile(np.inf, CONFIDENCE))
 
     def noise_intervals(self, level: float = CONFIDENCE) -> dict[str, tuple[float, float]]:
@@ -196,7 +196,7 @@ class Maximum:
     def reintegrated_loglik(self) -> float:
         """The log-likelihood of trajectories integrated from their initial values; −∞ if one ends early."""
         x = solutions(self.problem, self.v)
-        return -np.inf if x is None else float(self.like.evaluate(x, self.phi[None]).loglik[0])
+        return -np.inf if x is None else float(self.likelihood.evaluate(x, self.phi[None]).loglik[0])
 
     @property
     def confirmed(self) -> bool:

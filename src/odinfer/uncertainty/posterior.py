@@ -99,12 +99,12 @@ def sample(
     if not isinstance(start, OdinEstimate):
         _check_proper(start)
     nuts.import_blackjax()
-    say = progress or no_progress
+    progress = progress or no_progress
     clock = time.perf_counter()
     target, run = (
         ("odin", _odin_posterior) if isinstance(start, OdinEstimate) else ("trajectory", _trajectory_posterior)
     )
-    found, parts, t, x, details = run(start, chains, draws, warm_up, seed, until, say)  # type: ignore[arg-type]
+    found, parts, t, x, details = run(start, chains, draws, warm_up, seed, until, progress)  # type: ignore[arg-type]
     seconds = time.perf_counter() - clock
     problem = start.problem
     theta = problem.theta(parts["phi"])
@@ -180,7 +180,7 @@ def _pose(maximum: Maximum, refined: TrajectoryOptimum) -> _Posed:
     meshes = [np.union1d(p.mesh, e.moments) for p, e in zip(refined.paths, problem.data.experiments, strict=True)]
     every = list(zip(refined.paths, refined.condensed, meshes, strict=True))
     S = [p.sensitivity_at(lin, mesh) for p, lin, mesh in every]
-    sds = [np.maximum(info.spread(maximum.like.unknowns.lift(e, s))[0], info.accuracy) for e, s in enumerate(S)]
+    sds = [np.maximum(info.spread(maximum.likelihood.unknowns.lift(e, s))[0], info.accuracy) for e, s in enumerate(S)]
     log_known = np.log(np.nan_to_num(problem.known_sigma[~unknown], nan=1.0))
     told, parts = TrajectoryCode.of(problem, form, u.layout), 1
     while parts * max(map(len, meshes)) <= _MOST_STEPS or parts == 1:
@@ -199,12 +199,12 @@ def _pose(maximum: Maximum, refined: TrajectoryOptimum) -> _Posed:
 
 
 def _trajectory_posterior(
-    maximum: Maximum, chains: int, draws: int, warm_up: int, seed: int, until: float | None, say: Progress
+    maximum: Maximum, chains: int, draws: int, warm_up: int, seed: int, until: float | None, progress: Progress
 ) -> Any:
     problem, info, refined = maximum.problem, maximum.info, maximum.refined
     posed = ahead = _pose(maximum, refined)
     if until is not None:
-        longer = extended(maximum.like, refined, [np.array([until])] * len(refined.paths))
+        longer = extended(maximum.likelihood, refined, [np.array([until])] * len(refined.paths))
         if longer is None:
             raise InputError(f"the trajectory of this fit does not reach time {until:g}")
         refined = longer
@@ -221,7 +221,7 @@ def _trajectory_posterior(
     R = V * np.sqrt(np.maximum(w, 1e-12 * w[-1]))
     rng = np.random.default_rng([seed, 7])
     start = centre + rng.normal(size=(chains, len(v))) @ R.T
-    found = nuts.sample(log_density, facts, start, centre, R, draws, warm_up, seed, say)
+    found = nuts.sample(log_density, facts, start, centre, R, draws, warm_up, seed, progress)
     vs = np.asarray(ds.constrain(found.positions, u.low, u.high)[0])
     every = vs.reshape(-1, vs.shape[-1])
     shown = every[np.linspace(0, len(every) - 1, min(_SHOWN, len(every))).round().astype(int)]
@@ -250,7 +250,7 @@ def _slope(v: Array, low: Array, high: Array) -> Array:
 
 
 def _odin_posterior(
-    estimate: OdinEstimate, chains: int, draws: int, warm_up: int, seed: int, until: float | None, say: Progress
+    estimate: OdinEstimate, chains: int, draws: int, warm_up: int, seed: int, until: float | None, progress: Progress
 ) -> Any:
     if until is not None:
         raise InputError("target='odin' knows the states inside the data only; leave out until")
@@ -266,7 +266,7 @@ def _odin_posterior(
     log_density, R = ds.unconstrained_density(form)[0], ds.whitening_matrix(form, data, centre)
     rng = np.random.default_rng([seed, 7])
     start = centre + rng.normal(size=(chains, len(v))) @ R.T
-    found = nuts.sample(log_density, data, start, centre, R, draws, warm_up, seed, say)
+    found = nuts.sample(log_density, data, start, centre, R, draws, warm_up, seed, progress)
     vs = np.asarray(ds.constrain(found.positions, *box)[0])
     K, M = target.y.shape
     zs = vs[..., : K * M].reshape(*vs.shape[:-1], K, M)

@@ -26,7 +26,7 @@ def profile(maximum: Maximum, name: str) -> Profile:
     Raises:
         InputError: it was not estimated.
     """
-    problem, info, u = maximum.problem, maximum.info, maximum.like.unknowns
+    problem, info, u = maximum.problem, maximum.info, maximum.likelihood.unknowns
     if name not in u.names:
         raise InputError(f"{_reason(problem, name)}: there is no profile of it{nearest(name, u.names)}")
     place = u.names.index(name)

@@ -83,7 +83,7 @@ class HeldColumn(HeldState):
     def _both(self, batch: Batch) -> tuple[Array, Array]:
         """Values (B,) and their derivatives (B, W) by the experiment's own numbers."""
         assert self.on is not None
-        e, observation, rows = self.experiment, self.on.like.observation, np.arange(len(self.node))
+        e, observation, rows = self.experiment, self.on.likelihood.observation, np.arange(len(self.node))
         x, S = nodes(batch.x0[e], batch.Z[e])[rows, self.node], batch.lins[e].nodes[rows, self.node, :, :-1]
         value, slope = np.empty(len(rows)), np.empty((len(rows), S.shape[-1]))
         for node in np.unique(self.node):  # predictions are made for one set of times at once

@@ -58,8 +58,12 @@ def _optimum_at(maximum: Maximum, solver: BatchLikelihood, v: Array) -> Maximum 
 
     It is not re-optimised on the mesh, which might lead away from it.
     """
-    paths, phi = solver.paths(v), maximum.like.unknowns.phi(v)
-    made = paths and maximise_from_initial(maximum.problem, maximum.like.scale, solver.initial(v), phi, 0, along=paths)
+    paths, phi = solver.paths(v), maximum.likelihood.unknowns.phi(v)
+    made = paths and maximise_from_initial(
+        maximum.problem, maximum.likelihood.scale, solver.initial(v), phi, 0, along=paths
+    )
     if not made:
         return None
-    return replace(Maximum.of(maximum.problem, replace(made, converged=True), maximum.like.scale), known=maximum.known)
+    return replace(
+        Maximum.of(maximum.problem, replace(made, converged=True), maximum.likelihood.scale), known=maximum.known
+    )

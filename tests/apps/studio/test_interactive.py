@@ -191,19 +191,19 @@ def misses(text: str, source: Source, values: dict[str, float]) -> list[float]:
     several = len(problem.data.experiments) > 1
     left: dict[str, list[np.ndarray]] = {}
     for i, e in enumerate(problem.data.experiments):
-        course, model = problem.condition(i), problem.model
+        condition, model = problem.condition(i), problem.model
 
         def value(name: str, e=e) -> float:
             return values.get(f"{name}[{e.name}]" if several else name, values.get(name, np.nan))
 
         theta = np.array([model.fixed.get(p, value(p)) for p in model.parameters])
         x0 = np.array([value(f"{model.states[k]}(0)") for k in model.free_initial])
-        x = solution(course, theta, course.initial(theta[None], x0[None])[0], e.t)
+        x = solution(condition, theta, condition.initial(theta[None], x0[None])[0], e.t)
         assert x is not None
         for m, column in enumerate(problem.observed):
             program = model.program((column.arguments[0],))
             own = np.tile(theta, (len(e.t), 1))
-            seen = program.evaluate(e.t, x, own, course.inputs_at(e.t))[:, 0]
+            seen = program.evaluate(e.t, x, own, condition.inputs_at(e.t))[:, 0]
             y = e.y[:, m] if e.limit is None else np.where(e.limit[:, m] == 0, e.y[:, m], np.nan)
             left.setdefault(column.name, []).append(np.stack([y, seen]))
     found = []

@@ -20,19 +20,19 @@ return courses.map((course, i) => trajectory(m, { ...course, shown }, given.give
 """
 
 
-def solved(course: Condition, theta: np.ndarray, free: np.ndarray, times: np.ndarray) -> np.ndarray:
+def solved(condition: Condition, theta: np.ndarray, free: np.ndarray, times: np.ndarray) -> np.ndarray:
     """States (N, K) at increasing times by SciPy, from corner to corner; at a jump, those before it."""
-    x = course.initial(theta[None], free[None])[0]
-    stops = np.unique([course.start, *course.between(course.start, times[-1]), times[-1]])
+    x = condition.initial(theta[None], free[None])[0]
+    stops = np.unique([condition.start, *condition.between(condition.start, times[-1]), times[-1]])
     found = np.tile(x, (len(times), 1))
     for a, b in itertools.pairwise(stops):
-        for jump in course.jumps:
+        for jump in condition.jumps:
             if jump.time == a:
-                x = course.jumped(jump, x[None], theta[None])[0][0]
+                x = condition.jumped(jump, x[None], theta[None])[0][0]
         inside = (times > a) & (times <= b)
 
         def field(t: float, y: np.ndarray, a: float = a, b: float = b) -> np.ndarray:
-            return course.evaluate(course.inside(a, b, np.array([t])), y[None], theta[None])[0]
+            return condition.evaluate(condition.inside(a, b, np.array([t])), y[None], theta[None])[0]
 
         where = np.unique(np.append(times[inside], b))
         y = solve_ivp(field, (a, b), x, "LSODA", t_eval=where, rtol=1e-9, atol=1e-11).y.T
@@ -57,24 +57,24 @@ def test_trajectories_of_examples_are_those_of_python(node, name):
         assert curve["ended"] is None
         t, x = np.array(curve["t"]), np.array(curve["x"]).T
         once = np.append(True, np.diff(t) > 0)  # before a jump
-        course = problem.condition(i)
-        expected = solved(course, p, free[i][model.free_initial], t[once])
+        condition = problem.condition(i)
+        expected = solved(condition, p, free[i][model.free_initial], t[once])
         size = np.abs(expected).max(0) + 1e-12
         assert np.abs((x[once] - expected) / size).max() < 3e-4
         m = said["columns"].index(said["observed"][0])
         first = model.program((problem.observed[0].arguments[0],))
         with np.errstate(all="ignore"):
-            y = first.evaluate(t[once], x[once], np.tile(p, (once.sum(), 1)), course.inputs_at(t[once]))[:, 0]
+            y = first.evaluate(t[once], x[once], np.tile(p, (once.sum(), 1)), condition.inputs_at(t[once]))[:, 0]
         if not model.declarations.steps:
             assert np.array(curve["y"][m])[once] == pytest.approx(y, rel=1e-6, abs=1e-9, nan_ok=True)
 
 
 def one(node, text: str, end: float, p: list[float], free: list[float]):
     model = Model.from_text(text)
-    course = {"start": 0, "end": end, "corners": [], "jumps": [], "infusions": [], "inputs": []}
+    condition = {"start": 0, "end": end, "corners": [], "jumps": [], "infusions": [], "inputs": []}
     asked = {
         "module": javascript.module(model, []),
-        "courses": [course],
+        "courses": [condition],
         "shown": 0,
         "p": p,
         "given": [],
@@ -96,8 +96,8 @@ def test_a_trajectory_that_blows_up_ends_where_it_does(node):
 
 
 def test_a_system_that_settles_has_its_points_where_something_is_seen(node):
-    text, course = "x' = -k*(x - 3)", {"start": -1e6, "seen": 0, "end": 10, "corners": [0]}
-    given = {"jumps": [], "infusions": [], "inputs": []} | course
+    text, condition = "x' = -k*(x - 3)", {"start": -1e6, "seen": 0, "end": 10, "corners": [0]}
+    given = {"jumps": [], "infusions": [], "inputs": []} | condition
     asked = {"module": javascript.module(Model.from_text(text), []), "courses": [given], "shown": 0, "p": [0.5]}
     found = node.run(TRAJECTORY, {**asked, "given": [], "free": [[7.0]]})[0]
     assert found["t"][0] == -1e6

@@ -13,7 +13,7 @@ import numpy as np
 from odinfer.apps.command.flags import read_values
 from odinfer.apps.command.terminal import progress, show, staged
 from odinfer.errors import listed
-from odinfer.model.statements import statements
+from odinfer.model.statements import read_statements
 from odinfer.problem.problem import Problem
 from odinfer.style.text import TextTable, format_number
 
@@ -82,7 +82,7 @@ def _compare_with_truth(fit: PopulationFit, truth: Mapping[str, float]) -> TextT
 def population_sentences(structure: Structure) -> list[str]:
     """Who the subjects are, what varies and by what, correlations, covariates, and what is estimated."""
     problem, subjects = structure.problem, len(structure.subjects)
-    said = statements(problem.model.declarations.text)
+    statements = read_statements(problem.model.declarations.text)
     counts = [int(np.isfinite(e.y).sum()) for e in problem.data.experiments]
     first, last = (end(float(end(e.t)) for e in problem.data.experiments) for end in (min, max))
     each = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
@@ -90,7 +90,7 @@ def population_sentences(structure: Structure) -> list[str]:
     for effect in structure.effects:
         if effect.deviates:
             continue
-        given = said.given["effect"][effect.name]
+        given = statements.given["effect"][effect.name]
         centre = given.arguments[0][1].piece(0, None).strip().replace("**", "^")
         lines.append(f"{effect.name} varies by {given.by}: {effect.family} about {centre}, sd {effect.omega}.")
     for effect in problem.model.declarations.effects.occasion:

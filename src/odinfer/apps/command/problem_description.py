@@ -8,7 +8,7 @@ import numpy as np
 
 from odinfer.errors import listed
 from odinfer.model.expression import initial_name
-from odinfer.model.statements import Statements, statements
+from odinfer.model.statements import Statements, read_statements
 from odinfer.noise import FAMILIES
 from odinfer.problem.problem import Problem
 from odinfer.style.text import abbreviate
@@ -28,14 +28,14 @@ _ARGUMENTS = {"sd": "sd", "b": "scale", "df": "degrees of freedom", "k": "k", "n
 
 def sentences(problem: Problem) -> list[str]:
     """What is observed, how it scatters, what is hidden, initial values, local parameters, events and doses."""
-    said = statements(problem.model.declarations.text)
+    statements = read_statements(problem.model.declarations.text)
     parts = (_observed, _hidden, _initial, _positive, _local, _events, _doses)
-    return [line for part in parts for line in part(problem, said)]
+    return [line for part in parts for line in part(problem, statements)]
 
 
-def _observed(p: Problem, said: Statements) -> Iterator[str]:
+def _observed(p: Problem, statements: Statements) -> Iterator[str]:
     for m, column in enumerate(p.observed):
-        given = said.given["distribution"].get(column.name)
+        given = statements.given["distribution"].get(column.name)
         arguments = {} if given is None else {
             word or FAMILIES[given.family].arguments[i]: source.piece(0, None).strip()
             for i, (word, source) in enumerate(given.arguments)
@@ -53,17 +53,17 @@ def _observed(p: Problem, said: Statements) -> Iterator[str]:
         yield f"{column.name} is {', '.join(words)}."
 
 
-def _hidden(p: Problem, said: Statements) -> Iterator[str]:
+def _hidden(p: Problem, statements: Statements) -> Iterator[str]:
     if p.hidden:
         yield f"{listed(abbreviate(p.hidden))} {'is' if len(p.hidden) == 1 else 'are'} hidden."
 
 
-def _initial(p: Problem, said: Statements) -> Iterator[str]:
+def _initial(p: Problem, statements: Statements) -> Iterator[str]:
     model = p.model
     begins = model.declarations.begins
     when = "the first time" if begins in ("first", "t0") else f"time {0 if begins == 'zero' else float(begins):g}"
     free = [model.states[k] for k in model.free_initial]
-    given = [f"{name} = {source.piece(0, None).strip()}" for name, source in said.given["initial"].items()]
+    given = [f"{name} = {source.piece(0, None).strip()}" for name, source in statements.given["initial"].items()]
     names = [initial_name(s) for s in model.states if initial_name(s) in model.parameters]
     given += [f"{name} = {p.fixed[name]:g}" for name in names if name in p.fixed]
     names = [name for name in names if name not in p.fixed]
@@ -75,7 +75,7 @@ def _initial(p: Problem, said: Statements) -> Iterator[str]:
         yield f"Free at {when}: {listed(abbreviate(free))}."
 
 
-def _positive(p: Problem, said: Statements) -> Iterator[str]:
+def _positive(p: Problem, statements: Statements) -> Iterator[str]:
     effects = p.model.declarations.effects
     elsewhere = {*effects.names, *(effect.name for effect in effects.subject)}
     if names := [name for name in p.assumed_positive_names if name not in elsewhere]:
@@ -83,13 +83,13 @@ def _positive(p: Problem, said: Statements) -> Iterator[str]:
         yield f"Assumed positive: {which}. Write 'real {names[0]}' for a parameter of any sign."
 
 
-def _local(p: Problem, said: Statements) -> Iterator[str]:
+def _local(p: Problem, statements: Statements) -> Iterator[str]:
     if p.split.any:
         yield f"One value per experiment: {listed(abbreviate(p.model.declarations.local))}."
 
 
-def _events(p: Problem, said: Statements) -> Iterator[str]:
-    for event in said.events:
+def _events(p: Problem, statements: Statements) -> Iterator[str]:
+    for event in statements.events:
         when = f"{'Before' if event.before else 'At'} {listed(abbreviate([f'{t:g}' for t in event.times]))}"
         if event.when is not None:
             when = f"Whenever {event.when.piece(0, None).strip()} becomes true"
@@ -97,7 +97,7 @@ def _events(p: Problem, said: Statements) -> Iterator[str]:
         yield f"{when}: {changes}."
 
 
-def _doses(p: Problem, said: Statements) -> Iterator[str]:
+def _doses(p: Problem, statements: Statements) -> Iterator[str]:
     states, experiments = p.model.states, [e for e in p.data.experiments if e.doses]
     if not experiments:
         return

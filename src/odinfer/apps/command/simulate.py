@@ -86,8 +86,8 @@ def csv_text(
     """
     x = simulate(model, theta, x0, t, inputs)
     states = dict(zip(model.states, x.T, strict=True))
-    said, rng = model.declarations.columns, np.random.default_rng(seed)
-    if not said:
+    columns, rng = model.declarations.columns, np.random.default_rng(seed)
+    if not columns:
         if sd is None:
             raise InputError(
                 "--noise model: the model has no distributions (such as x ~ normal(x, 0.1)); give a number"
@@ -97,7 +97,7 @@ def csv_text(
     u = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), dict(inputs))).inputs_at(t)
     point = t, x, np.broadcast_to(values, (len(t), len(values))), u
     seen = {}
-    for column in said:
+    for column in columns:
         with np.errstate(all="ignore"):
             arguments = list(model.program(column.arguments).evaluate(*point).T)
         family = FAMILIES[column.family]

@@ -65,8 +65,8 @@ def guess(text: str, name: str, source: Source) -> Plain:
 
 def _searchable(problem: Problem) -> bool:
     """Whether a few steps can come near the data: not with events that states trigger, nor unknown functions."""
-    said = problem.model.declarations
-    return len(problem.model.states) <= _MOST_STATES and not said.triggers and not said.unknown
+    declarations = problem.model.declarations
+    return len(problem.model.states) <= _MOST_STATES and not declarations.triggers and not declarations.unknown
 
 
 def _parts(problem: Problem) -> list[Problem]:

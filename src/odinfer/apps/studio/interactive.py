@@ -169,21 +169,21 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
 
 def _describe(model: Model, problem: Problem | None) -> Plain:
     """All that the page draws and computes by itself."""
-    said = model.declarations
+    declarations = model.declarations
     if problem is not None:
         shown = {c.name: c.arguments[0] for c in problem.observed}
     else:
-        shown = {c.name: c.arguments[0] for c in said.columns}
+        shown = {c.name: c.arguments[0] for c in declarations.columns}
     shown |= {name: model.instruction(name) for name in model.states if name not in shown}
-    courses: list[Condition] = []
-    if said.triggers:
+    conditions: list[Condition] = []
+    if declarations.triggers:
         pass  # the page cannot follow them, and a curve without them would be wrong
     elif problem is not None:
-        courses = [problem.condition(i) for i in range(min(len(problem.data.experiments), MAX_EXPERIMENTS))]
+        conditions = [problem.condition(i) for i in range(min(len(problem.data.experiments), MAX_EXPERIMENTS))]
     elif not model.inputs:
-        times = np.array([min([0.0, *(event.times[0] for event in said.events)]), _SPAN])
-        last = max([_SPAN, *(1.2 * event.times[-1] for event in said.events)])
-        courses = [Condition.of(model, Experiment("1", np.array([times[0], last]), np.empty((2, 0)), {}))]
+        times = np.array([min([0.0, *(event.times[0] for event in declarations.events)]), _SPAN])
+        last = max([_SPAN, *(1.2 * event.times[-1] for event in declarations.events)])
+        conditions = [Condition.of(model, Experiment("1", np.array([times[0], last]), np.empty((2, 0)), {}))]
     observed = problem.columns if problem is not None else ()
     data = problem.data if problem is not None else None
     return {
@@ -193,15 +193,15 @@ def _describe(model: Model, problem: Problem | None) -> Plain:
         "assignable": [*dict.fromkeys([*observable(model), *model.inputs, *model.parameters])],
         "dosing": [*DOSING],
         "observable": [*observable(model)],
-        "silent": [*dict.fromkeys([*model.states, *said.definitions])],
+        "silent": [*dict.fromkeys([*model.states, *declarations.definitions])],
         "families": _families(),
         "scatter": {} if data is None else {name: _scatter(data, name) for name in data.states},
         "free": [model.states[k] for k in model.free_initial],
-        "given": [*said.initial],
+        "given": [*declarations.initial],
         "parameters": [_parameter(model, problem, p) for p in model.parameters],
         "inputs": [*model.inputs],
         "covariates": [*covariate_columns(model)],
-        "experiments": [_course(c, data, i) for i, c in enumerate(courses)],
+        "experiments": [_course(c, data, i) for i, c in enumerate(conditions)],
         "module": module(model, [*shown.values()]),
         "plain": problem is not None and problem.fully_observed_gaussian,
     }
@@ -263,15 +263,17 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _course(course: Condition, data: Data | None, i: int) -> Plain:
+def _course(condition: Condition, data: Data | None, i: int) -> Plain:
     """What one experiment does to a trajectory, as `simulate.js` takes it."""
-    e, model = course.experiment, course.model
+    e, model = condition.experiment, condition.model
     jumps: list[Plain] = [
         {"t": time, "program": k, "states": [model.states.index(name) for name, _ in event.changes]}
         for k, event in enumerate(model.declarations.events)
         for time in event.times
     ]
-    jumps += [{"t": j.time, "program": None, "amounts": j.amounts.tolist()} for j in course.jumps if j.program is None]
+    jumps += [
+        {"t": j.time, "program": None, "amounts": j.amounts.tolist()} for j in condition.jumps if j.program is None
+    ]
     first = {}
     for name in model.states:
         column = data.states.index(name) if data is not None and name in data.states else None
@@ -279,12 +281,12 @@ def _course(course: Condition, data: Data | None, i: int) -> Plain:
         first[name] = next((float(v) for v in values if np.isfinite(v)), None)
     return {
         "name": e.name,
-        "start": course.start,
+        "start": condition.start,
         "seen": float(e.t[0]),
         "end": float(e.t[-1]),
-        "corners": course.corners.tolist(),
+        "corners": condition.corners.tolist(),
         "jumps": sorted(jumps, key=lambda jump: jump["t"]),
-        "infusions": [{"k": f.k, "begin": f.begin, "end": f.end, "rate": f.rate} for f in course.infusions],
+        "infusions": [{"k": f.k, "begin": f.begin, "end": f.end, "rate": f.rate} for f in condition.infusions],
         "inputs": [
             {"t": e.u[n][0].tolist(), "y": e.u[n][1].tolist(), "step": n in model.declarations.steps}
             for n in model.inputs

@@ -45,15 +45,15 @@ def module(model: Model, columns: Sequence[int]) -> str:
     names = {"t": "t"}
     for letter, own in (("x", model.states), ("p", model.parameters), ("u", model.inputs)):
         names |= {name: f"{letter}[{i}]" for i, name in enumerate(own)}
-    said = model.declarations
+    declarations = model.declarations
 
     def function(outputs: Sequence[int]) -> str:
         return _function(model.code, outputs, names)
 
-    jumps = ",\n".join(function([i for _, i in event.changes]) for event in said.events)
+    jumps = ",\n".join(function([i for _, i in event.changes]) for event in declarations.events)
     return (
-        f"{_LIBRARY}\nexport const field = {function(said.outputs)};\n"
-        f"export const initial = {function([*said.initial.values()])};\n"
+        f"{_LIBRARY}\nexport const field = {function(declarations.outputs)};\n"
+        f"export const initial = {function([*declarations.initial.values()])};\n"
         f"export const columns = {function(columns)};\n"
         f"export const jumps = [{jumps}];\n"
     )

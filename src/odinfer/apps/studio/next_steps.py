@@ -132,9 +132,9 @@ def _values(fit: Fit, name: str) -> list[float]:
 
 def _noise(fit: Fit, text: str) -> Iterator[Step]:
     """Other noise for columns whose residuals grow with the prediction, or that have outliers."""
-    said = {column.name for column in fit.problem.model.declarations.columns}
+    columns = {column.name for column in fit.problem.model.declarations.columns}
     for k, name in enumerate(fit.columns):
-        if name in said or fit.noise.get(name, "normal") != "normal":
+        if name in columns or fit.noise.get(name, "normal") != "normal":
             continue
         r = np.concatenate([e.residuals[:, k] for e in fit.experiments.values()])
         p = np.concatenate([e.predictions()[0][:, k] for e in fit.experiments.values()])

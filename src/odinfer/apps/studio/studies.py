@@ -95,7 +95,7 @@ def plan_options(options: Mapping[str, Any]) -> tuple[int, float | None]:
 
 
 def _tables(found: Design) -> list[Plain]:
-    several = len(found.courses.experiments) > 1
+    several = len(found.predictions.experiments) > 1
     errors = tuple(
         (n, format_number(v, 4), percent(a), percent(b))
         for n, v, a, b in zip(found.names, found.values, found.before, found.after, strict=True)

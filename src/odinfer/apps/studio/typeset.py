@@ -8,7 +8,7 @@ from typing import Any
 
 from odinfer.errors import InputError
 from odinfer.model.expression import slope_of
-from odinfer.model.statements import statements
+from odinfer.model.statements import read_statements
 
 Tree = list[Any]  # the name of an element, then its children: trees or text
 
@@ -50,7 +50,7 @@ _SUM, _SIGNED, _PRODUCT, _POWER, _ATOM = range(5)  # how tightly the parts of an
 def typeset(text: str) -> list[Tree]:
     """The differential equations and definitions of a text, a tree each; none if it cannot be read."""
     try:
-        given = statements(re.sub(r"\?\s*(\w*)\s*\(", lambda m: f"{m[1] or 'f'}(", text)).given
+        given = read_statements(re.sub(r"\?\s*(\w*)\s*\(", lambda m: f"{m[1] or 'f'}(", text)).given
     except InputError:
         return []
     equations, definitions = given["equation"], given["definition"]

@@ -37,8 +37,8 @@ def inputs_picture(fit: FitResult) -> PanelFigure | None:
         low, high = span(*(own[name][1] for own in series))
         alt = f"{name}: a known input between {format_number(low, 3)} and {format_number(high, 3)}"
         plots.append(Plot(name, alt, draw, y=shorten(name), time=axis_label(fit, "time")))
-    courses = [problem.condition(e) for e in range(len(series))]
-    times = {j.time for c in courses for j in c.jumps} | {i.begin for c in courses for i in c.infusions}
+    conditions = [problem.condition(e) for e in range(len(series))]
+    times = {j.time for c in conditions for j in c.jumps} | {i.begin for c in conditions for i in c.infusions}
     if times:
         plots.append(_jumps(fit, problem, sorted(times)))
     return PanelFigure(tuple(plots), (), groups(fit), height=1.7) if plots else None
@@ -51,9 +51,9 @@ def _jumps(fit: FitResult, problem: Problem, times: list[float]) -> Plot:
         set_time_axis(fit, ax)
         names = list(fit.experiments)
         for e, colour in enumerate(colours(fit)):
-            course = problem.condition(e)
-            ax.plot([j.time for j in course.jumps], np.full(len(course.jumps), -e), "v", color=colour, ms=5)
-            for i in course.infusions:
+            condition = problem.condition(e)
+            ax.plot([j.time for j in condition.jumps], np.full(len(condition.jumps), -e), "v", color=colour, ms=5)
+            for i in condition.infusions:
                 ax.plot([i.begin, i.end], [-e, -e], color=colour, lw=4, solid_capstyle="butt")
         few = range(0, len(names), max(1, len(names) // 8))
         ax.set_yticks(

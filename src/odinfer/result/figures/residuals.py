@@ -152,12 +152,12 @@ def quantiles_picture(fit: FitResult) -> PanelFigure | None:
         r = ordered(k, name)
         far = float(-ndtri(0.5 * _SIGNIFICANCE / max(len(r), 1)))
         count = int((np.abs(r) > far).sum())
-        said = (
+        caption = (
             f"{count} beyond ± {format_number(far, 2)}, where normal noise hardly ever is"
             if count
             else "none suspiciously far out"
         )
-        return f"{name}: {len(r)} standardised residuals against normal quantiles, {said}"
+        return f"{name}: {len(r)} standardised residuals against normal quantiles, {caption}"
 
     return _by_column(
         fit, draw, words, "normal quantile", "residual / σ", (LegendEntry("normal noise", "-", STYLE["faint"]),)

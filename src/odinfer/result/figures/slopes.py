@@ -38,13 +38,13 @@ def slopes_picture(fit: FitResult) -> PanelFigure | None:
     plots = []
     for k in states_to_show(fit):
         name = fit.state_names[k]
-        said = fit.verdicts.get(name, "not judged")
+        verdict = fit.verdicts.get(name, "not judged")
         apart = [np.abs(g.f[:, k] - g.gp[:, k]) for _, g in matched]
         most = format_number(max(map(np.nanmax, apart)), 2)
         alt = f"slope of {name} by its equation and by the data, up to {most} apart"
-        title = f"{said}, γ = {format_number(fit.gamma[name], 2)}" if name in fit.gamma else ""
+        title = f"{verdict}, γ = {format_number(fit.gamma[name], 2)}" if name in fit.gamma else ""
         plots.append(
-            Plot(name, f"{alt}: {said}", partial(_draw_slopes, fit, matched, k), y=f"d {shorten(name, 12)} / dt",
+            Plot(name, f"{alt}: {verdict}", partial(_draw_slopes, fit, matched, k), y=f"d {shorten(name, 12)} / dt",
                  time=axis_label(fit, "time"), title=title, colour=verdict_colour(fit, name))
         )  # fmt: skip
     words = (("slope by the equation", "-"), ("slope of the data", "--"), ("95 % band of the smoother", "band"))

@@ -194,9 +194,9 @@ def _verdict(fit: FitResult, panel: Panel) -> tuple[str, str]:
         return (f"not observed; {against}", BAD) if against else (_UNOBSERVED, STYLE["faint"])
     if not fit.converged:
         return "", STYLE["ink"]
-    said = fit.verdicts.get(panel.state)
-    if said in (CONSISTENT, CONTRADICTS) and (said == CONTRADICTS or not contradiction_note(fit)):
-        words = "its equation contradicts the data" if said == CONTRADICTS else "its equation is consistent"
+    verdict = fit.verdicts.get(panel.state)
+    if verdict in (CONSISTENT, CONTRADICTS) and (verdict == CONTRADICTS or not contradiction_note(fit)):
+        words = "its equation contradicts the data" if verdict == CONTRADICTS else "its equation is consistent"
         return words, verdict_colour(fit, panel.state)
     return contradiction_note(fit), BAD
 
