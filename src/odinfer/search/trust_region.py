@@ -17,6 +17,7 @@ from odinfer.optimize.trust_region_step import trust_region_step
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _RADIUS, _LARGEST, _LEAST = 2.0, 20.0, 1e-5  # in e-folds: at first, at most, and where a search is over
 _GOOD, _POOR, _ANY = 0.75, 0.25, 1e-4  # shares of the fall that was foretold
@@ -69,85 +70,184 @@ def minimise_batch(
         enough: objective (B,) below which it does not matter what else a group could find, if it finds it slowly.
         patient: follow narrow ridges that bend, too, however slowly.
     """
-    u, projected = solver.likelihood.unknowns, held is None  # gauges would move what is held
-    B, P = v.shape
-    low, high = (np.tile(bound, (B, 1)) for bound in (u.low, u.high))
-    if held is not None:
-        low[np.arange(B), held.place] = high[np.arange(B), held.place] = held.value
+    B = len(v)
     best, enough = (np.broadcast_to(np.asarray(value, float), B) for value in (best, enough))
     group = np.zeros(B, np.int64) if group is None else group
-    groups = [np.flatnonzero(group == own) for own in np.unique(group)]
-    v = np.clip(v, low, high)
-    H, g = np.zeros((B, P, P)), np.zeros((B, P))
-    radius, quiet, (settled, blocked) = np.full(B, _RADIUS), np.zeros(B, int), np.zeros((2, B), bool)
-    past = np.full((_WINDOW, B), np.inf)
-    solved = solver.solve(v, projected)
-    v, value = solved.v.copy(), solved.worth.value.copy()
-    left, tries, taken_rounds = np.flatnonzero(np.isfinite(value)), solved.tries, np.zeros(B, int)
-    if not P:  # nothing is unknown
-        return TrustRegionResult(v, value, np.isfinite(value), blocked, blocked, taken_rounds)
-    _renew(solver, solved, left, left, H, g)
-    for i in range(rounds):
-        left = left[np.isfinite(g[left]).all(1) & np.isfinite(H[left]).all((1, 2))]
+    searches, left = _Searches.start(solver, v, held, patient, best, enough, group)
+    rounds_taken = np.zeros(B, int)
+    for i in range(rounds if v.shape[1] else 0):
+        left = left[np.isfinite(searches.g[left]).all(1) & np.isfinite(searches.H[left]).all((1, 2))]
         if len(left) <= few:
             break
-        taken_rounds[left] = i + 1
-        unit = _limit_steepness(solver.unit(v[left]), H[left])
-        parts = v[left], H[left], g[left], low[left], high[left]
-        move, fall = trust_region_step(*parts, unit, radius[left], (u.experiments, len(u.initial)))
+        rounds_taken[left] = i + 1
+        trial = searches.trial(left)
+        better = searches.accept(left, trial)
+        left = searches.go_on(left, trial, better, i)
+    if not v.shape[1]:  # nothing is unknown
+        searches.settled, left = np.isfinite(searches.value), left[:0]
+    unfinished = np.isin(np.arange(B), left)
+    return TrustRegionResult(searches.v, searches.value, searches.settled, unfinished, searches.blocked, rounds_taken)
+
+
+class _Trial(NamedTuple):
+    """Steps of b searches that are left.
+
+    `fall` (b,) is the decrease of the objective that a step promised, `gain` (b,) the one that it brought, `length`
+    (b,) its length in units of the trust region, `most` (b,) the steps of integration that it might take. `to` (b, P)
+    and `reached` (b,) are where it ended, `integrated` (b, E) the steps of integration there. Of those `beside`, which
+    ended beside a narrow ridge, the rows `won` of `restarted` went further than those of `solved`.
+    """
+
+    fall: Array
+    gain: Array
+    length: Array
+    most: Index
+    to: Array
+    reached: Array
+    integrated: Index
+    solved: BatchSolution
+    beside: Index
+    won: Index
+    restarted: BatchSolution | None
+
+
+@dataclass
+class _Searches:
+    """B searches in work.
+
+    Attributes:
+        projected: whether unknowns that only scale what is observed are put at their best in every solution, which
+            would move what is held.
+        v, value, H, g: unknowns (B, P), objectives (B,), their curvature (B, P, P) and gradient (B, P).
+        integrated: steps of integration (B, E) at v.
+        low, high: bounds (B, P).
+        radius: of the trust regions (B,).
+        quiet: rounds (B,) that gained next to nothing.
+        settled, blocked: which have arrived (B,), and which need more steps of integration than there may be (B,).
+        past: objectives of the last rounds (rounds, B).
+        best: objectives (B,) that are known to be possible.
+        groups: places of the searches that are after the same maximum.
+    """
+
+    solver: BatchLikelihood
+    patient: bool
+    projected: bool
+    v: Array
+    value: Array
+    integrated: Index
+    H: Array
+    g: Array
+    low: Array
+    high: Array
+    radius: Array
+    quiet: Index
+    settled: Mask
+    blocked: Mask
+    past: Array
+    best: Array
+    enough: Array
+    groups: list[Index]
+
+    @staticmethod
+    def start(
+        solver: BatchLikelihood, v: Array, held: HeldUnknown | None, patient: bool, best: Array, enough: Array,
+        group: Index,
+    ) -> tuple[_Searches, Index]:  # fmt: skip
+        """Searches from unknowns v (B, P), and which of them have a trajectory."""
+        B, P = v.shape
+        low, high = (
+            np.tile(bound, (B, 1)) for bound in (solver.likelihood.unknowns.low, solver.likelihood.unknowns.high)
+        )
+        if held is not None:
+            low[np.arange(B), held.place] = high[np.arange(B), held.place] = held.value
+        projected = held is None
+        solved = solver.solve(np.clip(v, low, high), projected)
+        found = _Searches(
+            solver, patient, projected, solved.v.copy(), solved.worth.value.copy(), solved.tries, np.zeros((B, P, P)),
+            np.zeros((B, P)), low, high, np.full(B, _RADIUS), np.zeros(B, int), np.zeros(B, bool), np.zeros(B, bool),
+            np.full((_WINDOW, B), np.inf), best, enough, [np.flatnonzero(group == own) for own in np.unique(group)],
+        )  # fmt: skip
+        left = np.flatnonzero(np.isfinite(found.value))
+        if P:
+            found.differentiate(solved, left, left)
+        return found, left
+
+    def differentiate(self, solved: BatchSolution, rows: Index, places: Index) -> None:
+        """Compute curvature and gradient at rows of a solution for the searches at some places."""
+        if len(rows):
+            self.H[places], self.g[places] = self.solver.normal(solved, rows)
+
+    def trial(self, left: Index) -> _Trial:
+        """Take a step in each search that is left (b,)."""
+        solver, u = self.solver, self.solver.likelihood.unknowns
+        unit = _limit_steepness(solver.unit(self.v[left]), self.H[left])
+        parts = self.v[left], self.H[left], self.g[left], self.low[left], self.high[left]
+        move, fall = trust_region_step(*parts, unit, self.radius[left], (u.experiments, len(u.initial)))
         length = np.sqrt(((move / unit) ** 2).sum(1))
-        most = _LONGER * tries[left] + _MORE
-        solved = solver.solve(v[left] + move, projected, most)
-        to, reached, taken = solved.v.copy(), solved.worth.value.copy(), solved.tries.copy()
-        back, (astray, won) = None, np.empty((2, 0), np.int64)
-        if patient:
+        most = _LONGER * self.integrated[left] + _MORE
+        solved = solver.solve(self.v[left] + move, self.projected, most)
+        to, reached, integrated = solved.v.copy(), solved.worth.value.copy(), solved.tries.copy()
+        restarted, beside, won = None, np.empty(0, np.int64), np.empty(0, np.int64)
+        if self.patient:
             # A step along a narrow ridge that bends ends beside it, however right its direction was.
-            poor = (value[left] - reached < _POOR * fall) & (fall > _SIDEWAYS * _ENOUGH) & (length < _NARROW)
-            astray = np.flatnonzero(poor & np.isfinite(reached))
-        if len(astray):
-            own = left[astray]
-            back = _restart_beside_ridge(
-                solver, solved, astray, low[own], high[own], length[astray], projected, most[astray]
-            )
-            won = np.flatnonzero(back.worth.value < reached[astray])
-            astray = astray[won]
-            to[astray], reached[astray], taken[astray] = back.v[won], back.worth.value[won], back.tries[won]
-        gain = value[left] - reached
+            poor = (self.value[left] - reached < _POOR * fall) & (fall > _SIDEWAYS * _ENOUGH) & (length < _NARROW)
+            beside = np.flatnonzero(poor & np.isfinite(reached))
+        if len(beside):
+            own = left[beside]
+            back, _ = _next_steps(solver, solved, beside, self.low[own], self.high[own], length[beside])
+            restarted = solver.solve(solved.v[beside] + back, self.projected, most[beside])
+            won = np.flatnonzero(restarted.worth.value < reached[beside])
+            beside = beside[won]
+            to[beside], reached[beside] = restarted.v[won], restarted.worth.value[won]
+            integrated[beside] = restarted.tries[won]
+        gain = self.value[left] - reached
+        return _Trial(fall, gain, length, most, to, reached, integrated, solved, beside, won, restarted)
+
+    def accept(self, left: Index, trial: _Trial) -> Mask:
+        """Go where a step has made a search better (b,), and make its trust region wider or narrower."""
+        fall, gain, length = trial.fall, trial.gain, trial.length
         share = np.where(np.isfinite(gain), gain / np.maximum(fall, 1e-12), -np.inf)
         better = (share > _ANY) & (gain > 0)
-        radius[left] = np.where(share < _POOR, 0.25 * length, radius[left])
-        radius[left] = np.where(share < -1.0, 0.1 * length, radius[left])
-        grown = (share > _GOOD) & (length > 0.8 * radius[left])
-        radius[left] = np.minimum(np.where(grown, 2.0 * radius[left], radius[left]), _LARGEST)
+        self.radius[left] = np.where(share < _POOR, 0.25 * length, self.radius[left])
+        self.radius[left] = np.where(share < -1.0, 0.1 * length, self.radius[left])
+        grown = (share > _GOOD) & (length > 0.8 * self.radius[left])
+        self.radius[left] = np.minimum(np.where(grown, 2.0 * self.radius[left], self.radius[left]), _LARGEST)
         calm = (fall < 10 * _ENOUGH) | better
-        if patient:  # a step that is short because those before it were too long says nothing
+        if self.patient:  # a step that is short because those before it were too long says nothing
             calm &= ~grown
-        quiet[left] = np.where(better & (gain > _ENOUGH), 0, quiet[left] + calm)
-        still, led_nowhere = blocked[left], ~np.isfinite(gain)
-        too_long = (solved.tries >= np.minimum(most, solver.most)).any(1) & (fall > _MUCH)
-        blocked[left] = np.where(led_nowhere, still | too_long, still & better & (gain <= _ENOUGH))
-        moved = left[better]
-        v[moved], value[moved], tries[moved] = to[better], reached[better], taken[better]
-        past[i % _WINDOW, left], before = value[left], past[i % _WINDOW, left]
-        lowest = np.empty(B)
-        for own in groups:
-            lowest[own] = value[own].min()
-        best = np.minimum(best, lowest)
-        over = (quiet[left] >= _QUIET) | (radius[left] < _LEAST) | ((fall < 1e-6) & ~(grown & patient))
+        self.quiet[left] = np.where(better & (gain > _ENOUGH), 0, self.quiet[left] + calm)
+        still, led_nowhere = self.blocked[left], ~np.isfinite(gain)
+        too_long = (trial.solved.tries >= np.minimum(trial.most, self.solver.most)).any(1) & (fall > _MUCH)
+        self.blocked[left] = np.where(led_nowhere, still | too_long, still & better & (gain <= _ENOUGH))
+        self.settled[left] = (self.quiet[left] >= _QUIET) | (self.radius[left] < _LEAST)
+        self.settled[left] |= (fall < 1e-6) & ~(grown & self.patient)
+        gone = left[better]
+        self.v[gone], self.value[gone] = trial.to[better], trial.reached[better]
+        self.integrated[gone] = trial.integrated[better]
+        return better
+
+    def go_on(self, left: Index, trial: _Trial, better: Mask, i: int) -> Index:
+        """Decide which searches are left after round i, with derivatives at where they are now."""
+        self.past[i % _WINDOW, left], before = self.value[left], self.past[i % _WINDOW, left]
+        lowest = np.empty(len(self.v))
+        for own in self.groups:
+            lowest[own] = self.value[own].min()
+        self.best = np.minimum(self.best, lowest)
         with np.errstate(invalid="ignore"):
-            hopeless = value[left] - _HOPE * (before - value[left]) > best[left] + 1.0
+            hopeless = self.value[left] - _HOPE * (before - self.value[left]) > self.best[left] + 1.0
         hopeless &= np.isfinite(before)
-        over |= np.isfinite(before) & (before - value[left] < (0.0 if patient else _SLOW))
-        over |= (lowest[left] < enough[left]) & (i >= _WINDOW // 2)
-        settled[left[over]] = True
+        over = self.settled[left]
+        over |= np.isfinite(before) & (before - self.value[left] < (0.0 if self.patient else _SLOW))
+        over |= (lowest[left] < self.enough[left]) & (i >= _WINDOW // 2)
+        self.settled[left] = over
         renewed = better & ~over & ~hopeless
-        here = np.setdiff1d(np.flatnonzero(renewed), astray)
-        _renew(solver, solved, here, left[here], H, g)
-        if back is not None:
-            there = np.flatnonzero(renewed[astray])
-            _renew(solver, back, won[there], left[astray[there]], H, g)
-        left = left[~over & ~hopeless]
-    return TrustRegionResult(v, value, settled, np.isin(np.arange(B), left), blocked, taken_rounds)
+        rows = np.setdiff1d(np.flatnonzero(renewed), trial.beside)
+        self.differentiate(trial.solved, rows, left[rows])
+        if trial.restarted is not None:
+            rows = np.flatnonzero(renewed[trial.beside])
+            self.differentiate(trial.restarted, trial.won[rows], left[trial.beside[rows]])
+        remaining: Index = left[~over & ~hopeless]
+        return remaining
 
 
 def predicted_reduction(solver: BatchLikelihood, v: Array, held: HeldUnknown) -> Array:
@@ -158,21 +258,6 @@ def predicted_reduction(solver: BatchLikelihood, v: Array, held: HeldUnknown) ->
     rows = np.arange(len(v))
     low[rows, held.place] = high[rows, held.place] = held.value
     return _next_steps(solver, solver.solve(v), rows, low, high, np.full(len(v), _RADIUS))[1]
-
-
-def _restart_beside_ridge(
-    solver: BatchLikelihood,
-    solved: BatchSolution,
-    which: Index,
-    low: Array,
-    high: Array,
-    radius: Array,
-    projected: bool,
-    most: Index,
-) -> BatchSolution:
-    """Another step from where some have ended beside a ridge, back to it."""
-    move, _ = _next_steps(solver, solved, which, low, high, radius)
-    return solver.solve(solved.v[which] + move, projected, most)
 
 
 def _next_steps(
@@ -192,8 +277,3 @@ def _limit_steepness(unit: Array, H: Array) -> Array:
     """Units (B, P) in which no unknown is so steep that others vanish beside it, such as the start of an epidemic."""
     with np.errstate(divide="ignore"):
         return np.minimum(unit, _STEEPEST / np.sqrt(np.diagonal(H, axis1=1, axis2=2)))
-
-
-def _renew(solver: BatchLikelihood, solved: BatchSolution, which: Index, places: Index, H: Array, g: Array) -> None:
-    if len(which):
-        H[places], g[places] = solver.normal(solved, which)
