@@ -115,12 +115,10 @@ def fit(
     Args:
         problem: the model: text such as "x' = -k*x", the path of an .ode file, a Model, or a function f(t, x, a, b);
             or a Problem, which has data of its own.
-        data: the observations: a DataFrame, a dictionary of columns, the path of a CSV or Excel file, or `od.Data`.
-        method: a method such as `od.Odin(refine=False)`, or the name of one, such as "odin" or "trajectory"; ODIN with
-            its default settings if not given.
+        data: a DataFrame, a dictionary of columns, the path of a CSV or Excel file, or `od.Data`.
+        method: such as `od.Odin(refine=False)`, or a name such as "trajectory"; default: "odin".
         seed: random seed; the same seed gives the same answer.
-        progress: True shows a bar, False none, a function is called with (what, share done); in notebooks there is a
-            bar if nothing is given.
+        progress: True shows a bar (default in notebooks), False none; a function is called with (what, share done).
         bounds: parameter or state → (low, high), None where open; "x(0)" names the initial value of x, here and in the
             next three.
         fixed: parameter → value that is not estimated.

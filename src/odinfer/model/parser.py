@@ -195,20 +195,11 @@ def parse(
     return Equations(
         *(states, tuple(parameters), inputs, limits, about["fixed"], about["start"], about["scale"], about["prior"]),
         *(text, tuple(program.code), outputs),
-        columns=columns,
-        definitions=found,
-        initial=initial,
-        begins=statements.begins if initial else "first",
-        local=tuple(name for name in parameters if extent.get(name) == "local"),
-        events=events,
-        triggers=triggers,
-        steps=tuple(name for name in inputs if name in statements.given["step"]),
-        breaks=breaks(program.code),
-        effects=effects,
-        input_breaks=input_breaks(program.code, inputs),
-        unknown=unknown,
-        inequalities=inequalities,
-    )
+        columns=columns, definitions=found, initial=initial, begins=statements.begins if initial else "first",
+        local=tuple(name for name in parameters if extent.get(name) == "local"), events=events, triggers=triggers,
+        steps=tuple(name for name in inputs if name in statements.given["step"]), breaks=breaks(program.code),
+        effects=effects, input_breaks=input_breaks(program.code, inputs), unknown=unknown, inequalities=inequalities,
+    )  # fmt: skip
 
 
 def _inequality(

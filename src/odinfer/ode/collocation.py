@@ -150,8 +150,7 @@ def condense(
     begin, end, h = mesh[..., :-1, None], mesh[..., 1:, None], np.diff(mesh)
     t = np.broadcast_to(condition.inside(begin, end, begin + h[..., None] * C), (B, n, s)).ravel()
     f, fx, ft = condition.linearise(t, Z.reshape(-1, K), np.repeat(own_theta, n * s, 0))
-    f = f.reshape(B, n, s, K)
-    fx = fx.reshape(B, n, s, K, K)
+    f, fx = f.reshape(B, n, s, K), fx.reshape(B, n, s, K, K)
     with np.errstate(over="ignore", invalid="ignore"):
         ft = ft[..., index].reshape(B, n, s, K, F) * slope[:, None, None, None]
     hA = np.broadcast_to(h[..., None, None] * A, (B, n, s, s))
@@ -183,31 +182,44 @@ def condense(
     right[..., K : K + F] = (hA @ ft.reshape(B, n, s, K * F)).reshape(B, n, s, K, F)
     right[..., -1] = -residual
     try:
-        W = np.linalg.solve(L, right.reshape(B, n, s * K, K + F + 1))
+        W = np.asarray(np.linalg.solve(L, right.reshape(B, n, s * K, K + F + 1)), np.float64)
     except np.linalg.LinAlgError:
         W = np.full((B, n, s * K, K + F + 1), np.nan)
     own_nodes = np.zeros((n + 1, B, K, width))  # time first: each step of the recursion is one block
     own_nodes[0, :, problem.model.free_initial, np.arange(first)] = 1.0
     if problem.model.given_initial is not None:
         own_nodes[0, :, :, first:-1] = condition.initial_slopes(own_theta)[..., index] * slope[:, None]
-    own_starts = own_nodes[:-1] if not jumps else np.empty((n, B, K, width))
-    last = np.moveaxis(W[:, :, -K:], 1, 0)
-    through, own = np.ascontiguousarray(last[..., :K]), np.ascontiguousarray(last[..., K:])
     with np.errstate(over="ignore", invalid="ignore"):  # sensitivities may overflow along a long unstable path
-        for i in range(n):
-            if jumps:
-                own_starts[i] = own_nodes[i]
-                for by_x, by_phi in jumps.get(i, ()):
-                    own_starts[i] = by_x @ own_starts[i]
-                    own_starts[i, ..., first:-1] += by_phi
-            np.matmul(through[i], own_starts[i], out=own_nodes[i + 1])
-            own_nodes[i + 1, ..., first:] += own[i]
-        nodes, starts = np.moveaxis(own_nodes, 0, 1), np.moveaxis(own_starts, 0, 1)
+        nodes, starts = _propagate(W, own_nodes, jumps, first)
         inner = W[..., :K] @ starts
         inner[..., first:] += W[..., K:]
     stages = inner.reshape(B, n, s, K, width).astype(np.float64, copy=False)
     finite = np.isfinite(nodes).all((1, 2, 3)) & np.isfinite(stages).all((1, 2, 3, 4))
     return Condensed(stages, nodes, starts, np.where(finite, violation, np.inf))
+
+
+def _propagate(W: Array, nodes: Array, jumps: dict[int, list[tuple[Array, Array]]], first: int) -> tuple[Array, Array]:
+    """Derivatives of the states at the nodes (B, n+1, K, width) and at the starts of intervals (B, n, K, width).
+
+    Args:
+        W: derivatives (B, n, sK, K+F+1) of the stages by the start of their own interval, by φ, and the correction.
+        nodes: (n+1, B, K, width), of which the first is known.
+        jumps: interval → derivatives of the states after jumps at its start by those before and by φ.
+        first: number of free initial values, the first columns.
+    """
+    n, K = W.shape[1], nodes.shape[2]
+    starts = nodes[:-1] if not jumps else np.empty_like(nodes[:-1])
+    last = np.moveaxis(W[:, :, -K:], 1, 0)
+    through, own = np.ascontiguousarray(last[..., :K]), np.ascontiguousarray(last[..., K:])
+    for i in range(n):
+        if jumps:
+            starts[i] = nodes[i]
+            for by_x, by_phi in jumps.get(i, ()):
+                starts[i] = by_x @ starts[i]
+                starts[i, ..., first:-1] += by_phi
+        np.matmul(through[i], starts[i], out=nodes[i + 1])
+        nodes[i + 1, ..., first:] += own[i]
+    return np.moveaxis(nodes, 0, 1), np.moveaxis(starts, 0, 1)
 
 
 @dataclass(frozen=True)

@@ -149,30 +149,32 @@ def design(
         rival = _basis(between, theta, x0, sigma, inputs, times, observe, basis)
         return _design_discrimination(basis, rival, rules, request, rng, progress)
     points = _points(basis, checked_integer("draws", draws, 0, MOST_DRAWS), spread, rng)
-    plans: list[tuple[Dose, ...] | None] = [checked_doses(plan, "doses: ") for plan in doses]
-    plans = plans or [None]
-    found = []
-    for i, plan in enumerate(plans):
-        progress("finding the best samples", i / len(plans))
-        found.append(_informative(basis, rules, request, points, plan, np.random.default_rng(request.seed)))
-    best, value = min(found, key=lambda pair: pair[1])
-    if len(plans) > 1:
-        compared = tuple(
-            Plan(_doses_text(p), efficiency(v, value)) for p, (_, v) in zip(plans, found, strict=True) if p
-        )
-        best = replace(best, plans=compared)
+    best = _best_over_doses(basis, rules, request, points, [checked_doses(plan, "doses: ") for plan in doses], progress)
     if confirm:
         if doses:
             raise InputError("confirm: a design that chooses doses cannot be simulated; choose the doses first")
-        table = confirmed(
-            basis,
-            best.samples,
-            best.after[: len(basis.names)],
-            checked_integer("confirm", confirm, 3, 10_000),
-            rng,
-            progress,
-        )
-        best = replace(best, confirmation=table)
+        count, after = checked_integer("confirm", confirm, 3, 10_000), best.after[: len(basis.names)]
+        best = replace(best, confirmation=confirmed(basis, best.samples, after, count, rng, progress))
+    return best
+
+
+def _best_over_doses(
+    basis: Basis,
+    rules: Rules,
+    request: Request,
+    points: Array | None,
+    plans: Sequence[tuple[Dose, ...]],
+    progress: Progress,
+) -> Design:
+    """The best samples with the best of some plans of doses, or with the doses that are given."""
+    found = []
+    for i, plan in enumerate(plans or [None]):
+        progress("finding the best samples", i / max(len(plans), 1))
+        found.append(_informative(basis, rules, request, points, plan, np.random.default_rng(request.seed)))
+    best, value = min(found, key=lambda pair: pair[1])
+    if len(plans) > 1:
+        pairs = zip(plans, found, strict=True)
+        best = replace(best, plans=tuple(Plan(_doses_text(p), efficiency(v, value)) for p, (_, v) in pairs if p))
     return best
 
 
