@@ -1,10 +1,11 @@
-"""Thirteen small systems beside CasADi with CVODES, lmfit and SciPy: CPU seconds per correct answer.
+"""Thirteen small systems beside CasADi with CVODES, lmfit and SciPy: CPU seconds until the right answer.
 
     python benchmarks/peers.py [--only NAME ...] [--draws 5] [--first 0] [--peers casadi lmfit scipy] [--python PYTHON]
 
 Ours is a default fit with intervals and verdicts, in a warm process. Peers start ten times, log-uniformly in a box of
-three decades around the truth, with the true noise known, and give estimates only. An answer is correct if its
-log-likelihood is within 0.1 of the best that is known: the maximum found from the truth, or a better one found by ours.
+three decades around the truth, with the true noise known, and give estimates only: CPU seconds of all ten starts, and
+of these per start that is right. An answer is right if its log-likelihood is within 0.1 of the best that is known: the
+maximum found from the truth, or a better one found by ours.
 `--python` names an interpreter that has `casadi` and `lmfit`; by default this one, and what it lacks is left out.
 """
 
@@ -314,7 +315,8 @@ def main() -> None:
                     lines[p] += [answer["seconds"], answer["hits"], answer["starts"]]
         row = f"{name:22} ours {seconds / max(hits, 1):7.2f} s ({hits} of {given.draws})"
         for p, (used, right, starts) in lines.items():
-            row += f"   {p} {used / right if right else np.inf:7.2f} s ({right:.0f} of {starts:.0f} starts)"
+            one = used / right if right else np.inf
+            row += f"   {p} {used / given.draws:7.2f} s, {one:.2f} s a right start ({right:.0f} of {starts:.0f})"
         print(row, flush=True)
 
 
