@@ -97,7 +97,7 @@ def test_a_fit_counts_with_its_data():
 )
 def test_expected_errors_agree_with_those_of_fits_to_many_data(noise, values):
     model = od.Model.from_text(f"x' = -k*x; x(0) = 60; y ~ {noise}")
-    theta, t = {"k": 0.5, **values}, np.linspace(0, 4, 81)
+    theta, t = {"k": 0.5, **values}, np.linspace(0, 4, 41)
     rng = np.random.default_rng(3)
     x = 60 * np.exp(-0.5 * t)
     draw = {
@@ -109,7 +109,7 @@ def test_expected_errors_agree_with_those_of_fits_to_many_data(noise, values):
         "normal": lambda: x * (1 + 0.2 * rng.normal(size=len(t))),
     }[noise.partition("(")[0]]
     fit = od.fit(od.Problem(model, od.Data(t, np.asarray(draw(), float), states=["y"])))
-    design = od.design(model, theta=theta, times=t, add=len(t), apart=0.04)
+    design = od.design(model, theta=theta, times=t, add=len(t), apart=0.08)
     k = fit.uncertainty.names.index("k")
     assert design.after[design.names.index("k")] == pytest.approx(np.sqrt(fit.covariance.iloc[k, k]), rel=0.25)
 

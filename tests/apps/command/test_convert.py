@@ -101,7 +101,7 @@ def test_events_that_states_trigger_are_converted_both_ways(tmp_path):
     values = {"k": 0.5, "sd_B": 0.2}
     problems = [od.read_petab(tmp_path / path) for path in ("drug.yaml", "out/problem.yaml")]
     assert od.loglik(problems[0], values) == pytest.approx(od.loglik(problems[1], values), rel=1e-8)
-    run = odinfer("fit", "drug.yaml", cwd=tmp_path)
+    run = odinfer("check", "drug.yaml", cwd=tmp_path)
     assert run.code == 0, run.stderr
 
 
