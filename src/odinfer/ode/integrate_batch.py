@@ -260,8 +260,9 @@ def read(table: Timetable, e: Index, steps: Steps) -> Read:
     """Which stops lie within which steps of trajectories of experiments e (B,)."""
     who, t, until = steps.who, steps.t, steps.until
     first, count = np.zeros((2, len(who)), np.int64)
-    for own, (stops, last) in enumerate(zip(table.stops, table.last, strict=True)):
-        here = e[who] == own
+    order = np.argsort(e[who], kind="stable")
+    parts = np.split(order, np.searchsorted(e[who][order], np.arange(1, len(table.stops))))
+    for here, stops, last in zip(parts, table.stops, table.last, strict=True):
         first[here], after = (np.searchsorted(stops[: last + 1], when[here], side="right") for when in (t, until))
         count[here] = after - first[here]
     step = np.repeat(np.arange(len(who)), count)
