@@ -151,8 +151,8 @@ def check_observed(problem: Problem) -> None:
                     "the value out"
                 )
     states, parameters = influential(problem)
-    if not states.any():
-        raise InputError(f"no state has an influence on anything observed ({', '.join(problem.columns)})")
+    if not (states.any() or parameters.any()):
+        raise InputError(f"nothing in the model has an influence on anything observed ({', '.join(problem.columns)})")
     for name, seen in zip(problem.model.parameters, parameters, strict=True):
         if not seen and name not in problem.fixed:
             raise InputError(f"parameter '{name}' has no influence on anything observed; fix it or leave it out")
