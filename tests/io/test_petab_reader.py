@@ -112,6 +112,23 @@ def test_what_is_used_nowhere_is_left_out_with_a_warning(tmp_path):
         assert "other" not in read_petab(petab(tmp_path, {"parameters": rows})).parameters
 
 
+def test_what_has_no_influence_is_fixed_with_a_warning(tmp_path):
+    rows = TABLES["measurements"].splitlines()
+    files = {
+        "observables": "\n".join(TABLES["observables"].splitlines()[:2]) + "\n",
+        "measurements": "\n".join([*rows[:3], ""]),
+        "parameters": TABLES["parameters"].replace("sd_B", "q"),
+    }
+    law = '<rateRule variable="z">' + sbml_math("<apply><times/><ci>q</ci><ci>A</ci></apply>") + "</rateRule>"
+    more = '<parameter id="q" value="3" constant="true"/><parameter id="z" value="1" constant="false"/>'
+    path = petab(tmp_path, files, MORE_PARAMETERS=more, RULES=law)
+    with pytest.warns(od.InputWarning, match="fixed at nominal values: q"):
+        problem = read_petab(path)
+    assert (problem.free, problem.fixed["q"]) == (("k",), 0.2)
+    right = stats.norm.logpdf([1.2, 0.8], 2 * np.exp([-0.5, -1.0]), [0.1, 0.2]).sum()
+    assert od.loglik(problem, {"k": 0.5}) == pytest.approx(right, abs=1e-6)
+
+
 BAD = [
     ("conditions", "\tA\n", "\tC\n", "the conditions set 'C', which is nothing in the model"),
     ("observables", "obs_A\tA\t", "obs_A\tD\t", "'D' is used in a formula, but is neither"),
