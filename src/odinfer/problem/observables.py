@@ -158,7 +158,7 @@ def check_observed(problem: Problem) -> None:
                     f"experiment '{e.name}': '{column.name}' has no standard deviation at {first:g}; give it, or leave "
                     "the value out"
                 )
-    states, parameters = problem.influential
+    states, parameters = problem._influential
     if not (states.any() or parameters.any()):
         raise InputError(f"nothing in the model has an influence on anything observed ({', '.join(problem.columns)})")
     named = zip(problem.model.parameters, parameters, strict=True)

@@ -219,7 +219,7 @@ class Problem:
         self._smooth_switches()
 
     @functools.cached_property
-    def influential(self) -> tuple[Mask, Mask]:
+    def _influential(self) -> tuple[Mask, Mask]:
         """Which states (K,) and parameters (P,) have an influence on any observed value."""
         return influential(self)
 
@@ -228,7 +228,7 @@ class Problem:
         """The hidden states that nothing observed depends on: the data do not determine their initial values."""
         if not self.hidden:
             return ()
-        seen, _ = self.influential
+        seen, _ = self._influential
         return tuple(name for name, own in zip(self.model.states, seen, strict=True) if not own)
 
     def _check_scales(self) -> None:
