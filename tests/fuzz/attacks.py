@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 LENGTHS = pytest.mark.parametrize("times", [1, pytest.param(8, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+
+SECONDS = 2.0  # of CPU time for what has at most 10 kB
 
 # What stands where something else belongs.
 ODD: tuple[Any, ...] = (
@@ -27,10 +31,19 @@ TEXTS = (
 )  # fmt: skip
 
 
-def attack(check: Callable[..., None], times: int, examples: int, **strategies: Any) -> None:
-    """Call a check with so many drawn examples, or `times` as many."""
+def attack(
+    check: Callable[..., None], times: int, examples: int, seconds: float = SECONDS, **strategies: Any
+) -> None:  # fmt: skip
+    """Call a check with so many drawn examples, or `times` as many, each of at most so many seconds of CPU time."""
+
+    @functools.wraps(check)
+    def timed(*args: Any, **more: Any) -> None:
+        begin = time.process_time()
+        check(*args, **more)
+        assert time.process_time() - begin < seconds
+
     limits = settings(max_examples=times * examples, deadline=None, suppress_health_check=list(HealthCheck))
-    limits(given(**strategies)(check))()
+    limits(given(**strategies)(timed))()
 
 
 def check_line(message: str) -> None:

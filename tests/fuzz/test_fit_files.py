@@ -1,16 +1,18 @@
-"""A damaged fit.json is a fit that can be used, or one line."""
+"""A damaged fit.json is a fit that can be used and written as fit.nc, or one line; a damaged fit.nc is one line."""
 
 import json
 import random
 import warnings
 from pathlib import Path
 
+import h5netcdf
 import numpy as np
 import pytest
 
 from fits import ODD as FITS
 from fits import uncertain
-from fuzz.attacks import LENGTHS, SEEDS, attack, check_line, spoilt
+from fuzz.attacks import LENGTHS, SECONDS, SEEDS, attack, check_line, spoilt
+from fuzz.test_input_files import damaged
 from odinfer.errors import InputError
 from odinfer.result.formats.json_format import dumps
 from odinfer.result.formats.load import load
@@ -18,6 +20,7 @@ from odinfer.result.report import write_outputs
 
 WHOLE = {name: dumps(FITS[name]) for name in ("plain", "one state", "three experiments", "failed", "hidden")}
 WHOLE["every interval"] = dumps(uncertain())
+LIMIT = SECONDS * max(map(len, WHOLE.values())) / 10_000
 
 
 def use(path: Path, fully: bool) -> None:
@@ -33,6 +36,10 @@ def use(path: Path, fully: bool) -> None:
         fit.predict(e.curve.t[:2])
         _ = fit.states
     fit.intervals_by_kind()
+    fit.save(path.with_name("fit.nc"))
+    with h5netcdf.File(path.with_name("fit.nc")) as file:
+        for variable in file.variables.values():
+            variable[...]
     if fully:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as the command does: matplotlib has something to say about odd numbers
@@ -47,7 +54,7 @@ def test_with_values_replaced(times: int, tmp_path: Path):
         path.write_text(json.dumps(spoilt(json.loads(WHOLE[name]), seed)))
         use(path, fully=seed % 20 == 0)
 
-    attack(check, times, 150, seed=SEEDS)
+    attack(check, times, 150, LIMIT, seed=SEEDS)
 
 
 @LENGTHS
@@ -63,7 +70,22 @@ def test_with_bytes_flipped_or_cut_off(times: int, tmp_path: Path):
         path.write_bytes(content)
         use(path, fully=seed % 20 == 0)
 
-    attack(check, times, 150, seed=SEEDS)
+    attack(check, times, 150, LIMIT, seed=SEEDS)
+
+
+@LENGTHS
+def test_netcdf_with_bytes_flipped_or_cut_off(times: int, tmp_path: Path):
+    uncertain().save(tmp_path / "fit.nc")
+    whole = (tmp_path / "fit.nc").read_bytes()
+
+    def check(seed: int) -> None:
+        rng = random.Random(seed)
+        (tmp_path / "fit.nc").write_bytes(damaged(whole, rng, len(whole)))
+        with pytest.raises(InputError) as refused:
+            load(tmp_path / "fit.nc")
+        check_line(str(refused.value))
+
+    attack(check, times, 50, seed=SEEDS)
 
 
 @pytest.mark.parametrize("name", ["one state", "every interval"])

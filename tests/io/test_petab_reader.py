@@ -1,11 +1,13 @@
 """PEtab problems become Problems of the same likelihood: every case of the test suite, and what it leaves out."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import curve_fit
 
 import odinfer as od
 from odinfer.errors import InputError
@@ -108,6 +110,23 @@ def test_what_is_used_nowhere_is_left_out_with_a_warning(tmp_path):
     rows = TABLES["parameters"] + "other\tlin\t0\t1\t0.5\t1\n"
     with pytest.warns(od.InputWarning, match="other is used nowhere"):
         assert "other" not in read_petab(petab(tmp_path, {"parameters": rows})).parameters
+
+
+def test_what_has_no_influence_is_fixed_with_a_warning(tmp_path):
+    rows = TABLES["measurements"].splitlines()
+    files = {
+        "observables": "\n".join(TABLES["observables"].splitlines()[:2]) + "\n",
+        "measurements": "\n".join([*rows[:3], ""]),
+        "parameters": TABLES["parameters"].replace("sd_B", "q"),
+    }
+    law = '<rateRule variable="z">' + sbml_math("<apply><times/><ci>q</ci><ci>A</ci></apply>") + "</rateRule>"
+    more = '<parameter id="q" value="3" constant="true"/><parameter id="z" value="1" constant="false"/>'
+    path = petab(tmp_path, files, MORE_PARAMETERS=more, RULES=law)
+    with pytest.warns(od.InputWarning, match="fixed at nominal values: q"):
+        problem = read_petab(path)
+    assert (problem.free, problem.fixed["q"]) == (("k",), 0.2)
+    right = stats.norm.logpdf([1.2, 0.8], 2 * np.exp([-0.5, -1.0]), [0.1, 0.2]).sum()
+    assert od.loglik(problem, {"k": 0.5}) == pytest.approx(right, abs=1e-6)
 
 
 BAD = [
@@ -235,3 +254,32 @@ def test_an_observable_may_be_a_constant(tmp_path):
     B = lambda a, t: 5 + 10 * a * (1 - np.exp(-0.5 * t))  # noqa: E731
     right += stats.norm.logpdf([4.5, 10.0], [B(4, 2) / 3, B(4, 3) / 2], 0.2).sum()
     assert od.loglik(problem, {"k": 0.5, "sd_B": 0.2}) == pytest.approx(right, abs=1e-6)
+
+
+def test_a_problem_without_differential_equations_is_fitted_and_exported(tmp_path):
+    t = np.arange(8.0)
+    y = 3 * np.exp(-0.5 * t) + 0.05 * np.random.default_rng(0).normal(size=8)
+    decay = f"<apply><times/><ci>a</ci><apply><exp/><apply><times/><cn>-1</cn><ci>k</ci>{TIME}</apply></apply></apply>"
+    files = {
+        "parameters": TABLES["parameters"].replace("sd_B", "a_low").replace("input\tlin", "a_high\tlin"),
+        "conditions": "conditionId\ta\nlow\ta_low\nhigh\ta_high\n",
+        "observables": "observableId\tobservableFormula\tnoiseFormula\nobs\ty\t0.05\nlevel\ta\t0.1\n",
+        "measurements": "observableId\tsimulationConditionId\ttime\tmeasurement\n"
+        + "".join(f"obs\tlow\t{time}\t{value}\n" for time, value in zip(t, y, strict=True))
+        + "level\thigh\tinf\t3.2\n",
+    }
+    path = petab(
+        tmp_path, files, MORE_PARAMETERS='<parameter id="a" constant="false"/><parameter id="y" constant="false"/>',
+        RULES=f'<assignmentRule variable="y">{sbml_math(decay)}</assignmentRule>',
+    )  # fmt: skip
+    model = tmp_path / "drug.xml"
+    model.write_text(re.sub(r"(?s)<listOf(Species|Reactions)>.*</listOf\1>", "", model.read_text()))
+    problem = read_petab(path)
+    values = {"k": 0.5, "a_low": 3.0}
+    right = stats.norm.logpdf(y, 3 * np.exp(-0.5 * t), 0.05).sum() + stats.norm.logpdf(3.2, 3, 0.1)
+    assert od.loglik(problem, values) == pytest.approx(right, abs=1e-8)
+    fit = od.fit(problem)
+    best, _ = curve_fit(lambda t, k, a: a * np.exp(-k * t), t, y, [0.5, 3.0])
+    assert [fit.theta["k"], fit.theta["a_low"]] == pytest.approx(best, rel=1e-4)
+    again = read_petab(fit.to_petab(tmp_path / "again"))
+    assert od.loglik(again, values) == pytest.approx(right, abs=1e-6)

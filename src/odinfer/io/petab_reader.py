@@ -24,6 +24,7 @@ from odinfer.io.sbml_document import load_document
 from odinfer.io.sbml_system import System, names_in, needed_definitions, statements
 from odinfer.io.sbml_translation import translate
 from odinfer.model.model import Model
+from odinfer.problem.observables import UnusedParameters
 from odinfer.problem.problem import Problem
 
 _SETTLING, _SPANS = 1e6, 1e3  # how long a system settles: so long, and at least so many times the time of the data
@@ -46,16 +47,28 @@ def nominal(path: str | Path) -> dict[str, float]:
     """The nominal values of the parameters that are estimated, by their names in the Problem."""
     study = read_study(path)
     free = problem_of(study).free
-    own = {name: study.entities.get(name, name) for name in study.parameters}
-    names = named([*own.values()])
-    values = {names[own[p.name]]: p.nominal for p in study.parameters.values() if p.nominal is not None}
-    return {name: value for name, value in values.items() if name in free}
+    return {name: value for name, value in _nominal_values(study).items() if name in free}
 
 
 def problem_of(study: Study) -> Problem:
     """The Problem that the tables of a study describe."""
     text, data = _Joined(study).told()
-    return Problem(Model.from_text(text, study.name), data)
+    model = Model.from_text(text, study.name)
+    try:
+        return Problem(model, data)
+    except UnusedParameters as error:
+        known, names = _nominal_values(study), error.names
+        shown = f"{', '.join(names[:10])}{', …' * (len(names) > 10)}"
+        words = f"{study.name}: parameters without influence on anything observed, fixed at nominal values: {shown}"
+        warnings.warn(words, InputWarning, stacklevel=3)
+        return Problem(model, data, fixed={name: known.get(name, 1.0) for name in names})
+
+
+def _nominal_values(study: Study) -> dict[str, float]:
+    """The nominal values of all parameters, by their names in the Problem."""
+    own = {name: study.entities.get(name, name) for name in study.parameters}
+    names = named([*own.values()])
+    return {names[own[p.name]]: p.nominal for p in study.parameters.values() if p.nominal is not None}
 
 
 @dataclass

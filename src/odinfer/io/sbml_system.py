@@ -63,7 +63,8 @@ def statements(system: System, definitions: Mapping[str, str], begin: str = "0")
     """
     lines = [f"{name}' = {text}" for name, text in system.states.items()]
     if not lines:
-        lines = [f"{name}' = 1; {name}({begin}) = 0  # there is no differential equation" for name in [_clock(system)]]
+        name = _placeholder(system)
+        lines = [f"{name}' = 0; {name}({begin}) = 1  # there is no differential equation"]
     lines += [f"{name} = {text}" for name, text in definitions.items()]
     lines += [f"{name}({begin}) = {text}" for name, text in system.initial.items()]
     lines += [f"before {number(time)}: {_list(changes)}" for time, changes in system.events.items()]
@@ -71,9 +72,9 @@ def statements(system: System, definitions: Mapping[str, str], begin: str = "0")
     return [*lines, *(f"when {condition}: {_list(changes)}" for condition, changes in system.triggers)]
 
 
-def _clock(system: System) -> str:
+def _placeholder(system: System) -> str:
     """A name for the state of a model that has none."""
-    name = "elapsed"
+    name = "placeholder"
     while name in system.names.values() or name in system.definitions:
         name += "_"
     return name

@@ -128,6 +128,14 @@ def columns_of(model: Model, data: Data) -> tuple[Column, ...]:
     return tuple(found)
 
 
+class UnusedParameters(InputError):
+    """Parameters to be estimated have no influence on anything observed; `names` has all of them."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(f"parameter '{names[0]}' has no influence on anything observed; fix it or leave it out")
+        self.names = names
+
+
 def check_observed(problem: Problem) -> None:
     """Refuse observations that their distribution cannot give, and parameters that have no influence on any.
 
@@ -150,12 +158,12 @@ def check_observed(problem: Problem) -> None:
                     f"experiment '{e.name}': '{column.name}' has no standard deviation at {first:g}; give it, or leave "
                     "the value out"
                 )
-    states, parameters = influential(problem)
-    if not states.any():
-        raise InputError(f"no state has an influence on anything observed ({', '.join(problem.columns)})")
-    for name, seen in zip(problem.model.parameters, parameters, strict=True):
-        if not seen and name not in problem.fixed:
-            raise InputError(f"parameter '{name}' has no influence on anything observed; fix it or leave it out")
+    states, parameters = problem._influential
+    if not (states.any() or parameters.any()):
+        raise InputError(f"nothing in the model has an influence on anything observed ({', '.join(problem.columns)})")
+    named = zip(problem.model.parameters, parameters, strict=True)
+    if unused := tuple(name for name, seen in named if not seen and name not in problem.fixed):
+        raise UnusedParameters(unused)
 
 
 def unusual(problem: Problem) -> str | None:

@@ -23,6 +23,7 @@ from odinfer.problem.inequalities import Inequalities
 from odinfer.problem.local_parameters import LocalParameters
 from odinfer.problem.observables import (
     Column,
+    Mask,
     Observe,
     check_observed,
     columns_of,
@@ -76,7 +77,7 @@ class Problem:
         observe: columns with their distributions, such as Observe("cases", "poisson(rho*I)").
         initial: state → its value at time 0: a number, or an expression such as "N - I(0)".
         local: parameters with one value per experiment, called k[experiment].
-        events: such as "at 0, 12, 24: gut = gut + dose"; with "when V > 1: V = 0" it can be simulated, not fitted.
+        events: such as "at 0, 12, 24: gut = gut + dose" or "when V > 1: V = 0".
 
     The last four are statements of the language of models, in which they can be written as well.
 
@@ -218,11 +219,16 @@ class Problem:
         self._smooth_switches()
 
     @functools.cached_property
+    def _influential(self) -> tuple[Mask, Mask]:
+        """Which states (K,) and parameters (P,) have an influence on any observed value."""
+        return influential(self)
+
+    @functools.cached_property
     def undetermined_states(self) -> tuple[str, ...]:
         """The hidden states that nothing observed depends on: the data do not determine their initial values."""
         if not self.hidden:
             return ()
-        seen, _ = influential(self)
+        seen, _ = self._influential
         return tuple(name for name, own in zip(self.model.states, seen, strict=True) if not own)
 
     def _check_scales(self) -> None:

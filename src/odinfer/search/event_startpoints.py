@@ -4,7 +4,8 @@ A threshold that no trajectory crosses has no influence, so that searches cannot
 a state back, its threshold is near the largest or the smallest values that were observed.
 
 Over a long time trajectories whose events come a little too early or too late are out of phase with the data, and a
-trajectory without any event fits better. So the first start points are ends of searches over growing horizons.
+trajectory without any event fits better. So the first start points are ends of searches over growing horizons, and
+then over all data for as long as changed copies of the ends lead to better ones.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _COPIES = 4  # of a start point on average, more of the better ones
 _NEAR = 0.03  # standard deviation of changes of copies: of logarithms, or as a share of a value
 _STARTS, _KEPT = 80, 16  # start points over the first horizon, and how many are carried on to the next
 _ROUNDS = 30  # of the search over a horizon
+_MOST, _PATIENCE = 20, 4  # searches over all data at most, and without improvement
 _APART = 0.1  # nats by which ends differ that are not the same
 
 
@@ -43,9 +45,11 @@ def event_startpoints(problem: Problem, drawn: Iterator[Array], rng: np.random.G
     weights = {column: sd for column, sd, estimated in noise if estimated} | dict(problem.sigma)
     share = np.ones(_STARTS)  # of the copies
     longest = max(len(e.t) for e in problem.data.experiments)
-    for rows in _FIRST * _GROWTH ** np.arange(np.ceil(max(np.log(longest / _FIRST) / np.log(_GROWTH), 0.0))):
+    growing = _FIRST * _GROWTH ** np.arange(np.ceil(max(np.log(longest / _FIRST) / np.log(_GROWTH), 0.0)))
+    best: list[float] = []  # over all data
+    for rows in [*growing, *[float(longest)] * _MOST]:
         try:
-            part = replace(problem, sigma=weights, data=problem.data.first(float(rows) / longest))
+            part = replace(problem, sigma=weights, data=problem.data.first(rows / longest))
         except InputError:  # a column has no value so early
             continue
         counts = np.ceil(_COPIES * len(v) * share / share.sum()).astype(int)
@@ -57,6 +61,9 @@ def event_startpoints(problem: Problem, drawn: Iterator[Array], rng: np.random.G
                 kept.append(i)
         if kept:
             v, share = ends.v[kept], 1.0 / np.arange(1, len(kept) + 1)
+        best += [float(ends.value.min())] if rows == longest else []
+        if len(best) > _PATIENCE and best[-1] > best[-1 - _PATIENCE] - _APART:
+            break
     return itertools.chain(v[:_KEPT], drawn)
 
 

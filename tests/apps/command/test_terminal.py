@@ -165,6 +165,17 @@ def test_a_name_that_the_encoding_of_a_pipe_does_not_have_is_spelled_out(decay: 
     assert rb"\u03b1" in out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("locale", ["C", "POSIX", "tr_TR.ISO-8859-9", "ja_JP.SJIS"])
+def test_files_are_the_same_in_any_locale(decay: Path, locale: str):
+    fits = []
+    for folder, environment in (("here", {}), (locale, {"LC_ALL": locale, "PYTHONUTF8": "0"})):
+        assert shell(decay, f"odinfer fit m.ode d.csv -o {folder}", **environment)[0] == 0
+        fits.append(od.load(decay / folder / "fit.json"))
+    assert fits[1].theta == fits[0].theta
+    assert (decay / locale / "states.csv").read_bytes() == (decay / "here" / "states.csv").read_bytes()
+
+
 def test_notes_and_warnings_come_at_the_end_each_of_them_once(capsys):
     with collected_notes() as notes:
         notes += ["first", "first"]

@@ -3,8 +3,13 @@
 import contextlib
 import http.client
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import pytest
 
@@ -125,6 +130,25 @@ def test_an_open_host_warns():
         process.terminate()
         _, errors = process.communicate(timeout=30)
     assert errors.startswith("warning: whoever reaches 0.0.0.0")
+
+
+def test_other_users_do_not_see_the_token_in_the_command_line_of_the_browser(tmp_path):
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    browser.chmod(0o700)
+    env = {**os.environ, "BROWSER": str(browser), "XDG_STATE_HOME": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "studio"], stdout=subprocess.PIPE, text=True, env=env
+    ) as process:
+        token = process.stdout.readline().strip().partition("token=")[2]
+        while not opened.exists():
+            time.sleep(0.02)
+        address = opened.read_text()
+        link = Path(url2pathname(urlparse(address.strip()).path))
+        assert token not in address
+        assert f"token={token}" in link.read_text()
+        assert link.stat().st_mode & 0o077 == 0
+        process.terminate()
 
 
 def test_answers_are_json_or_files_never_pages_of_the_user(tab):

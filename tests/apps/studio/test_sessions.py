@@ -13,7 +13,7 @@ from odinfer.apps.command.example import FOLDER
 from odinfer.apps.studio.answers import answer_of
 from odinfer.apps.studio.interactive import Source, choice_of
 from odinfer.apps.studio.jobs import JobRequest, preload, run
-from odinfer.apps.studio.sessions import MAX_SESSIONS, Sessions
+from odinfer.apps.studio.sessions import MAX_SESSIONS, Job, Queue, Sessions
 from odinfer.apps.studio.worker_process import WorkerEnded, WorkerProcess
 from odinfer.errors import InputError
 
@@ -64,6 +64,25 @@ def test_a_module_has_an_address_per_session_and_old_ones_go(tmp_path):
     for i in range(60):
         one.module(f"// {i}")
     assert sessions.module(first) is None
+
+
+def test_a_job_that_takes_too_long_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("odinfer.apps.studio.sessions.MAX_JOB_SECONDS", 0.01)
+    session, worker = Sessions(tmp_path).new(), WorkerProcess(begin)
+    session.keep("d.csv", ROWS)
+
+    async def ended() -> Job:
+        queue = Queue(worker, lambda _: done.set())
+        done, job = asyncio.Event(), queue.add(session, "bootstrap", (("m", "x' = -k*x"),), choice_of({}))
+        working = asyncio.create_task(queue.work())
+        await done.wait()
+        working.cancel()
+        return job
+
+    job = asyncio.run(ended())
+    worker.kill()
+    assert job.state == "failed"
+    assert "takes longer than 0.01 seconds" in job.messages["error"]
 
 
 def test_new_data_have_a_new_place(tmp_path):

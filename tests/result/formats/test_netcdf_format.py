@@ -94,3 +94,20 @@ def test_files_are_written_without_xarray(tmp_path: Path):
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+FULL = """
+import resource, signal, sys
+from fits import uncertain
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+uncertain().save(sys.argv[1])
+"""
+
+
+def test_a_file_that_does_not_fit_on_the_disk_is_one_line_and_leaves_nothing(tmp_path: Path):
+    command = [sys.executable, "-c", FULL, tmp_path / "fit.nc"]
+    run = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "InputError: cannot write" in run.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())

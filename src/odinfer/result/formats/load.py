@@ -59,6 +59,8 @@ def loads(text: str, path: str) -> FitResult:
     if kind not in KNOWN:
         raise InputError(f"{path} was written by a newer odinfer (format {kind[:40]}); update odinfer to read it")
     try:
+        if "\\ud" in text.lower():  # half a character, which JSON can spell, could neither be printed nor written
+            json.dumps(content, ensure_ascii=False).encode()
         return validate(_fit(content))
     except KeyError as error:
         problem = f"{error} is missing"
@@ -117,7 +119,6 @@ def _floats_by_name(values: dict[str, Any]) -> dict[str, float]:
 def _require_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} stands where a text is expected")
-    value.encode()  # half a character, which JSON can spell, could not be printed
     if "\0" in value:
         raise ValueError("a text has a zero character")
     return value
