@@ -16,13 +16,14 @@ from odinfer.checks import checked_choice, checked_integer
 from odinfer.data.data import Data
 from odinfer.errors import InputError, listed, nearest
 from odinfer.files import write_file
-from odinfer.population.estimate import FLAT, Estimate
+from odinfer.population.estimate import FLAT, Estimate, vanishing_effects
 from odinfer.population.intervals import KINDS, intervals, profile
 from odinfer.population.marginal import LARGEST_ERROR, laplace
 from odinfer.population.modes import find_modes
 from odinfer.population.simulation import Draws, conditional_draws, forecast_new, forecast_subject, simulate
 from odinfer.population.structure import Structure, natural
 from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, no_progress
 from odinfer.style.text import abbreviate, format_number
 from odinfer.version import __version__
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from odinfer.population.model_test import PopulationTest
     from odinfer.population.posterior import PopulationPosterior
-    from odinfer.progress import Progress
 
 Array = NDArray[np.float64]
 
@@ -374,12 +374,12 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def made(problem: Problem, found: Estimate, seed: int) -> PopulationFit:
+def made(problem: Problem, found: Estimate, seed: int, progress: Progress = no_progress) -> PopulationFit:
     """The result of an estimate, with intervals and the usual approximations of the likelihood."""
     modes = find_modes(found.engine, found.v)
     s = found.structure
     theta = s.values(found.v)
-    limits = intervals(found)
+    limits = intervals(found, progress=progress)
     for name in s.zero:
         omega = next(e.omega for e in s.effects if e.name == name)
         if isinstance(omega, str) and omega not in theta:
@@ -398,6 +398,8 @@ def _warnings(found: Estimate, theta: Mapping[str, float]) -> tuple[str, ...]:
     s, warnings = found.structure, []
     for name in s.zero:
         warnings.append(f"The variation of {name} between subjects is estimated as zero and was fixed there.")
+    if len(s.active) == 1 and (vanishing := vanishing_effects(found)):
+        warnings.append(f"The variation of {vanishing[0]} between subjects is estimated as zero; leave it out.")
     if found.marginal.error > LARGEST_ERROR:
         warnings.append(f"The numerical error of the log-likelihood is {found.marginal.error:.2g}, which is large.")
     every = np.arange(len(s.subjects))

@@ -29,7 +29,7 @@ Index = NDArray[np.int64]
 
 _PROPOSALS = 8  # points of importance resampling for each draw
 SHARES = (0.1, 0.5, 0.9)  # percentiles of visual predictive checks
-_MOST_BINS = 10
+_MOST_TIMES, _MOST_BINS = 16, 10  # distinct times that are bins of their own, and bins of more times
 RESIDUAL_DRAWS = 500  # simulated observations of each subject among which its own are ranked
 
 
@@ -231,9 +231,9 @@ def forecast_new(found: Estimate, t: Array, data: Data, draws: int, seed: int) -
 
 
 def edges_of_bins(t: Array) -> Array:
-    """Edges of bins of times (O,) with about equally many observations, between distinct times."""
+    """Edges of bins of times (O,): one for each of few distinct times, else with about equally many observations."""
     times = np.unique(t)
-    if len(times) <= _MOST_BINS:
+    if len(times) <= _MOST_TIMES:
         middle = 0.5 * (times[1:] + times[:-1])
     else:
         middle = np.unique(np.quantile(t, np.linspace(0, 1, _MOST_BINS + 1)[1:-1]))
