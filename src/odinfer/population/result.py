@@ -384,7 +384,7 @@ def made(problem: Problem, found: Estimate, seed: int, progress: Progress = no_p
         omega = next(e.omega for e in s.effects if e.name == name)
         if isinstance(omega, str) and omega not in theta:
             theta[omega] = 0.0
-    warnings = _warnings(found, theta)
+    warnings = _warnings(found, theta, limits)
     return PopulationFit(
         problem, found, theta, found.marginal.value, found.marginal.error,
         float(laplace(found.engine, found.v, modes, expected=True).sum()),
@@ -393,13 +393,18 @@ def made(problem: Problem, found: Estimate, seed: int, progress: Progress = no_p
     )  # fmt: skip
 
 
-def _warnings(found: Estimate, theta: Mapping[str, float]) -> tuple[str, ...]:
+def _warnings(
+    found: Estimate, theta: Mapping[str, float], limits: Mapping[str, tuple[float, float]]
+) -> tuple[str, ...]:
     """What a reader should know, in a sentence each."""
     s, warnings = found.structure, []
     for name in s.zero:
         warnings.append(f"The variation of {name} between subjects is estimated as zero and was fixed there.")
-    if len(s.active) == 1 and (vanishing := vanishing_effects(found)):
-        warnings.append(f"The variation of {vanishing[0]} between subjects is estimated as zero; leave it out.")
+    for name in vanishing_effects(found):  # others were tried without
+        omega = next(str(e.omega) for e in s.effects if e.name == name)
+        if len(s.active) == 1 and limits[omega][0] == 0.0:
+            shown = f"{omega} = {format_number(theta[omega], 2)}"
+            warnings.append(f"The variation of {name} between subjects is estimated as zero ({shown}); leave it out.")
     if found.marginal.error > LARGEST_ERROR:
         warnings.append(f"The numerical error of the log-likelihood is {found.marginal.error:.2g}, which is large.")
     every = np.arange(len(s.subjects))

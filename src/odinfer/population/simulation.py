@@ -33,7 +33,7 @@ _MOST_TIMES, _MOST_BINS = 16, 10  # distinct times that are bins of their own, a
 RESIDUAL_DRAWS = 500  # simulated observations of each subject among which its own are ranked
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Draws:
     """Predictions of the observed columns.
 
@@ -50,6 +50,9 @@ class Draws:
     values: Array
     observed: Array
     parameters: dict[str, Array]
+
+    def __repr__(self) -> str:
+        return f"<Draws: {len(self.values)} draws of {', '.join(self.columns)} at {len(self.t)} times>"
 
     def band(self, level: float = 0.95, noise: bool = True) -> tuple[Array, Array, Array]:
         """Lower limits, medians and upper limits (N, M) of observations, or of predictions without noise."""

@@ -143,7 +143,7 @@ class Structure:
         """
         names = [p.name for p in self.parameters if p.role == "centre" and p.name not in self.used_twice]
         places, rng, unclear = [self.place[name] for name in names], np.random.default_rng(0), set(names)
-        for _ in range(_PROBES):
+        for _ in range(_PROBES if names else 0):
             J = self.means(rng.normal(size=len(self.parameters)))[1][:, :, places].reshape(-1, len(names))
             J = J[np.isfinite(J).all(1)]
             size = np.sqrt((J**2).sum(0))
