@@ -115,8 +115,8 @@ def test_a_population_that_cannot_be_fitted_is_refused(text, subjects, words):
 def test_names_in_a_centre_that_are_no_columns_and_cannot_be_estimated_are_refused():
     with pytest.raises(od.InputError, match="do not determine k_pop, age and b; if one is a covariate"):
         Structure.of(problem("k ~ lognormal(k_pop*(age/70)^b, omega_k) by subject"))
+    own = problem("k ~ lognormal(k_pop*where(sex == x, a, 1)) by subject", ["sex"], sex=["f", "m", "m", "f"])
     with pytest.raises(od.InputError, match="do not determine a; "):
-        own = problem("k ~ lognormal(k_pop*where(sex == x, a, 1)) by subject", ["sex"], sex=["f", "m", "m", "f"])
         Structure.of(own)
     assert Structure.of(problem("k ~ lognormal(2*k_pop, omega_k) by subject")).names == ("k_pop", "omega_k")
 

@@ -144,7 +144,7 @@ def _sampling_errors(nodes: Nodes, v: Array) -> Array:
     """Standard errors of the log-likelihoods by importance sampling, from the differences between scrambled sets."""
     w = nodes.weights(nodes.joint(v))
     parts = [part.reshape(SCRAMBLES, -1).sum(1) for part in np.split(w, nodes._starts[1:])]
-    return np.std(parts, axis=1, ddof=1) * np.sqrt(SCRAMBLES)
+    return np.asarray(np.std(parts, axis=1, ddof=1) * np.sqrt(SCRAMBLES))
 
 
 def _join(engine: Engine, v: Array, kept: dict[int, tuple[Nodes, int]]) -> Nodes:

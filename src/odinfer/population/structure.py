@@ -132,7 +132,7 @@ class Structure:
         structure = Structure(expanded, effects_of(problem, expanded), zero)
         structure.covariates  # noqa: B018 (checks that none is missing)
         if unclear := structure._not_determined():
-            remedy = "if one is a covariate, give the data its column (in Python, covariates=[...]); else fix one of them"
+            remedy = "if one is a covariate, give the data its column (Python: covariates=[...]); else fix one of them"
             raise InputError(f"the centres of the random effects do not determine {listed(unclear)}; {remedy}")
         return structure
 
