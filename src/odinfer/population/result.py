@@ -348,7 +348,7 @@ class PopulationFit:
         """Write estimates as `.json` or `.nc` (netCDF), individual parameters as `.csv`, or an `.html` report."""
         path = Path(path)
         if path.suffix == ".json":
-            write_file(path, json.dumps(_finite(self.document()), indent=1, ensure_ascii=False) + "\n")
+            write_file(path, as_json(self.document()))
         elif path.suffix == ".csv":
             write_file(path, self.individual.to_csv())
         elif path.suffix == ".nc":
@@ -361,6 +361,11 @@ class PopulationFit:
             write_file(path, html(self))
         else:
             raise InputError(f"cannot write '{path.name}'; choose a name that ends in .json, .nc, .csv or .html")
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """Plain values as the text of a JSON file."""
+    return json.dumps(_finite(document), indent=1, ensure_ascii=False) + "\n"
 
 
 def _finite(value: Any) -> Any:
