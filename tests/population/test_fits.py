@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import odinfer as od
+from apps.command.commands import odinfer
 from odinfer.population.compare import likelihood_ratio
 
 TRUTH = {"k_pop": 0.5, "omega_k": 0.3, "s": 0.3}
@@ -116,6 +117,21 @@ def test_comparison_finds_the_covariate_and_the_ratio_test_respects_boundaries(f
     assert likelihood_ratio(2.706, 1, 1) == pytest.approx(0.05, abs=1e-3)
     assert likelihood_ratio(3.841, 1) == pytest.approx(0.05, abs=1e-3)
     assert likelihood_ratio(0.0, 1, 1) == 1.0
+
+
+@pytest.mark.slow
+def test_the_command_compares_populations_and_writes_the_report_of_the_best(tmp_path):
+    small = study(0, 12).experiments
+    rows = [(e.name, t, y, e.covariates["sex"]) for e in small for t, y in zip(e.t, e.y[:, 0], strict=True)]
+    pd.DataFrame(rows, columns=["id", "time", "y", "sex"]).to_csv(tmp_path / "data.csv", index=False)
+    for name, centre in {"none": "k_pop", "sex": "k_pop*where(sex == f, r, 1)"}.items():
+        (tmp_path / f"{name}.ode").write_text(f"{TEXT}\nk ~ lognormal({centre}, omega_k) by subject\n")
+    run = odinfer("compare", "none.ode", "sex.ode", "data.csv", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert run.stdout.startswith("sex has the lowest BIC, by ")
+    document = json.loads((tmp_path / "comparison" / "comparison.json").read_text("utf-8"))
+    assert document["best"] == "sex"
+    assert (tmp_path / "comparison" / "report.html").exists()
 
 
 def test_files_have_what_the_fit_has(fit, tmp_path):
