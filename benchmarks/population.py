@@ -4,6 +4,7 @@ python benchmarks/population.py table FOLDER      FOLDER has Theoph.csv, Phenoba
                                                   and Oral_1CPT.csv and Infusion_1CPTMM.csv of nlmixr2data
 python benchmarks/population.py coverage N        N simulated studies of two designs
 python benchmarks/population.py subjects          CPU seconds against the number of subjects
+python benchmarks/population.py seeds FOLDER N    maxima from N random seeds
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 import odinfer as od
+from odinfer.population.estimate import estimate
+from odinfer.population.structure import Structure
 
 ORAL = "gut' = -ka*gut; body' = ka*gut - CL/V*body; gut(0) = 0; body(0) = 0"
 EFFECTS = "".join(f"; {p} ~ lognormal({p}_pop, omega_{p}) by subject" for p in ("ka", "CL", "V"))
@@ -51,6 +55,23 @@ def problems(folder: Path) -> dict[str, od.Problem]:
     infusion = single_dose(folder / "Infusion_1CPTMM.csv", "RATE")
     found["Michaelis–Menten, infusion, 120 subjects"] = posed(michaelis, infusion)
     return found
+
+
+def seeds(folder: Path, count: int) -> None:
+    """How far the maxima from different seeds lie apart: in log-likelihood, and in standard errors of the estimates."""
+    print("| data | seeds | same maximum | log-likelihood | standard errors | CPU s each |\n|---|---|---|---|---|---|")
+    for name, problem in problems(folder).items():
+        structure, clock = Structure.of(problem), time.process_time()
+        with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+            found = [estimate(structure, seed) for seed in range(count)]
+        values = np.array([own.marginal.value for own in found])
+        best = found[int(values.argmax())]
+        se = np.sqrt(np.diag(best.covariance))
+        alike = [own for own in found if own.structure.names == best.structure.names]
+        apart = max(float((np.abs(own.v - best.v) / se).max()) for own in alike)
+        same = int((values > values.max() - 0.01).sum())
+        each = (time.process_time() - clock) / count
+        print(f"| {name} | {count} | {same} | {np.ptp(values):.1e} | {apart:.1e} | {each:.1f} |", flush=True)
 
 
 def single_dose(path: Path, *more: str) -> pd.DataFrame:
@@ -127,5 +148,7 @@ if __name__ == "__main__":
             coverage(int(count))
         case ["subjects"]:
             subjects()
+        case ["seeds", folder, count]:
+            seeds(Path(folder), int(count))
         case _:
             print(__doc__)

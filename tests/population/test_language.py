@@ -6,6 +6,7 @@ import pytest
 
 import odinfer as od
 from odinfer.apps.command import check
+from odinfer.io.petab_writer import write_petab
 from odinfer.population.structure import Structure
 from odinfer.problem.user_input import as_model_and_data
 
@@ -90,7 +91,7 @@ def test_statements_that_make_no_sense_are_refused(statements, words):
 def test_a_covariate_that_changes_within_a_subject_is_refused():
     own = table(wt=[60, 70, 80, 90])
     own.loc[2, "wt"] = 61
-    with pytest.raises(od.InputError, match=r"changes from 60.* to 61.* within 's0'"):
+    with pytest.raises(od.InputError, match=r"changes from 60 to 61 within 's0'"):
         od.read_csv(own, states=["y"], covariates=["wt"])
     model = od.Model.from_text(f"{DECAY}; k ~ lognormal(k_pop*wt/70, omega) by subject")
     with pytest.raises(od.InputError, match="'wt' changes from 60 to 61"):
@@ -109,6 +110,21 @@ def test_a_population_that_cannot_be_fitted_is_refused(text, subjects, words):
     model = od.Model.from_text(f"{text}; k ~ lognormal(k_pop, omega) by subject")
     with pytest.raises(od.InputError, match=words):
         od.fit(model, od.read_csv(table(subjects), states=["y"]))
+
+
+def test_names_in_a_centre_that_are_no_columns_and_cannot_be_estimated_are_refused():
+    with pytest.raises(od.InputError, match="do not determine k_pop, age and b; if one is a covariate"):
+        Structure.of(problem("k ~ lognormal(k_pop*(age/70)^b, omega_k) by subject"))
+    own = problem("k ~ lognormal(k_pop*where(sex == x, a, 1)) by subject", ["sex"], sex=["f", "m", "m", "f"])
+    with pytest.raises(od.InputError, match="do not determine a; "):
+        Structure.of(own)
+    assert Structure.of(problem("k ~ lognormal(2*k_pop, omega_k) by subject")).names == ("k_pop", "omega_k")
+
+
+def test_a_population_is_not_written_as_petab(tmp_path):
+    own = problem("k ~ lognormal(k_pop, omega_k) by subject")
+    with pytest.raises(od.InputError, match="'k' varies by subject, which PEtab does not have"):
+        write_petab(own, tmp_path)
 
 
 def test_check_says_what_varies_by_what_and_with_which_covariates():

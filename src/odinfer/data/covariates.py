@@ -35,7 +35,8 @@ def split_covariates(table: Table, names: Sequence[str], kept: Sequence[str] = (
             known = found.setdefault(mark, {}).setdefault(name, value)
             if known != value:
                 where = f"{table.name}: {table.word} {table.rows[row]}, column '{name}'"
-                change = f"changes from {known} to {value} within '{mark}'"
+                shown = [f"{own:g}" if isinstance(own, float) else own for own in (known, value)]
+                change = f"changes from {shown[0]} to {shown[1]} within '{mark}'"
                 raise InputError(f"{where}: a covariate {change}; it has one value per subject")
     dropped = {name: UNUSED for name in present if name not in kept}
     return (table.with_columns(names=dropped) if dropped else table), found

@@ -83,6 +83,8 @@ class _Writing:
         m = self.model
         if m.text is None:
             raise InputError("PEtab needs the equations: the model is a function; give it as text")
+        for effect in m.declarations.effects.subject:
+            raise InputError(f"line {effect.line}: '{effect.name}' varies by {effect.by}, which PEtab does not have")
         for column in self.problem.observed:
             if column.words not in _FAMILIES:
                 raise InputError(f"'{column.name}' is {column.words}, which PEtab does not have")

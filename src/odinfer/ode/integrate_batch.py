@@ -6,6 +6,7 @@ the states changes the field. The steps are those of kernels/integrate_batch.c.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -209,8 +210,8 @@ def _execute(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who:
         exact: conditions are evaluated at a stop itself; observations there see the states after.
     """
     table = f.table
-    for e in np.unique(w.e[who]).tolist():
-        own = who[w.e[who] == e]
+    for e, places in _groups(w.e[who]):
+        own = who[places]
         stop, crossed = w.stop[own], w.crossed[own].copy()
         t = w.t[own] if exact else np.clip(w.t[own], table.low[e, stop], table.high[e, stop])
         truth = holding(f.conditions, f.drive_without_infusions, e, t, w.x[own], w.numbers[own]) > 0
@@ -234,14 +235,18 @@ def _jump(f: Field, found: BatchTrajectories, w: _Walkers, theta: Array, who: In
     """Change the states of those that have arrived where something jumps at a known time."""
     if not len(who):
         return
-    keys = w.e[who] * f.table.stops.shape[1] + w.stop[who]
-    order = np.argsort(keys, kind="stable")
-    present, first = np.unique(keys[order], return_index=True)
-    for key, here in zip(present, np.split(who[order], first[1:]), strict=True):
-        own, i = divmod(int(key), f.table.stops.shape[1])
+    for key, places in _groups(w.e[who] * f.table.stops.shape[1] + w.stop[who]):
+        here, (own, i) = who[places], divmod(key, f.table.stops.shape[1])
         for jump in f.table.jumps.get((own, i), ()):
             w.x[here], by_x, by_theta = f.table.conditions[own].jumped(jump, w.x[here], theta[here])
             found.events.append(Jumped(here, by_x, by_theta, np.full(len(here), -1)))
+
+
+def _groups(keys: Index) -> Iterator[tuple[int, Index]]:
+    """The keys that are there, each with the places where it is, in their order."""
+    order = np.argsort(keys, kind="stable")
+    present, first = np.unique(keys[order], return_index=True)
+    return zip(present.tolist(), np.split(order, first)[1:], strict=True)
 
 
 def _collect_steps(f: Field, stops: _Stops, w: _Walkers, rows: Index, tolerance: float) -> Steps:
@@ -260,10 +265,9 @@ def read(table: Timetable, e: Index, steps: Steps) -> Read:
     """Which stops lie within which steps of trajectories of experiments e (B,)."""
     who, t, until = steps.who, steps.t, steps.until
     first, count = np.zeros((2, len(who)), np.int64)
-    order = np.argsort(e[who], kind="stable")
-    parts = np.split(order, np.searchsorted(e[who][order], np.arange(1, len(table.stops))))
-    for here, stops, last in zip(parts, table.stops, table.last, strict=True):
-        first[here], after = (np.searchsorted(stops[: last + 1], when[here], side="right") for when in (t, until))
+    for own, here in _groups(e[who]):
+        stops = table.stops[own, : table.last[own] + 1]
+        first[here], after = (np.searchsorted(stops, when[here], side="right") for when in (t, until))
         count[here] = after - first[here]
     step = np.repeat(np.arange(len(who)), count)
     stop = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count) + first[step]

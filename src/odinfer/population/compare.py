@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from odinfer.errors import InputError
-from odinfer.population.result import PopulationFit
+from odinfer.files import make_folder, write_file
+from odinfer.population.result import PopulationFit, as_json
+from odinfer.style.text import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+FORMAT = "odinfer-population-comparison/1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +77,35 @@ class PopulationComparison:
         return likelihood_ratio(2.0 * (two.loglik - one.loglik), more, min(boundary, more))
 
     def summary(self) -> str:
-        """The table as text."""
-        return str(self.table.round(3).to_string()) + "\n"
+        """The preferred model, the table, and what to note about each fit."""
+        table = self.table
+        columns = {"loglik": ".3f", "parameters": ".0f", "aic": ".2f", "bic": ".2f", "weight": ".2g"}
+        rows = tuple((name, *(f"{table.loc[name, c]:{form}}" for c, form in columns.items())) for name in table.index)
+        shown = TextTable(("model", "log-likelihood", "parameters", "AIC", "BIC", "weight"), rows)
+        gain = float(table["bic"].iloc[1] - table["bic"].iloc[0]) if len(table) > 1 else 0.0
+        first = (
+            f"{self.best} has the lowest BIC, by {gain:.2f}." if len(table) > 1 else f"{self.best} is the only model."
+        )
+        notes = [f"- {name}: {warning}" for name, fit in self.fits.items() for warning in fit.warnings]
+        return "\n\n".join([first, "\n".join(shown.lines()), *(["\n".join(notes)] if notes else [])]) + "\n"
+
+    def document(self) -> dict[str, Any]:
+        """The comparison as plain values."""
+        table = self.table.to_dict("index")
+        return {
+            "format": FORMAT,
+            "best": self.best,
+            "table": table,
+            "fits": {n: f.document() for n, f in self.fits.items()},
+        }
+
+    def write_outputs(self, folder: str | Path) -> list[Path]:
+        """Write comparison.json, and the report of the best model."""
+        make_folder(folder)
+        paths = [Path(folder) / "report.html", Path(folder) / "comparison.json"]
+        self.fits[self.best].save(paths[0])
+        write_file(paths[1], as_json(self.document()))
+        return paths
 
     def __str__(self) -> str:
         return self.summary()

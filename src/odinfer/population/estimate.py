@@ -109,7 +109,7 @@ def estimate(structure: Structure, seed: int = 0, progress: Progress = no_progre
     found = _newton(engine, ends[0][1], progress).estimate
     assert found is not None
     found = replace(found, others=tuple(own for own in others if own[0] > found.marginal.value - _MUCH))
-    for effect in _vanishing_effects(found):
+    for effect in vanishing_effects(found) if len(structure.active) > 1 else ():
         progress(f"trying {effect} without variation", 0.7)
         less = structure.without(effect)
         values = {n: x for n, x in structure.values(found.v).items() if n in less.names}
@@ -148,7 +148,7 @@ def _repair_correlations(values: dict[str, float]) -> dict[str, float]:
     return {name: 0.95 * value if name.startswith("corr(") else value for name, value in values.items()}
 
 
-def _vanishing_effects(found: Estimate) -> list[str]:
+def vanishing_effects(found: Estimate) -> list[str]:
     """Effects whose standard deviation has become small, the smallest first."""
     s = found.structure
     m, omega = s.means(found.v)[0], np.sqrt(np.diag(s.covariance(found.v)))
@@ -156,7 +156,7 @@ def _vanishing_effects(found: Estimate) -> list[str]:
     for k, i in enumerate(s.active):
         effect = s.effects[i]
         unit = float(np.abs(m[:, i]).mean()) if effect.family == "normal" else 1.0
-        if isinstance(effect.omega, str) and omega[k] < _NO_SPREAD * unit and len(s.active) > 1:
+        if isinstance(effect.omega, str) and omega[k] < _NO_SPREAD * unit:
             small.append((omega[k] / unit, effect.name))
     return [name for _, name in sorted(small)]
 

@@ -95,7 +95,18 @@ def draw(fit: PopulationFit, kind: str, ax: Any = None, **options: Any) -> Figur
             axes.append(add_axes(figure, 0.65 + column * (width + 0.7), bottom, width, picture.tall - 0.1))
     for panel, own in zip(panels, axes, strict=True):
         panel(own)
+    if options.get("by"):
+        _share_limits(axes, len(fit.problem.columns))
     return figure
+
+
+def _share_limits(axes: Sequence[Axes], columns: int) -> None:
+    """The same limits for the groups of subjects of each column."""
+    for column in np.array_split(np.array(axes, object), columns):
+        x, y = (np.array([getattr(ax, name)() for ax in column]) for name in ("get_xlim", "get_ylim"))
+        for ax in column:
+            ax.set_xlim(x.min(), x.max())
+            ax.set_ylim(y.min(), y.max())
 
 
 def _strata(fit: PopulationFit, by: str | None) -> list[tuple[str, NDArray[np.bool_]]]:
@@ -139,8 +150,9 @@ def individual_fits(fit: PopulationFit, subjects: Sequence[str] | None = None) -
     def panel(ax: Axes, name: str) -> None:
         s, v, i = fit.structure, fit.estimate.v, fit.subjects.index(name)
         e = s.problem.data.experiments[i]
-        t = np.unique(np.concatenate([np.linspace(min(0.0, e.t[0]), e.t[-1], _CURVE), e.t]))
-        t = t[t >= s.problem.condition(i).start]
+        doses = [dose.time for dose in e.doses]
+        t = np.unique(np.concatenate([np.linspace(min(0.0, e.t[0]), e.t[-1], _CURVE), e.t, doses]))
+        t = t[(t >= s.problem.condition(i).start) & (t <= e.t[-1])]
         low, middle, high = forecast_subject(fit.estimate, t, name, _DRAWS, fit.seed).band(noise=False)
         theta = s.individual(v, np.array([i]), s.means(v)[0][i : i + 1])
         typical = predict(s, v, e, t, theta, np.random.default_rng(0)).values[0]

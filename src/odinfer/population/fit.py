@@ -45,7 +45,6 @@ def fit_population(
     ignored = np.errstate(over="ignore", divide="ignore", invalid="ignore")
     with threadpool_limits(1, user_api="blas"), ignored, trajectories_on(workers, cluster):
         found = estimate(Structure.of(problem), seed, progress)
-        progress("computing intervals", 0.92)
-        result = made(problem, found, seed)
+        result = made(problem, found, seed, progress)
     progress("done", 1.0)
     return replace(result, seconds=time.process_time() - clock)

@@ -10,6 +10,7 @@ from odinfer.population.estimate import Estimate
 from odinfer.population.marginal import nodes_at, nodes_near
 from odinfer.population.nodes import Nodes
 from odinfer.population.quadrature import levels
+from odinfer.progress import Progress, no_progress
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -27,7 +28,9 @@ _STEPS = 50  # of an optimisation with one parameter held
 _GAIN = 0.005  # log-likelihood that its next step would gain when it stops
 
 
-def intervals(found: Estimate, level: float = 0.95, kind: str = "profile") -> dict[str, tuple[float, float]]:
+def intervals(
+    found: Estimate, level: float = 0.95, kind: str = "profile", progress: Progress = no_progress
+) -> dict[str, tuple[float, float]]:
     """Confidence intervals by name.
 
     Each limit of a profile is computed on nodes that are placed there. Correlations in groups of three or more have
@@ -39,6 +42,7 @@ def intervals(found: Estimate, level: float = 0.95, kind: str = "profile") -> di
     nodes = small_nodes(found)
     result: dict[str, tuple[float, float]] = {}
     for j, p in enumerate(s.parameters):
+        progress(f"interval of {p.name}, {j + 1} of {len(s.parameters)}", 0.9 + 0.1 * j / len(s.parameters))
         nested = p.role == "correlation" and not _is_simple(found, p.name)
         if found.at_bound[j] and kind == "profile":
             side = float(np.sign(found.v[j]))

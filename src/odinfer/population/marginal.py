@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from odinfer.errors import InputError
 from odinfer.population.modes import Modes, find_modes, linearise
 from odinfer.population.nodes import Engine, Nodes, Placement
-from odinfer.population.quadrature import MOST_DIMENSIONS, levels, rule
+from odinfer.population.quadrature import MOST_DIMENSIONS, SCRAMBLES, levels, rule
 from odinfer.population.structure import natural_slope
 from odinfer.population.subjects import BatchSolution
 
@@ -21,6 +21,8 @@ Index = NDArray[np.int64]
 APPROXIMATIONS = ("exact", "focei", "laplace", "fo")
 LARGEST_ERROR = 0.1  # numerical error of a log-likelihood from which a warning is given
 TOLERANCE = 1e-3  # of the log-likelihood of all subjects together
+SAMPLING_TOLERANCE = 0.03  # the same by importance sampling
+_SEEDS = 32  # of importance sampling; subjects with the same seed have errors of the same sign
 _STEP = 1e-4  # standard deviations: step of differences for Laplace's Hessian
 _WIDEST, _NARROWEST = 100.0, 1e-4  # of posterior standard deviations, relative to those at the mode
 _REFINED = 2  # rules whose moments place the nodes of the next one
@@ -95,23 +97,23 @@ def nodes_at(engine: Engine, v: Array, placement: Placement, sizes: Index, subje
     every = np.arange(len(sizes)) if subjects is None else subjects
     e, x, weight = [], [], []
     for i in every:
-        z, log_weight = rule(int(sizes[i]), d)
+        z, log_weight = rule(int(sizes[i]), d, int(i) % _SEEDS)
         e.append(np.full(len(z), i))
         x.append(placement.centre[i] + z @ placement.factor[i].T)
         weight.append(log_weight + np.linalg.slogdet(placement.factor[i])[1])
     return engine.nodes(v, np.concatenate(e), np.concatenate(x), np.concatenate(weight))
 
 
-def marginal(engine: Engine, v: Array, start: Placement | None = None, tolerance: float = TOLERANCE) -> Marginal:
+def marginal(engine: Engine, v: Array, start: Placement | None = None) -> Marginal:
     """The exact marginal log-likelihood: the rule of each subject grows until its log-likelihood settles.
 
     Args:
         start: where nodes lie at first; at the modes if not given.
-        tolerance: of the sum over all subjects.
     """
     E, d = len(engine.structure.subjects), len(engine.structure.active)
     placement = place_at_modes(engine, v, find_modes(engine, v)) if start is None else start
     sizes_of = levels(d)
+    tolerance = TOLERANCE if d <= MOST_DIMENSIONS else SAMPLING_TOLERANCE
     sizes, active, own = np.full(E, sizes_of[0]), np.arange(E), tolerance / max(np.sqrt(E), 1.0)
     each, change = np.full(E, np.nan), np.full(E, np.inf)
     kept: dict[int, tuple[Nodes, int]] = {}
@@ -121,7 +123,7 @@ def marginal(engine: Engine, v: Array, start: Placement | None = None, tolerance
         found = nodes.each(nodes.joint(v))
         change[active] = np.where(np.isfinite(found), np.abs(found - each[active]), np.inf)
         if d > MOST_DIMENSIONS:
-            change[active] = _sampling_error(nodes, v)
+            change[active] = _sampling_errors(nodes, v)
         each[active] = found
         for position, i in enumerate(active):
             kept[int(i)] = (nodes, position)
@@ -131,15 +133,18 @@ def marginal(engine: Engine, v: Array, start: Placement | None = None, tolerance
         active = active[~(change[active] < own)]
         if not len(active):
             break
-    error = np.sqrt((change**2).sum()) if d > MOST_DIMENSIONS else change.sum()
+    if d > MOST_DIMENSIONS:
+        error = np.sqrt((np.bincount(np.arange(E) % _SEEDS, change) ** 2).sum())
+    else:
+        error = change.sum()
     return Marginal(each, float(error), sizes, _join(engine, v, kept))
 
 
-def _sampling_error(nodes: Nodes, v: Array) -> Array:
-    """Standard errors of the log-likelihoods by importance sampling, as if points were independent."""
+def _sampling_errors(nodes: Nodes, v: Array) -> Array:
+    """Standard errors of the log-likelihoods by importance sampling, from the differences between scrambled sets."""
     w = nodes.weights(nodes.joint(v))
-    counts = np.diff(np.append(nodes._starts, len(w)))
-    return np.sqrt(np.maximum(np.add.reduceat(w**2, nodes._starts) - 1.0 / counts, 0.0))
+    parts = [part.reshape(SCRAMBLES, -1).sum(1) for part in np.split(w, nodes._starts[1:])]
+    return np.asarray(np.std(parts, axis=1, ddof=1) * np.sqrt(SCRAMBLES))
 
 
 def _join(engine: Engine, v: Array, kept: dict[int, tuple[Nodes, int]]) -> Nodes:

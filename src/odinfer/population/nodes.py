@@ -10,7 +10,8 @@ and there its exact gradient, which is Fisher's identity.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _FARTHEST = 300.0  # unconstrained number beyond which values are not finite
+_NEGLIGIBLE, _TINY = 1e-12, 1e-15  # weights of nodes that are left out of a sum, and of those without derivatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,14 @@ class Engine:
     def determined(self) -> tuple[str, ...]:
         """Parameters of the model that those of the population determine: fixed ones, and effects without spread."""
         return (*self.structure.zero, *self.fixed)
+
+    @functools.cached_property
+    def of_data(self) -> Index:
+        """Places in v of the parameters on which p(y|x) depends at given latent values x of the effects that vary."""
+        s = self.structure
+        roles = ("fixed", "sigma", "centre") if s.zero else ("fixed", "sigma")
+        found = [i for i, p in enumerate(s.parameters) if p.role in roles or p.name in self.fixed]
+        return np.array(found, np.int64)
 
     @functools.cached_property
     def subjects(self) -> Subjects:
@@ -112,6 +122,7 @@ class Nodes:
     log_weight: Array
     subjects: Subjects
     solved: BatchSolution
+    _of_data: dict[str, tuple[bytes, Any]] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def _starts(self) -> Index:
@@ -140,7 +151,15 @@ class Nodes:
         return np.asarray(-0.5 * (z**2).sum(0) - np.log(np.diag(L)).sum() - 0.5 * len(s.active) * np.log(2.0 * np.pi))
 
     def log_data(self, v: Array) -> Array:
-        """log p(y|x) of every node (B,)."""
+        """log p(y|x) of every node (B,), kept for the next v with the same parameters of the data."""
+        key = v[self.engine.of_data].tobytes()
+        old, found = self._of_data.get("log_data", (b"", None))
+        if found is None or old != key:
+            found = self._log_data(v)
+            self._of_data["log_data"] = key, found
+        return np.asarray(found)
+
+    def _log_data(self, v: Array) -> Array:
         a = self.subjects.arguments(self._at(v)) if self.engine.determined else self._arguments
         with np.errstate(all="ignore"):
             each = self.subjects.log_density(a, self.solved.row, self.engine.structure.sigma(v))
@@ -200,8 +219,7 @@ class Nodes:
         m, by_v = s.means(v)
         active = s.active
         r = self.x - m[:, active][self.e]
-        first = np.add.reduceat(weights[:, None] * r, self._starts)
-        second = np.add.reduceat(weights[:, None, None] * r[:, :, None] * r[:, None, :], self._starts)
+        first, second = self._moments(weights, r)
         inverse = np.linalg.inv(s.cholesky(v))
         P = inverse.T @ inverse
         score = np.einsum("ed,dc,ecq->eq", first, P, by_v[subject][:, active])
@@ -211,39 +229,59 @@ class Nodes:
             score[:, i] += 0.5 * (np.einsum("cd,ecd->e", inner, second) - np.trace(P @ slope))
         return np.asarray(score + self._data_score(v, weights, E))
 
+    def _moments(self, weights: Array, r: Array) -> tuple[Array, Array]:
+        """Sums (E, d) and (E, d, d) of r and r r' (B, d) over the nodes of every subject."""
+        d, columns = r.shape[1], np.ascontiguousarray(r.T)
+        first, second = np.empty((len(self._starts), d)), np.empty((len(self._starts), d, d))
+        for i in range(d):
+            weighted = weights * columns[i]
+            first[:, i] = np.add.reduceat(weighted, self._starts)
+            for j in range(i + 1):
+                second[:, i, j] = second[:, j, i] = np.add.reduceat(weighted * columns[j], self._starts)
+        return first, second
+
     def _data_score(self, v: Array, weights: Array, E: int) -> Array:
         """Expected derivatives (E, Q) of log p(y|x) by the noise and by what is determined."""
         s, found = self.engine.structure, np.zeros((E, len(v)))
         columns = [m for m, c in enumerate(s.problem.columns) if f"sigma {c}" in s.place]
         if not columns and not self.engine.determined:
             return found
-        keep = np.flatnonzero(weights > 1e-12)  # of the rest nothing is left in a sum
-        point = np.isin(self.solved.node, keep)
+        key, (old, (kept, slopes)) = v[self.engine.of_data].tobytes(), self._of_data.get("slopes", (b"", (None, None)))
+        if kept is None or old != key or (weights[~kept] > _NEGLIGIBLE).any():
+            kept = weights > _TINY
+            slopes = self._data_slopes(v, kept, columns)
+            self._of_data["slopes"] = key, (kept, slopes)
+        place = np.cumsum(np.append(False, np.diff(self.e) != 0))[kept]
+        sums = np.stack([np.bincount(place, weights[kept] * own, E) for own in slopes.T], 1)
+        for k, m in enumerate(columns):
+            found[:, s.place[f"sigma {s.problem.columns[m]}"]] += sums[:, k]
+        if self.engine.determined:
+            chain = self.engine.determined_slopes(v)[self.e[self._starts]]
+            found += np.einsum("ew,ewq->eq", sums[:, len(columns) :], chain)
+        return found
+
+    def _data_slopes(self, v: Array, kept: NDArray[np.bool_], columns: list[int]) -> Array:
+        """Derivatives (B', columns + n) of log p(y|x) of the kept nodes by log σ and by what is determined."""
+        point = kept[self.solved.node]
         row, node = self.solved.row[point], self.solved.node[point]
         with np.errstate(all="ignore"):
             if self.engine.determined:
                 a, by, _ = self.subjects.linearised(self._at(v).points(point))
             else:
                 a, by = self._arguments[point], np.empty((len(row), 0, 0))
-            r, J = self.subjects.rows(a, row, s.sigma(v))
-            slope = -np.einsum("mr,mra->ma", r, J) * weights[node][:, None]
-        place = np.cumsum(np.append(False, np.diff(self.e) != 0))[node]
-        for m in columns:
-            found[:, s.place[f"sigma {s.problem.columns[m]}"]] += np.bincount(place, slope[:, a.shape[1] + m], E)
-        if self.engine.determined:
-            each = np.einsum("ma,maw->mw", slope[:, : a.shape[1]], by)
-            sums = np.stack([np.bincount(place, each[:, w], E) for w in range(each.shape[1])], 1)
-            chain = self.engine.determined_slopes(v)[self.e[self._starts]]
-            found += np.einsum("ew,ewq->eq", sums, chain)
-        return found
+            r, J = self.subjects.rows(a, row, self.engine.structure.sigma(v))
+            slope = -np.einsum("mr,mra->ma", r, J)
+            each = slope[:, [a.shape[1] + m for m in columns]]
+            if self.engine.determined:
+                each = np.hstack([each, np.einsum("ma,maw->mw", slope[:, : a.shape[1]], by)])
+        return np.asarray(np.add.reduceat(each, np.flatnonzero(np.append(True, np.diff(node) != 0)), axis=0))
 
     def moments(self, v: Array) -> tuple[Array, Array, Array]:
         """Posterior means (E, d), covariances (E, d, d) and effective numbers of nodes (E,) of every subject."""
         w = self.weights(self.joint(v))
         counts = np.diff(np.append(self._starts, len(w)))
-        mean = np.add.reduceat(w[:, None] * self.x, self._starts)
-        r = self.x - np.repeat(mean, counts, 0)
-        cov = np.add.reduceat(w[:, None, None] * r[:, :, None] * r[:, None, :], self._starts)
+        mean = self._moments(w, self.x)[0]
+        cov = self._moments(w, self.x - np.repeat(mean, counts, 0))[1]
         return mean, cov, 1.0 / np.add.reduceat(w**2, self._starts)
 
     def posterior_placement(self) -> Placement:

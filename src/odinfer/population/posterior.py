@@ -35,7 +35,7 @@ _ROUNDS = 3
 FEWEST = 100.0  # effective draws from which quantiles are worth printing
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PopulationPosterior:
     """Draws from a posterior.
 
@@ -61,6 +61,16 @@ class PopulationPosterior:
         tail = 0.5 * (1.0 - level)
         low, high = self.theta.quantile(tail), self.theta.quantile(1.0 - tail)
         return {name: (float(low[name]), float(high[name])) for name in self.theta}
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Means, standard deviations and 95 % credible intervals of the population's parameters, a row each."""
+        quantiles = self.theta.quantile([0.025, 0.5, 0.975]).T.set_axis(["low", "median", "high"], axis=1)
+        return quantiles.assign(mean=self.theta.mean(), sd=self.theta.std())
+
+    def __repr__(self) -> str:
+        draws = f"{len(self.theta)} draws, {self.ess:.0f} effective, {len(self.subjects)} subjects"
+        return f"<PopulationPosterior: {draws}>\n{self.table.round(4).to_string()}"
 
     def _group(self) -> Group:
         variables = {name: (("chain", "draw"), self.theta[name].to_numpy()[None]) for name in self.theta}

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 NODES = (3, 5, 7, 9, 11, 15, 21, 31, 45)  # per dimension, tried in this order
-MOST_NODES = 10_000  # of one subject
-MOST_DIMENSIONS = 4  # beyond, importance sampling needs fewer points
+MOST_NODES = 20_000  # of one subject, with those of negligible weight
+MOST_DIMENSIONS = 5  # beyond, importance sampling needs fewer points
 POINTS = (512, 2048, 8192, 32768)  # of importance sampling, tried in this order
+SCRAMBLES = 8  # independent parts of the points, whose differences give the error
 _NEGLIGIBLE = 1e-10  # weight, relative to the largest, below which a node of a product rule is left out
+_NEGLIGIBLE_OF_MANY = 1e-6  # the same in five dimensions, where half of the nodes have together a weight of 1e-5
 _DEGREES = 5.0  # of freedom of Student's t from which importance sampling draws
 
 
@@ -28,7 +30,7 @@ def gauss_hermite(n: int, d: int) -> tuple[Array, Array]:
     log_w = np.log(w / w.sum())
     points = np.array(list(itertools.product(z, repeat=d))).reshape(-1, d)
     weights = np.array([sum(p) for p in itertools.product(log_w, repeat=d)])
-    kept = weights > weights.max() + np.log(_NEGLIGIBLE)
+    kept = weights > weights.max() + np.log(_NEGLIGIBLE if d < MOST_DIMENSIONS else _NEGLIGIBLE_OF_MANY)
     points, weights = points[kept], weights[kept]
     weights -= np.log(np.exp(weights).sum())
     return points, weights + 0.5 * (points**2).sum(1) + 0.5 * d * np.log(2.0 * np.pi)
@@ -36,11 +38,16 @@ def gauss_hermite(n: int, d: int) -> tuple[Array, Array]:
 
 @functools.cache
 def student(n: int, d: int, seed: int = 0) -> tuple[Array, Array]:
-    """Scrambled Sobol points of a multivariate Student's t distribution, and the logarithms of 1/(n density)."""
+    """Sobol points of a multivariate Student's t distribution, and the logarithms of 1/(n density).
+
+    The points are `SCRAMBLES` sets one after the other, which are scrambled independently.
+    """
     from scipy.special import chdtri, gammaln, ndtri
     from scipy.stats import qmc
 
-    uniform = qmc.Sobol(d + 1, seed=seed).random(n).clip(1e-12, 1.0 - 1e-12)
+    seeds = np.random.SeedSequence(seed).spawn(SCRAMBLES)
+    sets = [qmc.Sobol(d + 1, seed=np.random.default_rng(own)).random(n // SCRAMBLES) for own in seeds]
+    uniform = np.concatenate(sets).clip(1e-12, 1.0 - 1e-12)
     chi2 = chdtri(_DEGREES, 1.0 - uniform[:, d])
     z = ndtri(uniform[:, :d]) * np.sqrt(_DEGREES / chi2)[:, None]
     square = (z**2).sum(1)
@@ -60,6 +67,6 @@ def levels(d: int) -> tuple[int, ...]:
     return tuple(n for n in NODES if n**d <= MOST_NODES)
 
 
-def rule(size: int, d: int) -> tuple[Array, Array]:
-    """The rule of a size of `levels`."""
-    return student(size, d) if d > MOST_DIMENSIONS else gauss_hermite(size, d)
+def rule(size: int, d: int, seed: int = 0) -> tuple[Array, Array]:
+    """The rule of a size of `levels`; `seed` is that of importance sampling."""
+    return student(size, d, seed) if d > MOST_DIMENSIONS else gauss_hermite(size, d)

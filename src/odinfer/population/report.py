@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 OUTPUTS = ("fit.json", "individual.csv", "residuals.csv", "plot.png", "report.html")
 
 
+def picture_names(fit: PopulationFit) -> list[str]:
+    """The names of the pictures of the report: that of covariates only if there are any."""
+    known = any(e.covariates for e in fit.problem.data.experiments)
+    return [name for name in PICTURES if name != "covariates" or known]
+
+
 def pictures(fit: PopulationFit) -> dict[str, bytes]:
     """The pictures of the report as SVG files by name."""
-    known = any(e.covariates for e in fit.problem.data.experiments)
-    return {name: svg(draw(fit, name)) for name in PICTURES if name != "covariates" or known}
+    return {name: svg(draw(fit, name)) for name in picture_names(fit)}
 
 
 def _caption(fit: PopulationFit, name: str) -> str:

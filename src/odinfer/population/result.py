@@ -16,13 +16,14 @@ from odinfer.checks import checked_choice, checked_integer
 from odinfer.data.data import Data
 from odinfer.errors import InputError, listed, nearest
 from odinfer.files import write_file
-from odinfer.population.estimate import FLAT, Estimate
+from odinfer.population.estimate import FLAT, Estimate, vanishing_effects
 from odinfer.population.intervals import KINDS, intervals, profile
 from odinfer.population.marginal import LARGEST_ERROR, laplace
 from odinfer.population.modes import find_modes
 from odinfer.population.simulation import Draws, conditional_draws, forecast_new, forecast_subject, simulate
 from odinfer.population.structure import Structure, natural
 from odinfer.problem.problem import Problem
+from odinfer.progress import Progress, no_progress
 from odinfer.style.text import abbreviate, format_number
 from odinfer.version import __version__
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from odinfer.population.model_test import PopulationTest
     from odinfer.population.posterior import PopulationPosterior
-    from odinfer.progress import Progress
 
 Array = NDArray[np.float64]
 
@@ -348,7 +348,7 @@ class PopulationFit:
         """Write estimates as `.json` or `.nc` (netCDF), individual parameters as `.csv`, or an `.html` report."""
         path = Path(path)
         if path.suffix == ".json":
-            write_file(path, json.dumps(_finite(self.document()), indent=1, ensure_ascii=False) + "\n")
+            write_file(path, as_json(self.document()))
         elif path.suffix == ".csv":
             write_file(path, self.individual.to_csv())
         elif path.suffix == ".nc":
@@ -363,6 +363,11 @@ class PopulationFit:
             raise InputError(f"cannot write '{path.name}'; choose a name that ends in .json, .nc, .csv or .html")
 
 
+def as_json(document: Mapping[str, Any]) -> str:
+    """Plain values as the text of a JSON file."""
+    return json.dumps(_finite(document), indent=1, ensure_ascii=False) + "\n"
+
+
 def _finite(value: Any) -> Any:
     """Values that JSON has: numbers that are not finite become null."""
     if isinstance(value, Mapping):
@@ -374,17 +379,17 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def made(problem: Problem, found: Estimate, seed: int) -> PopulationFit:
+def made(problem: Problem, found: Estimate, seed: int, progress: Progress = no_progress) -> PopulationFit:
     """The result of an estimate, with intervals and the usual approximations of the likelihood."""
     modes = find_modes(found.engine, found.v)
     s = found.structure
     theta = s.values(found.v)
-    limits = intervals(found)
+    limits = intervals(found, progress=progress)
     for name in s.zero:
         omega = next(e.omega for e in s.effects if e.name == name)
         if isinstance(omega, str) and omega not in theta:
             theta[omega] = 0.0
-    warnings = _warnings(found, theta)
+    warnings = _warnings(found, theta, limits)
     return PopulationFit(
         problem, found, theta, found.marginal.value, found.marginal.error,
         float(laplace(found.engine, found.v, modes, expected=True).sum()),
@@ -393,11 +398,18 @@ def made(problem: Problem, found: Estimate, seed: int) -> PopulationFit:
     )  # fmt: skip
 
 
-def _warnings(found: Estimate, theta: Mapping[str, float]) -> tuple[str, ...]:
+def _warnings(
+    found: Estimate, theta: Mapping[str, float], limits: Mapping[str, tuple[float, float]]
+) -> tuple[str, ...]:
     """What a reader should know, in a sentence each."""
     s, warnings = found.structure, []
     for name in s.zero:
         warnings.append(f"The variation of {name} between subjects is estimated as zero and was fixed there.")
+    for name in vanishing_effects(found):  # others were tried without
+        omega = next(str(e.omega) for e in s.effects if e.name == name)
+        if len(s.active) == 1 and limits[omega][0] == 0.0:
+            shown = f"{omega} = {format_number(theta[omega], 2)}"
+            warnings.append(f"The variation of {name} between subjects is estimated as zero ({shown}); leave it out.")
     if found.marginal.error > LARGEST_ERROR:
         warnings.append(f"The numerical error of the log-likelihood is {found.marginal.error:.2g}, which is large.")
     every = np.arange(len(s.subjects))

@@ -29,11 +29,11 @@ Index = NDArray[np.int64]
 
 _PROPOSALS = 8  # points of importance resampling for each draw
 SHARES = (0.1, 0.5, 0.9)  # percentiles of visual predictive checks
-_MOST_BINS = 10
+_MOST_TIMES, _MOST_BINS = 16, 10  # distinct times that are bins of their own, and bins of more times
 RESIDUAL_DRAWS = 500  # simulated observations of each subject among which its own are ranked
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Draws:
     """Predictions of the observed columns.
 
@@ -50,6 +50,9 @@ class Draws:
     values: Array
     observed: Array
     parameters: dict[str, Array]
+
+    def __repr__(self) -> str:
+        return f"<Draws: {len(self.values)} draws of {', '.join(self.columns)} at {len(self.t)} times>"
 
     def band(self, level: float = 0.95, noise: bool = True) -> tuple[Array, Array, Array]:
         """Lower limits, medians and upper limits (N, M) of observations, or of predictions without noise."""
@@ -231,9 +234,9 @@ def forecast_new(found: Estimate, t: Array, data: Data, draws: int, seed: int) -
 
 
 def edges_of_bins(t: Array) -> Array:
-    """Edges of bins of times (O,) with about equally many observations, between distinct times."""
+    """Edges of bins of times (O,): one for each of few distinct times, else with about equally many observations."""
     times = np.unique(t)
-    if len(times) <= _MOST_BINS:
+    if len(times) <= _MOST_TIMES:
         middle = 0.5 * (times[1:] + times[:-1])
     else:
         middle = np.unique(np.quantile(t, np.linspace(0, 1, _MOST_BINS + 1)[1:-1]))

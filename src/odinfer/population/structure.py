@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.checks import checked_number
-from odinfer.errors import InputError, nearest
+from odinfer.errors import InputError, listed, nearest
 from odinfer.model.differentiation import TextField
 from odinfer.model.random_effects import RandomEffect
 from odinfer.population.occasions import effects_of, with_occasions
@@ -25,6 +25,7 @@ from odinfer.problem.problem import Problem
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_PROBES, _SINGULAR = 5, 1e-8  # random parameters at which ranks are computed, and singular values that count as zero
 _STEP = 1e-6  # of an unconstrained parameter, for derivatives of what is cheap and smooth
 OMEGA_START = 0.3  # standard deviation of a latent value where a fit starts, about 30 %
 
@@ -130,7 +131,27 @@ class Structure:
         expanded = with_occasions(problem)
         structure = Structure(expanded, effects_of(problem, expanded), zero)
         structure.covariates  # noqa: B018 (checks that none is missing)
+        if unclear := structure._not_determined():
+            remedy = "if one is a covariate, give the data its column (Python: covariates=[...]); else fix one of them"
+            raise InputError(f"the centres of the random effects do not determine {listed(unclear)}; {remedy}")
         return structure
+
+    def _not_determined(self) -> list[str]:
+        """Parameters of centres that can change without a change of any subject's centre, by the rank of derivatives.
+
+        Those that stand in the equations or the noise as well are left out.
+        """
+        names = [p.name for p in self.parameters if p.role == "centre" and p.name not in self.used_twice]
+        places, rng, unclear = [self.place[name] for name in names], np.random.default_rng(0), set(names)
+        for _ in range(_PROBES if names else 0):
+            J = self.means(rng.normal(size=len(self.parameters)))[1][:, :, places].reshape(-1, len(names))
+            J = J[np.isfinite(J).all(1)]
+            size = np.sqrt((J**2).sum(0))
+            _, singular, V = np.linalg.svd(J / np.where(size > 0, size, 1.0), full_matrices=True)
+            rank = int((singular > _SINGULAR).sum())
+            free = np.abs(V[rank:]).max(0, initial=0.0) > np.sqrt(_SINGULAR)
+            unclear &= {name for name, own in zip(names, free, strict=True) if own}
+        return [name for name in names if name in unclear]
 
     def without(self, name: str) -> Structure:
         """The same with the standard deviation of one effect, and of those that share it, at zero."""

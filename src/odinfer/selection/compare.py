@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -213,7 +214,7 @@ def compare(
     """
     problems = _problems(models, data)
     if any(problem.model.declarations.effects for problem in problems.values()):
-        return cast("Comparison", _populations(problems, seed, workers, cluster))
+        return cast("Comparison", _populations(problems, seed, workers, cluster, progress))
     method = method or Odin()
     if not isinstance(method, Odin):
         raise InputError(f"compare judges by ODIN's gamma; method must be od.Odin(...), not {type(method).__name__}")
@@ -234,7 +235,9 @@ def compare(
     return Comparison(candidates, level)
 
 
-def _populations(problems: Mapping[str, Problem], seed: int, workers: int, cluster: str | None) -> PopulationComparison:
+def _populations(
+    problems: Mapping[str, Problem], seed: int, workers: int, cluster: str | None, progress: Progress | None
+) -> PopulationComparison:
     """Fits of population models and their comparison."""
     from odinfer.population.compare import PopulationComparison
     from odinfer.population.fit import fit_population
@@ -242,8 +245,16 @@ def _populations(problems: Mapping[str, Problem], seed: int, workers: int, clust
     for name, problem in problems.items():
         if not problem.model.declarations.effects:
             raise InputError(f"'{name}' has no random effects but another candidate has; give them to all")
-    fits = {name: fit_population(p, seed, workers=workers, cluster=cluster) for name, p in problems.items()}
+    fits = {}
+    for i, (name, problem) in enumerate(problems.items()):
+        own = sub_progress(progress, i / len(problems), (i + 1) / len(problems))
+        named = functools.partial(_named, own, name)
+        fits[name] = fit_population(problem, seed, named, workers=workers, cluster=cluster)
     return PopulationComparison(fits)
+
+
+def _named(progress: Progress, name: str, what: str, share: float) -> None:
+    progress(f"{name}: {what}", share)
 
 
 def _fit_candidate(

@@ -259,6 +259,7 @@ def compare(
 ) -> int:
     """Rank several MODELs by how well DATA support them, and test their equations."""
     from odinfer.methods.odin import Odin
+    from odinfer.population.compare import PopulationComparison
     from odinfer.selection import report as reports
     from odinfer.selection.compare import compare as run
 
@@ -274,12 +275,14 @@ def compare(
                 problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
                 workers=workers, cluster=cluster, progress=tell,
             )  # fmt: skip
-            names = [path.name for path in reports.write_outputs(found, stage)]
+            population = isinstance(found, PopulationComparison)
+            written = found.write_outputs(stage) if population else reports.write_outputs(found, stage)
+            names = [path.name for path in written]
             document = (stage / "comparison.json").read_text("utf-8")
     if as_json:
         show(document.rstrip())
     elif not quiet:
-        if sys.stdout.isatty():
+        if sys.stdout.isatty() and not population:
             show_rich(reports.summary_rich(found))
         else:
             show(found.summary())

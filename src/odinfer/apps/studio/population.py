@@ -11,6 +11,7 @@ from odinfer.apps.studio.answers import number, numbers, table_of
 from odinfer.apps.studio.interactive import MAX_EXPERIMENTS, Plain
 from odinfer.population.compare import PopulationComparison
 from odinfer.population.figures import PICTURES
+from odinfer.population.report import picture_names
 from odinfer.population.result import PopulationFit
 from odinfer.population.simulation import conditional_draws, predict
 from odinfer.population.structure import latent
@@ -48,7 +49,7 @@ def answer_of_population(fit: PopulationFit) -> Plain:
         "experiments": _experiments(fit),
         "pictures": [
             {"file": picture_file(name), "title": PICTURES[name].title, "caption": PICTURES[name].caption}
-            for name in PICTURES
+            for name in picture_names(fit)
         ],
     }
 
