@@ -9,7 +9,8 @@
 A function becomes a definition that is a sum of basis functions with coefficients that are parameters with normal
 priors, so that everything else is the same as for other models. The basis is the Hilbert-space approximation of a
 Gaussian process with a Matérn 5/2 kernel (Solin and Särkkä 2020): sines on a range a quarter wider than the data's.
-Functions `>= 0` are exponentials of such sums; monotone ones have positive coefficients of smooth steps.
+Functions `>= 0` are exponentials of such sums. Monotone ones have positive coefficients of smooth steps, which rise
+from a constant, or fall to one; the constant is positive if they are `>= 0`.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class UnknownFunction:
 
     @property
     def mean(self) -> str:
-        """The name of the parameter that is the mean, or its logarithm."""
+        """The name of the parameter that is the mean or its logarithm; of monotone functions, a lower bound."""
         return f"{self.definition}_w0"
 
     @property
@@ -96,8 +97,7 @@ class UnknownFunction:
         """The definition and the declarations that the function becomes."""
         names, basis, priors = self.coefficients, self._basis(), self.priors(self.scale or (1.0, 0.5))
         if self.monotone:
-            sign = "-" if "decreasing" in self.shapes else ""
-            body = f"{self.mean} {sign or '+'} (" + " + ".join(map("{}*{}".format, names, basis)) + ")"
+            body = " + ".join([self.mean, *map("{}*{}".format, names, basis)])
             lines = [f"{self.definition} = {body}", f"log {', '.join(names)}"]
             lines += [f"{name} ~ near({math.exp(centre)!r}, {sd!r})" for name, (centre, sd) in priors.items()]
             return [*lines, f"log {self.mean}" if self.positive else f"real {self.mean}"]
@@ -126,7 +126,8 @@ class UnknownFunction:
             for j in range(_STEPS):
                 begin = -1.0 - 0.5 * width + j * (2.0 / (_STEPS - 1))
                 h = f"max(0, min(1, ({scaled[0]} - ({begin!r}))/{width!r}))"
-                found.append(f"{h}^2*(3 - 2*{h})")
+                step = f"{h}^2*(3 - 2*{h})"
+                found.append(f"(1 - {step})" if "decreasing" in self.shapes else step)
             return found
         sines = [
             [f"sin({j * math.pi / (2 * _WIDER)!r}*({z} + {_WIDER}))" for j in range(1, _BASIS[len(scaled)] + 1)]
@@ -258,8 +259,6 @@ def _apply_statement(own: UnknownFunction, words: str, line: int) -> UnknownFunc
         raise InputError(f"{start}: only functions of one argument can be monotone or periodic")
     if made.monotone and (period is not None or {"increasing", "decreasing"} <= {*made.shapes}):
         raise InputError(f"{start}: a function cannot be {' and '.join(made.shapes)}; keep one of the two")
-    if made.monotone and "decreasing" in made.shapes and made.positive:
-        raise InputError(f"{start}: decreasing functions with >= 0 are not offered; leave one of the two out")
     if period is not None and period <= 0:
         raise InputError(f"{start}: a period must be positive, not {period:g}")
     return made
