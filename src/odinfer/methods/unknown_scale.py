@@ -34,7 +34,7 @@ Scale = tuple[float, float]
 _ROUNDS = 8  # of refits with new scales at most
 _FIRST_STEPS = 100  # iterations from constants to functions
 _FIRST_LENGTH = 0.3  # of the range
-_LENGTHS = np.geomspace(0.1, 1.5, 9)  # shares of the range that are tried
+_LENGTHS = np.geomspace(0.06, 1.5, 11)  # shares of the range that are tried
 _FACTORS = 10.0 ** np.linspace(-1.5, 1.5, 19)  # of the standard deviation, in one round
 _SAME = 0.3  # of the logarithm of a scale: smaller changes end the iteration
 _SAME_VALUE = 0.01  # of its standard deviation: a function of another range is to have the values that it had
@@ -227,20 +227,44 @@ def _best_scales(
 ) -> dict[str, Scale]:
     """The scales of the highest marginal likelihood, each function in turn."""
     about, precision = quadratic(problem, found)
-    monotone = {own.label for own in problem.model.declarations.unknown if own.monotone}
     chosen = dict(scales)
     for _ in range(2 if len(open_) > 1 else 1):
-        for label in open_:
-            best = -math.inf
-            for factor in _FACTORS:
-                for length in scales[label][1:] if label in monotone else _LENGTHS:
-                    trial = (scales[label][0] * float(factor), float(length))
-                    value = about.evidence(prior_of(problem, {**chosen, label: trial}, len(precision)))
-                    if value > best:
-                        best, winner = value, trial
-            if math.isfinite(best):
-                chosen[label] = winner
+        for own in problem.model.declarations.unknown:
+            if own.label in open_:
+                trials = _trials(own, scales[own.label])
+                values = [about.evidence(prior_of(problem, {**chosen, own.label: s}, len(precision))) for s in trials]
+                if math.isfinite(max(values)):
+                    chosen[own.label] = trials[int(np.argmax(values))]
     return chosen
+
+
+def _trials(own: UnknownFunction, scale: Scale) -> list[Scale]:
+    """Scales around one of a function."""
+    lengths = [scale[1]] if own.monotone else _LENGTHS.tolist()
+    return [(scale[0] * factor, length) for factor in _FACTORS.tolist() for length in lengths]
+
+
+def scale_covariance(problem: Problem, found: TrajectoryOptimum, own: UnknownFunction) -> Array:
+    """What not knowing a function's scale adds to the covariance (W, W) of its parameters.
+
+    Given a scale, they are normal about the optimum; with scales weighted by their marginal likelihoods, the covariance
+    is the mean of the covariances and the covariance of the means (Kass and Steffey 1989).
+    """
+    about, precision = quadratic(problem, found)
+    scales = {one.label: one.scale or (1.0, 0.5) for one in problem.model.declarations.unknown}
+    theirs = [len(precision) - len(problem.free) + problem.free.index(name) for name in own.parameters]
+    values, means, covariances = [], [], []
+    for trial in _trials(own, scales[own.label]):
+        tried = prior_of(problem, {**scales, own.label: trial}, len(precision))
+        values.append(about.evidence(tried))
+        C = np.linalg.inv(about.H + np.diag(tried))
+        means.append((about.v + C @ (about.g - tried * about.v))[theirs])
+        covariances.append(C[np.ix_(theirs, theirs)])
+    weights = np.exp(np.array(values) - max(values))
+    weights /= weights.sum()
+    away = np.array(means) - weights @ np.array(means)
+    given = np.linalg.inv(about.H + np.diag(precision))[np.ix_(theirs, theirs)]
+    return np.asarray(np.tensordot(weights, np.array(covariances), 1) - given + (away.T * weights) @ away)
 
 
 def _shares(problem: Problem, found: TrajectoryOptimum) -> Array:
