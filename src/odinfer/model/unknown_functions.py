@@ -28,7 +28,7 @@ from odinfer.model.expression import SHORT
 _CALL = re.compile(r"\?\s*([^\W\d]\w*)?\s*\(([^()]*)\)")
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _WIDER = 1.25  # half-width of the basis in half-widths of the range, so that functions are free at its ends
-_BASIS = {1: 20, 2: 4}  # basis functions along each of one or two arguments
+_BASIS = {1: 12, 2: 4}  # basis functions along each of one or two arguments
 _STEPS = 8  # of monotone functions
 _RISE = math.sqrt(12)  # of a function that rises evenly, in its standard deviations
 _HARMONICS = 5  # of periodic ones
