@@ -45,6 +45,9 @@ def test_shapes_hold_for_any_coefficients():
     assert (np.diff(rising) >= -1e-12).all()
     falling = values("x' = ?(x); ?(x) decreasing; ?(x) from 0 to 12", GRID, theta)
     assert (np.diff(falling) <= 1e-12).all()
+    assert (falling > theta[0]).all()
+    positive = od.Model.from_text("x' = ?(x); ?(x) decreasing >= 0; ?(x) from 0 to 12")
+    assert {positive.bounds[name] for name in positive.parameters} == {(0.0, np.inf)}
     f = values("x' = ?(x); ?(x) periodic 5", GRID)
     assert np.allclose(f[50:], f[:-50])
 

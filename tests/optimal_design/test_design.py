@@ -192,6 +192,7 @@ def test_a_design_is_saved_as_json_and_csv(tmp_path):
         ({"budget": 0.5}, "no sample costs as little"),
         ({"apart": -1.0}, "must not be negative"),
         ({"times": [-5.0, 1.0, 2.0]}, "starts at -5"),
+        ({"times": (24, 0)}, "24, is after the last one, 0"),
         ({"x0": {"gut": 5.0}}, "gives the initial value of gut itself"),
         ({"spread": 0.3}, "say how many: draws=50"),
     ],
@@ -212,7 +213,7 @@ def test_unknown_noise_is_asked_for():
 def test_a_parameter_that_no_sample_determines_is_named():
     model = od.Model.from_text("x' = -k*x; x(0) = a*b; y ~ normal(x, 0.1)")
     values = {"k": 0.5, "a": 2.0, "b": 3.0}
-    with pytest.raises(od.InputError, match="determines a"):
+    with pytest.raises(od.InputError, match="determines a and b; observe another column, or fix one of them"):
         od.design(model, theta=values, times=(0, 5), for_="a")
     assert "determines a and b" in od.design(model, theta=values, times=(0, 5)).notes[0]
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from odinfer.methods.unknown_scale import effective_unknowns, freedom_of, values_along, with_chosen_scales
+from odinfer.methods.unknown_scale import (
+    effective_unknowns,
+    freedom_of,
+    scale_covariance,
+    values_along,
+    with_chosen_scales,
+)
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, sub_progress
 from odinfer.result.fit import Fit
@@ -18,11 +25,16 @@ from odinfer.style.text import format_number
 def fit_unknown(method: Any, problem: Problem, seed: int, progress: Progress | None, options: dict[str, Any]) -> Fit:
     """Infer parameters, states and unknown functions by a method."""
     chosen = with_chosen_scales(problem, seed, sub_progress(progress, 0.0, 0.5))
-    return with_functions(method.fit(chosen, seed, sub_progress(progress, 0.5, 1.0), **options))
+    given = {own.label for own in problem.model.declarations.unknown if own.scale is not None}
+    return with_functions(method.fit(chosen, seed, sub_progress(progress, 0.5, 1.0), **options), given)
 
 
-def with_functions(fit: Fit) -> Fit:
-    """The fit with its unknown functions and effective degrees of freedom; as it is where there is no maximum."""
+def with_functions(fit: Fit, given: Collection[str]) -> Fit:
+    """The fit with its unknown functions and effective degrees of freedom; as it is where there is no maximum.
+
+    Args:
+        given: labels of the functions whose scale is known.
+    """
     maximum = fit.cache.maximum
     if maximum is None:
         return fit
@@ -36,7 +48,9 @@ def with_functions(fit: Fit) -> Fit:
             np.stack([values_along(problem, name, e, x.t, c.at(x.t)[0], theta) for name in own.arguments], -1)
             for e, (x, c) in enumerate(zip(problem.data.experiments, curves, strict=True))
         ])  # fmt: skip
-        one = estimated(maximum, own, freedom_of(problem, found, own), seen)
+        W = len(own.parameters)
+        doubt = np.zeros((W, W)) if own.label in given else scale_covariance(problem, found, own)
+        one = estimated(maximum, own, freedom_of(problem, found, own), seen, doubt)
         stored[own.label] = one.stored()
         ends = " and ".join(
             f"{name} from {format_number(a, 3)} to {format_number(b, 3)}"

@@ -54,16 +54,16 @@ class Quadratic:
     g: Array
     v: Array
 
-    def evidence(self, mean: Array, precision: Array) -> float:
-        """Log marginal likelihood, up to a constant, with normal priors (P,); precision 0 is none."""
+    def evidence(self, precision: Array) -> float:
+        """Log marginal likelihood, up to a constant, with normal priors (P,) about zero; precision 0 is none."""
         A = self.H + np.diag(precision)
-        push = self.g - precision * (self.v - mean)
+        push = self.g - precision * self.v
         try:
             L = np.linalg.cholesky(A)
         except np.linalg.LinAlgError:
             return -math.inf
         half = np.linalg.solve(L, push)
-        log_prior = 0.5 * np.log(precision[precision > 0]).sum() - 0.5 * (precision * (self.v - mean) ** 2).sum()
+        log_prior = 0.5 * np.log(precision[precision > 0]).sum() - 0.5 * (precision * self.v**2).sum()
         return float(log_prior + 0.5 * half @ half - np.log(np.diag(L)).sum())
 
 
@@ -110,7 +110,7 @@ def _with_same_functions(problem: Problem, before: Problem, phi: Array, curves: 
     scales = {own.label: own.scale for own in functions if own.scale is not None}
     theirs = {name for own in functions for name in own.parameters}
     index = [j for j, name in enumerate(problem.free) if name.partition("[")[0] in theirs]
-    mean, precision = (values[index] for values in prior_of(problem, scales, len(phi)))
+    precision = prior_of(problem, scales, len(phi))[index]
 
     def values(of: Problem, phi: Array) -> Array:
         return np.concatenate([
@@ -122,12 +122,13 @@ def _with_same_functions(problem: Problem, before: Problem, phi: Array, curves: 
         trial = phi.copy()
         trial[index] = w
         away = (values(problem, trial) - target) / _SAME_VALUE
-        return np.concatenate([away, np.sqrt(precision) * (w - mean)])
+        return np.concatenate([away, np.sqrt(precision) * w])
 
     from scipy.optimize import least_squares
 
     target, phi = values(before, phi), phi.copy()
-    phi[index] = least_squares(residuals, phi[index]).x
+    bounds = tuple(b[index] for b in problem.phi_bounds)
+    phi[index] = least_squares(residuals, np.clip(phi[index], *bounds), bounds=bounds).x
     return phi
 
 
@@ -188,7 +189,7 @@ def _first(problem: Problem, seed: int) -> tuple[TrajectoryOptimum, list[Curve]]
 
 def _from_constants(problem: Problem, seed: int) -> TrajectoryOptimum | None:
     """The best trajectory from that with constants in place of the functions, which has few unknowns to search for."""
-    names = {name for own in problem.model.declarations.unknown if not own.monotone for name in own.coefficients}
+    names = {name for own in problem.model.declarations.unknown for name in own.coefficients}
     held = [name for name in problem.free if name.partition("[")[0] in names]
     if not held:
         return None
@@ -198,54 +199,77 @@ def _from_constants(problem: Problem, seed: int) -> TrajectoryOptimum | None:
     return None if first is None else maximise(problem, constant.theta(first.phi), curves_of(first), _FIRST_STEPS)
 
 
-def quadratic(problem: Problem, found: TrajectoryOptimum) -> tuple[Quadratic, Array, Array]:
-    """The log-likelihood about an optimum, and means and precisions (P,) of the priors of unknown functions."""
+def quadratic(problem: Problem, found: TrajectoryOptimum) -> tuple[Quadratic, Array]:
+    """The log-likelihood about an optimum, and precisions (P,) of the priors of unknown functions."""
     H = found.information.dense()[0]
     P, F = len(H), len(problem.free)
-    mean, precision = prior_of(
-        problem, {own.label: own.scale or (1.0, 0.5) for own in problem.model.declarations.unknown}, P
-    )
+    precision = prior_of(problem, {own.label: own.scale or (1.0, 0.5) for own in problem.model.declarations.unknown}, P)
     v = np.concatenate([np.zeros(P - F), found.phi])
     H0 = H - np.diag(precision)
     H0 += 1e-10 * np.diag(np.maximum(np.diag(H), 1e-300))
-    return Quadratic(H0, precision * (v - mean), v), mean, precision
+    return Quadratic(H0, precision * v, v), precision
 
 
-def prior_of(problem: Problem, scales: dict[str, Scale], P: int) -> tuple[Array, Array]:
-    """Means and precisions (P,) of the priors that scales give; precision 0 where there is none."""
-    mean, precision = np.zeros(P), np.zeros(P)
+def prior_of(problem: Problem, scales: dict[str, Scale], P: int) -> Array:
+    """Precisions (P,) of the priors that scales give; 0 where there is none."""
+    precision = np.zeros(P)
     before = P - len(problem.free)
     for own in problem.model.declarations.unknown:
-        for name, (centre, sd) in own.priors(scales[own.label]).items():
+        for name, sd in own.priors(scales[own.label]).items():
             for j, free in enumerate(problem.free):
                 if free.partition("[")[0] == name:
-                    mean[before + j], precision[before + j] = centre, 1.0 / sd**2
-    return mean, precision
+                    precision[before + j] = 1.0 / sd**2
+    return precision
 
 
 def _best_scales(
     problem: Problem, found: TrajectoryOptimum, scales: dict[str, Scale], open_: Sequence[str]
 ) -> dict[str, Scale]:
     """The scales of the highest marginal likelihood, each function in turn."""
-    about, mean, _ = quadratic(problem, found)
+    about, precision = quadratic(problem, found)
     chosen = dict(scales)
     for _ in range(2 if len(open_) > 1 else 1):
-        for label in open_:
-            best = -math.inf
-            for factor in _FACTORS:
-                for length in _LENGTHS:
-                    trial = (scales[label][0] * float(factor), float(length))
-                    value = about.evidence(*prior_of(problem, {**chosen, label: trial}, len(mean)))
-                    if value > best:
-                        best, winner = value, trial
-            if math.isfinite(best):
-                chosen[label] = winner
+        for own in problem.model.declarations.unknown:
+            if own.label in open_:
+                trials = _trials(own, scales[own.label])
+                values = [about.evidence(prior_of(problem, {**chosen, own.label: s}, len(precision))) for s in trials]
+                if math.isfinite(max(values)):
+                    chosen[own.label] = trials[int(np.argmax(values))]
     return chosen
+
+
+def _trials(own: UnknownFunction, scale: Scale) -> list[Scale]:
+    """Scales around one of a function."""
+    lengths = [scale[1]] if own.monotone else _LENGTHS.tolist()
+    return [(scale[0] * factor, length) for factor in _FACTORS.tolist() for length in lengths]
+
+
+def scale_covariance(problem: Problem, found: TrajectoryOptimum, own: UnknownFunction) -> Array:
+    """What not knowing a function's scale adds to the covariance (W, W) of its parameters.
+
+    Given a scale, they are normal about the optimum; with scales weighted by their marginal likelihoods, the covariance
+    is the mean of the covariances and the covariance of the means (Kass and Steffey 1989).
+    """
+    about, precision = quadratic(problem, found)
+    scales = {one.label: one.scale or (1.0, 0.5) for one in problem.model.declarations.unknown}
+    theirs = [len(precision) - len(problem.free) + problem.free.index(name) for name in own.parameters]
+    values, means, covariances = [], [], []
+    for trial in _trials(own, scales[own.label]):
+        tried = prior_of(problem, {**scales, own.label: trial}, len(precision))
+        values.append(about.evidence(tried))
+        C = np.linalg.inv(about.H + np.diag(tried))
+        means.append((about.v + C @ (about.g - tried * about.v))[theirs])
+        covariances.append(C[np.ix_(theirs, theirs)])
+    weights = np.exp(np.array(values) - max(values))
+    weights /= weights.sum()
+    away = np.array(means) - weights @ np.array(means)
+    given = np.linalg.inv(about.H + np.diag(precision))[np.ix_(theirs, theirs)]
+    return np.asarray(np.tensordot(weights, np.array(covariances), 1) - given + (away.T * weights) @ away)
 
 
 def _shares(problem: Problem, found: TrajectoryOptimum) -> Array:
     """The effective degrees of freedom (P,) of every unknown: the diagonal of (H + P)⁻¹ H, P the priors' precision."""
-    about, _, precision = quadratic(problem, found)
+    about, precision = quadratic(problem, found)
     return np.asarray(np.diag(np.linalg.solve(about.H + np.diag(precision), about.H)))
 
 

@@ -9,7 +9,8 @@
 A function becomes a definition that is a sum of basis functions with coefficients that are parameters with normal
 priors, so that everything else is the same as for other models. The basis is the Hilbert-space approximation of a
 Gaussian process with a Matérn 5/2 kernel (Solin and Särkkä 2020): sines on a range a quarter wider than the data's.
-Functions `>= 0` are exponentials of such sums; monotone ones have positive coefficients of smooth steps.
+Functions `>= 0` are exponentials of such sums. Monotone ones have positive coefficients of smooth steps, which rise
+from a constant, or fall to one; the constant is positive if they are `>= 0`, and the length has no part in them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _WIDER = 1.25  # half-width of the basis in half-widths of the range, so that functions are free at its ends
 _BASIS = {1: 12, 2: 4}  # basis functions along each of one or two arguments
 _STEPS = 8  # of monotone functions
+_RISE = math.sqrt(12)  # of a function that rises evenly, in its standard deviations
 _HARMONICS = 5  # of periodic ones
 _MEAN = 3.0  # sd of a function's mean, in sd of the function
 SHAPES = (">= 0", "increasing", "decreasing", "periodic")
@@ -68,7 +70,7 @@ class UnknownFunction:
 
     @property
     def mean(self) -> str:
-        """The name of the parameter that is the mean, or its logarithm."""
+        """The name of the parameter that is the mean or its logarithm; of monotone functions, a lower bound."""
         return f"{self.definition}_w0"
 
     @property
@@ -80,31 +82,27 @@ class UnknownFunction:
     def parameters(self) -> tuple[str, ...]:
         return (self.mean, *self.coefficients)
 
-    def priors(self, scale: tuple[float, float]) -> dict[str, tuple[float, float]]:
-        """Parameter → mean and standard deviation of its normal prior, of logarithms where functions are monotone.
+    def priors(self, scale: tuple[float, float]) -> dict[str, float]:
+        """Parameter → standard deviation of its normal prior about zero.
 
         The mean of a function that is `>= 0` or monotone has no prior.
 
         Args:
             scale: standard deviation and length.
         """
-        centre = math.log(scale[0] / _STEPS) if self.monotone else 0.0
-        own = dict.fromkeys([] if self.monotone or self.positive else [self.mean], (0.0, _MEAN * scale[0]))
-        return own | {n: (centre, d) for n, d in zip(self.coefficients, self._weights(scale), strict=True)}
+        own = {} if self.monotone or self.positive else {self.mean: _MEAN * scale[0]}
+        return own | dict(zip(self.coefficients, self._weights(scale), strict=True))
 
     def statements(self) -> list[str]:
         """The definition and the declarations that the function becomes."""
-        names, basis, priors = self.coefficients, self._basis(), self.priors(self.scale or (1.0, 0.5))
-        if self.monotone:
-            sign = "-" if "decreasing" in self.shapes else ""
-            body = f"{self.mean} {sign or '+'} (" + " + ".join(map("{}*{}".format, names, basis)) + ")"
-            lines = [f"{self.definition} = {body}", f"log {', '.join(names)}"]
-            lines += [f"{name} ~ near({math.exp(centre)!r}, {sd!r})" for name, (centre, sd) in priors.items()]
-            return [*lines, f"log {self.mean}" if self.positive else f"real {self.mean}"]
-        inner = " + ".join([self.mean, *map("{}*{}".format, names, basis)])
-        lines = [f"{self.definition} = exp({inner})" if self.positive else f"{self.definition} = {inner}"]
+        inner = " + ".join([self.mean, *map("{}*{}".format, self.coefficients, self._basis())])
+        exponential = self.positive and not self.monotone
+        lines = [f"{self.definition} = exp({inner})" if exponential else f"{self.definition} = {inner}"]
         lines += [f"real {', '.join(self.parameters)}", *(f"start {name} = 0" for name in self.parameters)]
-        return [*lines, *(f"{name} ~ normal(0, {sd!r})" for name, (_, sd) in priors.items())]
+        if self.monotone:
+            lines += [f"{name} >= 0" for name in (self.parameters if self.positive else self.coefficients)]
+        priors = self.priors(self.scale or (1.0, 0.5))
+        return [*lines, *(f"{name} ~ normal(0, {sd!r})" for name, sd in priors.items())]
 
     def _scale_arguments(self) -> list[str]:
         """The arguments on −1 to 1, held there outside the range."""
@@ -126,7 +124,8 @@ class UnknownFunction:
             for j in range(_STEPS):
                 begin = -1.0 - 0.5 * width + j * (2.0 / (_STEPS - 1))
                 h = f"max(0, min(1, ({scaled[0]} - ({begin!r}))/{width!r}))"
-                found.append(f"{h}^2*(3 - 2*{h})")
+                step = f"{h}^2*(3 - 2*{h})"
+                found.append(f"(1 - {step})" if "decreasing" in self.shapes else step)
             return found
         sines = [
             [f"sin({j * math.pi / (2 * _WIDER)!r}*({z} + {_WIDER}))" for j in range(1, _BASIS[len(scaled)] + 1)]
@@ -143,7 +142,7 @@ class UnknownFunction:
     def _weights(self, scale: tuple[float, float]) -> tuple[float, ...]:
         sd, length = scale
         if self.monotone:
-            return (1.0 / max(length, 1e-3),) * _STEPS  # of the logarithm: short lengths let steps differ
+            return (_RISE * sd / _STEPS,) * _STEPS
         if self.period is not None:
             omega = [2 * math.pi * j for j in range(1, _HARMONICS + 1) for _ in range(2)]
             density = [_matern(length, (w,)) for w in omega]
@@ -258,8 +257,6 @@ def _apply_statement(own: UnknownFunction, words: str, line: int) -> UnknownFunc
         raise InputError(f"{start}: only functions of one argument can be monotone or periodic")
     if made.monotone and (period is not None or {"increasing", "decreasing"} <= {*made.shapes}):
         raise InputError(f"{start}: a function cannot be {' and '.join(made.shapes)}; keep one of the two")
-    if made.monotone and "decreasing" in made.shapes and made.positive:
-        raise InputError(f"{start}: decreasing functions with >= 0 are not offered; leave one of the two out")
     if period is not None and period <= 0:
         raise InputError(f"{start}: a period must be positive, not {period:g}")
     return made

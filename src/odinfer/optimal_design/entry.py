@@ -319,9 +319,9 @@ def _describe_undetermined(basis: Basis, objective: Objective, request: Request)
     """What to say of parameters that all candidate samples together do not determine."""
     everything = relative_errors(objective.total(range(objective.information.shape[1]))).mean(0)
     names = [n for n, e in zip(basis.names, everything, strict=True) if not e <= UNDETERMINED]
-    remedy = "observe another column, or fix it"
-    if asked := [n for n in names if n in request.targets]:
-        raise InputError(f"no sample of {listed(request.observe)} at these times determines {listed(asked)}; {remedy}")
+    remedy = f"observe another column, or fix {'one of them' if len(names) > 1 else 'it'}"
+    if any(n in request.targets for n in names):
+        raise InputError(f"no sample of {listed(request.observe)} at these times determines {listed(names)}; {remedy}")
     return (f"no sample at these times determines {listed(names)}; {remedy}",) if names else ()
 
 

@@ -20,7 +20,11 @@ SPACED = 4.0  # shortest distance between samples: the time span by this and by 
 
 def candidate_times(times: Any, apart: float | None = None) -> Array:
     """Candidate times: those given, or about a hundred equal steps of a range that divide the distance of samples."""
-    t = np.unique(np.asarray(times, float))
+    given = np.asarray(times, float)
+    if given.size == 2 and np.diff(given.ravel())[0] < 0:
+        first, last = given.ravel().tolist()
+        raise InputError(f"times: the first candidate time, {first:g}, is after the last one, {last:g}")
+    t = np.unique(given)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all():
         raise InputError("times must be a pair (first, last) or a list of at least two candidate times")
     if len(t) > 2:

@@ -36,6 +36,7 @@ class EstimatedFunction:
         freedom: effective degrees of freedom.
         grid, value, low, high: a table of points (n, d) with estimates and the limits of the 95 % band (n,).
         seen: values of the arguments (m, d) along the data.
+        scale_covariance: what not knowing the scale adds to the covariance (W, W) of the function's parameters.
     """
 
     label: str
@@ -49,6 +50,7 @@ class EstimatedFunction:
     low: Array
     high: Array
     seen: Array
+    scale_covariance: Array
     _function: UnknownFunction | None = field(default=None, repr=False)
     _maximum: Maximum | None = field(default=None, repr=False)
 
@@ -79,14 +81,14 @@ class EstimatedFunction:
                 "fit = result.attach(od.Problem(model, data))"
             )
         grid = np.stack(np.broadcast_arrays(*(np.atleast_1d(np.asarray(p, float)) for p in points)), -1)
-        value, low, high = _band(self._function, self._maximum, grid, level)
+        value, low, high = _band(self._function, self._maximum, grid, level, self.scale_covariance)
         table = _frame(self.arguments, grid, value, low, high)
         table["inside"] = np.all([(a <= g) & (g <= b) for g, (a, b) in zip(grid.T, self.domain, strict=True)], axis=0)
         return table
 
     def stored(self) -> dict[str, Any]:
         """What a file keeps."""
-        names = ("grid", "value", "low", "high", "seen")
+        names = ("grid", "value", "low", "high", "seen", "scale_covariance")
         return {
             "arguments": list(self.arguments), "domain": [list(pair) for pair in self.domain], "sd": self.sd,
             "length": self.length, "freedom": self.freedom, **{n: getattr(self, n).tolist() for n in names},
@@ -100,7 +102,10 @@ class EstimatedFunction:
         value, low, high = (np.asarray(stored[n], float) for n in ("value", "low", "high"))
         domain = tuple((float(a), float(b)) for a, b in stored["domain"])
         numbers = (stored["sd"], stored["length"], stored["freedom"])
-        return EstimatedFunction(label, tuple(stored["arguments"]), domain, *numbers, grid, value, low, high, seen)
+        doubt = np.asarray(stored["scale_covariance"], float)
+        return EstimatedFunction(
+            label, tuple(stored["arguments"]), domain, *numbers, grid, value, low, high, seen, doubt
+        )
 
 
 class EstimatedFunctions(dict[str, EstimatedFunction]):
@@ -115,25 +120,30 @@ class EstimatedFunctions(dict[str, EstimatedFunction]):
         raise InputError(f"there is no unknown function '{key}'{nearest(key, self)}")
 
 
-def estimated(maximum: Maximum, own: UnknownFunction, freedom: float, seen: Array) -> EstimatedFunction:
+def estimated(
+    maximum: Maximum, own: UnknownFunction, freedom: float, seen: Array, scale_covariance: Array
+) -> EstimatedFunction:
     """An unknown function at a maximum of the likelihood.
 
     Args:
         freedom: its effective degrees of freedom.
         seen: values of its arguments (m, d) along the data.
+        scale_covariance: what not knowing the scale adds to the covariance (W, W) of its parameters.
     """
     domain = own.domain or tuple((float(v.min()), float(v.max())) for v in seen.T)
     axes = [np.linspace(a, b, _GRID[len(domain)]) for a, b in domain]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(domain))
     some = np.linspace(0, len(seen) - 1, min(len(seen), _SEEN)).round().astype(int)
     sd, length = own.scale or (1.0, 0.5)
-    band = _band(own, maximum, grid, CONFIDENCE)
+    band = _band(own, maximum, grid, CONFIDENCE, scale_covariance)
     return EstimatedFunction(
-        own.label, own.arguments, domain, sd, length, freedom, grid, *band, seen[some], own, maximum
+        own.label, own.arguments, domain, sd, length, freedom, grid, *band, seen[some], scale_covariance, own, maximum
     )
 
 
-def _band(own: UnknownFunction, maximum: Maximum, grid: Array, level: float) -> tuple[Array, Array, Array]:
+def _band(
+    own: UnknownFunction, maximum: Maximum, grid: Array, level: float, scale_covariance: Array
+) -> tuple[Array, Array, Array]:
     """Values and limits of the band (n,) at points (n, d), by the delta method; by logarithms where positive."""
     problem, u = maximum.problem, maximum.likelihood.unknowns
     inputs = [name for name in own.arguments if name != "t"]
@@ -145,11 +155,12 @@ def _band(own: UnknownFunction, maximum: Maximum, grid: Array, level: float) -> 
     values = np.array([theta[name] for name in model.parameters])
     f, _, slopes = model.linearise(t, np.zeros((len(grid), 1)), values, given)
     a, scale = np.zeros((len(grid), u.size)), problem.slope(maximum.phi)
-    for i, name in enumerate(model.parameters):
-        j = problem.free.index(name)
-        a[:, u.of_phi.start + j] = slopes[:, 0, i] * scale[j]
+    theirs = [problem.free.index(name) for name in own.parameters]
+    own_slopes = slopes[:, 0, [model.parameters.index(name) for name in own.parameters]] * scale[theirs]
+    a[:, [u.of_phi.start + j for j in theirs]] = own_slopes
     value = f[:, 0]
     sd, freedom = maximum.info.spread(a)
+    sd = np.sqrt(sd**2 + np.maximum(((own_slopes @ scale_covariance) * own_slopes).sum(-1), 0.0))
     half = sd * quantile(freedom, level)
     if own.positive and not own.monotone:
         factor = np.exp(np.minimum(half / np.maximum(value, 1e-300), 700.0))
