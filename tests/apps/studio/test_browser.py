@@ -396,7 +396,7 @@ def test_the_first_rows_stand_above_the_columns_with_their_roles(page):
     assert page.locator("#preview tbody tr").count() == 6
 
 
-def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved(page, tmp_path):
+def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved_and_copied(page, tmp_path):
     page.expected.append("willReadFrequently")
     example(page, "Prey and predators")
     page.wait_for_timeout(500)
@@ -418,9 +418,15 @@ def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved(page, tmp_path
     page.check("#log")
     page.hover(".chart")
     with page.expect_download() as found:
-        page.click("[aria-label='Save the picture of prey as SVG']")
+        page.click("[aria-label='Save the picture as an SVG file: prey']")
     found.value.save_as(tmp_path / "prey.svg")
-    assert (tmp_path / "prey.svg").read_text().startswith("<svg")
+    saved = (tmp_path / "prey.svg").read_text()
+    assert saved.startswith("<svg")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("[aria-label='Copy the picture as SVG: prey']")
+    page.wait_for_selector(".exports button:has-text('Copied')")
+    assert page.evaluate("() => navigator.clipboard.readText()") == saved
+    assert "image/svg+xml" in page.evaluate("async () => (await navigator.clipboard.read())[0].types")
 
 
 def test_equations_appear_as_in_a_book_and_go_with_a_mistake(page):

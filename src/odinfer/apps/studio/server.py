@@ -249,9 +249,7 @@ class Handlers:
             raise InputError(f"there is no example '{name[:60]}'{nearest(name, self.studio.examples)}")
         chosen = self.studio.examples[name]
         await self.begin_anew(session, given)
-        return _answer(
-            {"model": name, "text": chosen.text, **await self.bring(session, f"{name}.csv", chosen.data)}
-        )
+        return _answer({"model": name, "text": chosen.text, **await self.bring(session, f"{name}.csv", chosen.data)})
 
     async def begin_anew(self, session: Session, given: Mapping[str, Any]) -> None:
         """Leave what somebody has worked on as a project of its own, before other models take its place."""
