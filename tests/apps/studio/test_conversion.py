@@ -45,7 +45,7 @@ def test_an_sbml_model_becomes_the_text_that_the_package_reads(tab, tmp_path):
 @pytest.mark.parametrize("wrap", [
     lambda files: files,
     lambda files: {f"folder/{name}": content for name, content in files.items()},
-    lambda files: {"all.zip": zipped({f"deep/er/{name}": content for name, content in files.items()} | {"__MACOSX/._a.yaml": b"x"})},
+    lambda files: {"all.zip": zipped({"__MACOSX/._a.yaml": b"x", **{f"so/deep/{n}": c for n, c in files.items()}})},
 ], ids=["files", "folder", "zip"])  # fmt: skip
 def test_a_petab_problem_becomes_a_model_and_data_of_the_same_likelihood(tab, tmp_path, wrap):
     status, found = converted(tab, wrap(problem(tmp_path)))

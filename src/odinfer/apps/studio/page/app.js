@@ -314,13 +314,13 @@ async function understand() {
   editor.mark(found.error, found.states);
   drawColumns();
   if (found.module) {
-    u = found;
+    u = { ...found, key: number };
     $("typeset").hidden = !found.typeset.length;
     $("typeset").replaceChildren(...found.typeset.map((tree) => formula(["math", ["mstyle", tree]])));
     for (const e of u.experiments) e.shown = u.columns.length;
     if (!experiments().includes(page.experiment)) page.experiment = "";
     const unknown = fill();
-    worker.postMessage({ load: { url: u.module, courses: u.experiments, given: u.given.map((s) => u.states.indexOf(s)) } });
+    worker.postMessage({ load: { key: number, url: u.module, courses: u.experiments, given: u.given.map((s) => u.states.indexOf(s)) } });
     const guessed = found.error || found.data_error ? null : guess();
     // New sliders wait a moment for what the data say of them, so that they do not jump.
     if (unknown && guessed) await Promise.race([guessed, new Promise((done) => setTimeout(done, 500))]);
@@ -386,7 +386,6 @@ const worker = new Worker("/static/simulate.js", { type: "module" });
 let busy = false, again = false, sequence = 0;
 
 worker.onmessage = ({ data }) => {
-  if (data.loaded || data.error) return follow();
   busy = false;
   if (data.seq === sequence || data.curves.length) {
     curves = data.curves;
@@ -417,7 +416,7 @@ function follow() {
     p: u.parameters.map((p) => (p.fixed !== null ? p.fixed : own(p.local, p.name, e.name))),
     free: u.states.map((s) => (u.free.includes(s) ? own(true, `${s}(0)`, e.name) : 0)),
   }));
-  worker.postMessage({ seq: ++sequence, url: u.module, values: asked });
+  worker.postMessage({ seq: ++sequence, key: u.key, values: asked });
 }
 
 // --- charts
@@ -495,8 +494,8 @@ function drawSliders() {
   if (!u) return sliders.clear();
   const every = experiments();
   const rows = rowsOf(u).filter((row) => !row.hidden).map((row) => {
-    const keys = keysOf(row, every);
-    return { ...row, keys: keys.length > 1 && page.experiment ? [keys[every.indexOf(page.experiment)]] : keys };
+    const keys = keysOf(row, every), chosen = every.indexOf(page.experiment);
+    return { ...row, keys: keys.length > 1 && chosen >= 0 ? [keys[chosen]] : keys };
   });
   sliders.draw(rows, model().values, estimates());
   $("sliders").style.minHeight = "";
