@@ -136,6 +136,7 @@ class Handlers:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.reading, self.guessing = asyncio.Lock(), asyncio.Lock()  # each has one worker process
+        self.thumbnails: dict[str, Any] = {}  # of examples: their experiments
 
     async def understood(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function that reads input of the user, one at a time."""
@@ -262,12 +263,12 @@ class Handlers:
         name = request.path_params["name"]
         if name not in self.studio.examples:
             raise InputError("there is no such example")
-        path = self.studio.folder / f"{name}.csv"
-        if not path.exists():
+        if name not in self.thumbnails:
+            path = self.studio.folder / f"{name}.csv"
             path.write_bytes(self.studio.examples[name].data)
-        source = interactive.Source(path, interactive.choice_of({}))
-        table = await self.understood(interactive.table, source)
-        return _answer({"experiments": table["experiments"][:6]})
+            table = await self.understood(interactive.table, interactive.Source(path, interactive.choice_of({})))
+            self.thumbnails[name] = table["experiments"][:6]
+        return _answer({"experiments": self.thumbnails[name]})
 
     async def table(self, request: Request) -> Response:
         """Send the table of the data."""

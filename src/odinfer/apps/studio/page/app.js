@@ -173,6 +173,8 @@ function begun(found, models) {
   table = found;
   Object.assign(page, { models, current: 0, choice: { time: null, names: {}, sd: {} }, experiment: "", compared: null, showing: "fit" });
   sliders.ranges = {};
+  clearModel();
+  drawCharts();  // the data at once, and nothing of those before
 }
 
 let reading = 0;  // files that have not arrived
