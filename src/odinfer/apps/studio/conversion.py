@@ -13,12 +13,12 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from odinfer.apps.command.convert import to_own
-from odinfer.apps.command.flags import PETAB, SBML
 from odinfer.apps.studio.interactive import Plain
 from odinfer.errors import InputError
 from odinfer.files import make_folder
+from odinfer.io import PETAB, SBML
 from odinfer.io.limits import inside
+from odinfer.io.native_files import to_own
 
 _MOST_BYTES = 100_000_000  # that an archive unpacks to
 _MOST_FILES = 1_000  # in an archive
