@@ -232,6 +232,13 @@ def test_sliders_have_room_around_any_value(node):
     assert node.run(ENDS, [row | {"low": 1, "high": 3}, 2, None, 1]) == [1, 3]
 
 
+@pytest.mark.parametrize("kept", [[0, 3], [-3, 3]])
+def test_a_slider_that_becomes_logarithmic_has_positive_ends(node, kept):
+    row = {"low": None, "high": None, "log": True, "signed": False}
+    low, high = node.run(ENDS, [row, 0.5, kept, 1])
+    assert 0 < low < 0.5 < high
+
+
 @pytest.mark.parametrize("columns", [["prey", "predator"], ["height [cm]"], ["Größe (m)", "2nd", "t", "log", "a b/c"]])
 def test_the_first_model_of_any_columns_can_be_read(node, columns):
     model = Model.from_text(node.run(STATEMENTS, {"name": "firstModel", "args": [columns]}))
