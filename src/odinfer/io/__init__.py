@@ -11,6 +11,8 @@ from typing import Any
 
 from odinfer.errors import InputError
 
+PETAB, SBML = (".yaml", ".yml"), (".xml", ".sbml")  # how the names of such files end
+
 
 def libsbml() -> Any:
     """The library that reads and writes SBML, if it is installed."""

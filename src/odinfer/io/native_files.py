@@ -1,7 +1,8 @@
-"""Write a problem as model text and a CSV file."""
+"""Write a problem, or what a PEtab or SBML file holds, as model text and a CSV file."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,33 @@ import numpy as np
 from odinfer.data.csv_file import write_csv
 from odinfer.data.series import distinct_times
 from odinfer.errors import InputError
+from odinfer.files import safe_name
+from odinfer.io import PETAB, SBML
+from odinfer.io.petab_reader import nominal, read_petab
+from odinfer.io.sbml_reader import read_sbml
 from odinfer.problem.problem import Problem
+
+
+def to_own(source: Path, folder: Path) -> list[str]:
+    """Write a PEtab problem or an SBML model to a folder in our language; the names of the files.
+
+    Nominal values become published.json, for `odinfer fit --truth`.
+
+    Raises:
+        InputError: the file is of another kind, or cannot be read.
+    """
+    name = safe_name(source.stem)
+    if source.suffix.lower() in SBML:
+        (folder / f"{name}.ode").write_text(str(read_sbml(source).text), "utf-8")
+        return [f"{name}.ode"]
+    if source.suffix.lower() not in PETAB:
+        raise InputError(f"'{source}' is neither a PEtab problem (.yaml) nor an SBML model (.xml)")
+    files = write_own(read_petab(source), folder, name)
+    values = nominal(source)
+    if values:
+        files.append(folder / "published.json")
+        files[-1].write_text(json.dumps(values, indent=2) + "\n", "utf-8")
+    return [path.name for path in files]
 
 
 def write_own(problem: Problem, folder: Path, name: str) -> list[Path]:

@@ -66,8 +66,13 @@ while line := sys.stdin.readline():
 def _forking() -> subprocess.Popen[str]:
     code = _FORKING.replace("MAIN", MAIN)
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    atexit.register(process.kill)
+    atexit.register(_end, process)
     return process
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
 
 
 class Run(NamedTuple):

@@ -11,9 +11,9 @@ import odinfer as od
 from apps.command.commands import odinfer
 from odinfer.apps.command import check as check
 from odinfer.apps.command import example
-from odinfer.apps.command.convert import to_own
 from odinfer.data.reader import read_csv
 from odinfer.errors import InputError
+from odinfer.io.native_files import to_own
 from odinfer.io.petab_reader import nominal
 from odinfer.model.model import Model
 from odinfer.population.structure import Structure

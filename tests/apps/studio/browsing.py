@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,43 @@ def fit(page: Any) -> None:
     page.wait_for_selector("#verdict:not([hidden])", timeout=LONG)
 
 
+def still(page: Any) -> None:
+    """Wait until curves have stopped to change."""
+    page.evaluate(
+        """() => new Promise((done) => {
+          let last = null;
+          const look = () => {
+            const now = document.body.dataset.drawn;
+            if (now === last) return done();
+            last = now;
+            setTimeout(look, 100);
+          };
+          look();
+        })"""
+    )
+
+
 def pixels(page: Any, selector: str = ".chart canvas") -> np.ndarray:
     from PIL import Image
 
-    return np.asarray(Image.open(io.BytesIO(page.locator(selector).first.screenshot())).convert("RGB")).astype(int)
+    box = None
+    while box is None:  # a chart may be replaced by another one meanwhile
+        page.locator(selector).first.scroll_into_view_if_needed()
+        box = page.locator(selector).first.bounding_box()
+    return np.asarray(Image.open(io.BytesIO(page.screenshot(clip=box))).convert("RGB")).astype(int)
+
+
+def differing(page: Any, before: np.ndarray, selector: str = ".chart canvas") -> int:
+    """How many pixels are no longer what they were."""
+    now = pixels(page, selector)
+    return int((np.abs(before - now).sum(-1) > 60).sum()) if now.shape == before.shape else before.size
+
+
+def until(page: Any, condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG / 1000
+    while not condition():
+        assert time.monotonic() < end
+        page.wait_for_timeout(30)
 
 
 def type_model(page: Any, text: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from apps.studio.browsing import LONG, example, fit, pixels, type_model
+from apps.studio.browsing import LONG, differing, example, fit, pixels, still, type_model, until
 from browsers import serious
 from odinfer.apps.command.example import FOLDER
 
@@ -20,6 +19,7 @@ def test_the_whole_path_of_a_new_user_from_a_dropped_file_to_the_report(page, tm
     )
     page.dispatch_event("body", "drop", {"dataTransfer": handle})
     page.wait_for_selector(".chart canvas")
+    page.wait_for_selector("label.name:has-text('rate_Hares')")
     assert page.locator("#charts h3").all_inner_texts() == ["Hares", "Lynx"]
     assert page.input_value("#editor textarea").splitlines()[1] == "Hares' = rate_Hares*Hares"
     type_model(page, "Hares' = a*Hares - b*Hares*Lynx\nLynx' = -c*Lynx + d*Hares*Lynx\n")
@@ -89,7 +89,7 @@ def test_the_curve_follows_every_move_of_a_drag_in_the_picture(page):
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.25, y)
     page.mouse.down()
-    page.wait_for_timeout(300)
+    still(page)
     page.evaluate(MOVED, 1)
     drawn = 0
     for i in range(60):
@@ -165,16 +165,15 @@ def test_sliders_start_where_the_data_suggest_and_find_back_there(page):
     page.fill("[aria-label='Value of a']", "3")
     page.press("[aria-label='Value of a']", "Enter")
     page.wait_for_selector("#guess:not([hidden])")
-    page.wait_for_timeout(200)
-    assert (np.abs(before - pixels(page)).sum(-1) > 60).sum() > 100
+    until(page, lambda: differing(page, before) > 100)
     page.locator("#editor textarea").press("Control+End")
-    page.locator("#editor textarea").press_sequentially("# what was moved stays")
-    page.wait_for_timeout(500)
+    with page.expect_response("**/api/understand"):
+        page.locator("#editor textarea").press_sequentially("# what was moved stays")
+    still(page)
     assert page.input_value("[aria-label='Value of a']") == "3"
     page.click("#guess")
     page.wait_for_function(value, arg="2.02")
-    page.wait_for_timeout(200)
-    assert (np.abs(before - pixels(page)).sum(-1) > 60).sum() < 100
+    until(page, lambda: differing(page, before) < 100)
 
 
 def test_columns_are_assigned_anew_by_clicking(page):
@@ -186,8 +185,7 @@ def test_columns_are_assigned_anew_by_clicking(page):
     )
     page.select_option("[aria-label='What the column predator is']", "prey")
     page.wait_for_function("() => !document.querySelector('#model-error').textContent")
-    page.wait_for_timeout(300)
-    assert (np.abs(before - pixels(page)).sum(-1) > 60).sum() > 100
+    until(page, lambda: differing(page, before) > 100)
     type_model(page, "predator' = a*predator - b*prey*predator\nprey' = -c*prey + d*prey*predator\n")
     page.wait_for_function("() => !document.querySelector('#model-error').textContent")
     fit(page)
@@ -217,9 +215,8 @@ def test_noise_of_columns_is_clicked_and_becomes_text_and_text_becomes_controls(
     page.wait_for_function(value, arg=["Noise of prey", "laplace"])
     assert page.input_value("[aria-label='What is measured as prey']") == "1.1*prey"
     assert page.input_value("[aria-label='Noise of prey, b']") == "0.2"
-    page.wait_for_function("() => !document.querySelector('#model-error').textContent")
-    fit(page)
-    assert page.is_visible("#headline")
+    page.wait_for_selector("#fit:enabled")
+    assert page.inner_text("#model-error") == ""
 
 
 def test_a_column_that_measures_something_of_the_model_is_clicked_and_written(page):
@@ -272,7 +269,7 @@ def test_models_are_duplicated_changed_and_compared(page):
     page.wait_for_selector("#verdict", state="hidden")
 
 
-def test_a_reload_finds_everything_again_and_two_tabs_are_apart(page, context, running):
+def test_a_reload_finds_everything_again_and_two_tabs_are_apart(page, context, studio):
     example(page, "Prey and predators")
     fit(page)
     page.click("#take")
@@ -288,7 +285,7 @@ def test_a_reload_finds_everything_again_and_two_tabs_are_apart(page, context, r
     assert page.input_value("[aria-label='Value of a']") == "2.019"
     assert page.is_visible("#stale")
     other = context.new_page()
-    other.goto(f"http://{running.host}/")
+    other.goto(f"http://{studio.host}/")
     other.wait_for_selector("#examples button")
     assert other.get_attribute("body", "data-view") == "welcome"
     example(other, "A spiking neuron")
@@ -299,22 +296,27 @@ def test_a_reload_finds_everything_again_and_two_tabs_are_apart(page, context, r
     other.close()
 
 
-@pytest.mark.parametrize(("words", "columns"), [
-    ("Theophylline", ["conc", "gut\nhidden", "body\nhidden"]),
-    ("A drug swallowed every 12 hours", None),
-    ("Influenza in a boarding school", None),
-    ("A damped oscillator", ["position", "velocity"]),
-    ("An antibody in three patients", None),
-])  # fmt: skip
-def test_hidden_states_doses_events_inputs_and_limits_are_drawn(page, words, columns):
-    example(page, words)
-    assert page.inner_text("#model-error") == ""
-    if columns:
-        assert [text.replace(" hidden", "\nhidden") for text in page.locator("#charts h3").all_inner_texts()] == columns
-    if page.is_visible("#experiment"):
-        page.select_option("#experiment", index=1)
-        page.wait_for_timeout(200)
-    assert page.locator(".chart canvas").count() >= 1
+def test_hidden_states_doses_events_inputs_and_limits_are_drawn(page):
+    for words, columns in (
+        ("Theophylline", ["conc", "gut hidden", "body hidden"]),
+        ("A drug swallowed every 12 hours", None),
+        ("Influenza in a boarding school", None),
+        ("A damped oscillator", ["position", "velocity"]),
+        ("An antibody in three patients", None),
+    ):
+        page.click(f"#examples button:has-text('{words}')")
+        page.wait_for_function("(words) => document.querySelector('#editor textarea').value.includes(words)", arg=words)
+        page.wait_for_selector("#fit:enabled")
+        page.wait_for_selector("#charts .chart canvas")
+        assert page.inner_text("#model-error") == "", words
+        if columns:
+            titles = "() => [...document.querySelectorAll('#charts h3')].map((h) => h.textContent).join()"
+            page.wait_for_function(f"(words) => ({titles})() === words", arg=",".join(columns))
+        if page.is_visible("#experiment"):
+            page.select_option("#experiment", index=1)
+            still(page)
+        assert page.locator("#charts .chart canvas").count() >= 1, words
+        page.click("#home")
 
 
 def test_a_phone_shows_everything_without_scrolling_sideways(page):
@@ -349,20 +351,26 @@ def test_names_from_files_are_text_and_never_markup(page):
     assert page.locator("img[src=x]").count() == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_findings_of_accessibility(page, scheme):
-    page.emulate_media(color_scheme=scheme)
-    assert serious(page) == []
+def test_no_serious_findings_of_accessibility(page):
+    def found() -> list[str]:
+        every = []
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            every += serious(page)
+        return every
+
+    assert found() == []
     example(page, "Prey and predators")
     fit(page)
     page.click("#duplicate")
     page.click("#model-tabs [role=tab]:has-text('A')")
     page.click("#downloads summary")
     page.wait_for_selector("#files button", timeout=LONG)
-    assert serious(page) == []
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert found() == []
     page.locator("#editor textarea").press_sequentially("wrong wrong")
     page.wait_for_selector("#editor .wrong")
-    assert serious(page) == []
+    assert found() == []
 
 
 def test_everything_works_by_keyboard(page):
@@ -378,10 +386,10 @@ def test_everything_works_by_keyboard(page):
     page.wait_for_selector("#verdict:not([hidden])", timeout=LONG)
 
 
-def test_a_browser_without_the_link_is_told_so(browser, running):
+def test_a_browser_without_the_link_is_told_so(browser, studio):
     stranger = browser.new_context()
     page = stranger.new_page()
-    response = page.goto(f"http://{running.host}/")
+    response = page.goto(f"http://{studio.host}/")
     assert response.status == 403
     assert "terminal" in page.inner_text("body")
     stranger.close()
@@ -396,10 +404,10 @@ def test_the_first_rows_stand_above_the_columns_with_their_roles(page):
     assert page.locator("#preview tbody tr").count() == 6
 
 
-def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved(page, tmp_path):
+def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved_and_copied(page, tmp_path):
     page.expected.append("willReadFrequently")
     example(page, "Prey and predators")
-    page.wait_for_timeout(500)
+    still(page)
     before = pixels(page, ".chart:nth-child(2) canvas")
     box = page.locator(".chart .u-over").first.bounding_box()
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 60)
@@ -407,20 +415,24 @@ def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved(page, tmp_path
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 70, steps=4)
     page.mouse.up()
     page.mouse.move(5, 5)
-    page.wait_for_timeout(300)
-    assert (np.abs(before - pixels(page, ".chart:nth-child(2) canvas")).sum(-1) > 60).sum() > 300
+    until(page, lambda: differing(page, before, ".chart:nth-child(2) canvas") > 300)
     page.locator(".chart .u-over").first.dblclick()
     page.mouse.move(5, 5)
-    page.wait_for_timeout(300)
-    assert (np.abs(before - pixels(page, ".chart:nth-child(2) canvas")).sum(-1) > 60).sum() < 300
+    until(page, lambda: differing(page, before, ".chart:nth-child(2) canvas") < 300)
     page.check("#phase")
     page.wait_for_selector("#charts h3:has-text('predator against prey')")
     page.check("#log")
     page.hover(".chart")
     with page.expect_download() as found:
-        page.click("[aria-label='Save the picture of prey as SVG']")
+        page.click("[aria-label='Save the picture as an SVG file: prey']")
     found.value.save_as(tmp_path / "prey.svg")
-    assert (tmp_path / "prey.svg").read_text().startswith("<svg")
+    saved = (tmp_path / "prey.svg").read_text()
+    assert saved.startswith("<svg")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("[aria-label='Copy the picture as SVG: prey']")
+    page.wait_for_selector(".exports button:has-text('Copied')")
+    assert page.evaluate("() => navigator.clipboard.readText()") == saved
+    assert "image/svg+xml" in page.evaluate("async () => (await navigator.clipboard.read())[0].types")
 
 
 def test_equations_appear_as_in_a_book_and_go_with_a_mistake(page):

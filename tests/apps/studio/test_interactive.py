@@ -270,6 +270,24 @@ def test_a_long_series_and_a_model_that_blows_up_have_a_guess_as_well(tmp_path):
         assert "x(0)" in found
 
 
+@pytest.mark.parametrize("columns", [("x", "v"), ("x",)], ids=["all observed", "v hidden"])
+@pytest.mark.parametrize("periods", [20, 200])
+def test_a_long_oscillation_has_its_frequency_in_the_guess(tmp_path, columns, periods):
+    rng, t = np.random.default_rng(0), np.arange(0, periods * np.pi, np.pi / 20)
+    t += rng.uniform(0, 0.02, len(t))
+    rows = {"time": t, "x": 3 + np.cos(2 * t), "v": -2 * np.sin(2 * t)}
+    rows = {n: rows[n] + 0.1 * rng.normal(size=len(t)) * (n != "time") for n in ("time", *columns)}
+    found = guess("x' = v\nv' = -k*(x - m)", "m", written(tmp_path, rows))["values"]
+    assert found["k"] == pytest.approx(4, rel=0.05)
+    assert found["m"] == pytest.approx(3, rel=0.05)
+
+
+def test_noise_without_an_oscillation_does_not_shorten_what_is_looked_at(tmp_path):
+    rng, t = np.random.default_rng(1), np.linspace(0, 40, 4000)
+    rows = {"time": t, "x": 1 - np.exp(-0.1 * t) + 0.3 * rng.normal(size=len(t))}
+    assert guess("x' = k*(a - x)", "m", written(tmp_path, rows))["values"]["a"] == pytest.approx(1, rel=0.2)
+
+
 def test_experiments_with_parameters_of_their_own_are_looked_at_one_by_one():
     source, text = Source(FOLDER / "theophylline.csv", NOTHING), (FOLDER / "theophylline.ode").read_text()
     found = guess(text, "m", source)["values"]

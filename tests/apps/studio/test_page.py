@@ -1,14 +1,16 @@
 """What the page computes by itself: trajectories that agree with Python's, and clicks that become text."""
 
 import itertools
+import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
 from odinfer.apps.command.example import FOLDER, names
-from odinfer.apps.studio import javascript
+from odinfer.apps.studio import javascript, server
 from odinfer.apps.studio.interactive import Source, choice_of, problems, understand
 from odinfer.model.model import Model
 from odinfer.problem.condition import Condition
@@ -103,6 +105,15 @@ def test_a_system_that_settles_has_its_points_where_something_is_seen(node):
     assert found["t"][0] == -1e6
     assert sum(-10 <= t <= 10 for t in found["t"]) > 200
     assert found["x"][0][-1] == pytest.approx(3, rel=1e-4)
+
+
+def test_the_curve_of_a_long_oscillation_has_all_its_bends(node):
+    found = one(node, "x' = v\nv' = -x", 400 * np.pi, [], [1.0, 0.0])
+    t, x = np.array(found["t"]), np.array(found["x"][0])
+    assert (np.diff(t) > 0).all()
+    assert len(t) < 10_000
+    middle = (t[1:] + t[:-1]) / 2
+    assert np.abs((x[1:] + x[:-1]) / 2 - np.cos(middle)).max() < 0.1
 
 
 WITHIN = """
@@ -221,6 +232,13 @@ def test_sliders_have_room_around_any_value(node):
     assert node.run(ENDS, [row | {"low": 1, "high": 3}, 2, None, 1]) == [1, 3]
 
 
+@pytest.mark.parametrize("kept", [[0, 3], [-3, 3]])
+def test_a_slider_that_becomes_logarithmic_has_positive_ends(node, kept):
+    row = {"low": None, "high": None, "log": True, "signed": False}
+    low, high = node.run(ENDS, [row, 0.5, kept, 1])
+    assert 0 < low < 0.5 < high
+
+
 @pytest.mark.parametrize("columns", [["prey", "predator"], ["height [cm]"], ["Größe (m)", "2nd", "t", "log", "a b/c"]])
 def test_the_first_model_of_any_columns_can_be_read(node, columns):
     model = Model.from_text(node.run(STATEMENTS, {"name": "firstModel", "args": [columns]}))
@@ -260,3 +278,15 @@ def test_a_slider_on_a_log_scale_starts_at_a_positive_value_within_its_bounds(no
     row = {"name": "k", "low": low, "high": high, "log": True, "prior": None, "fixed": None, "start": None}
     value = node.run(MIDDLE, {"parameters": [row], "free": [], "experiments": []})
     assert (low or 0) < value < (high or float("inf"))
+
+
+def test_every_card_has_a_help_text_that_names_pages_of_the_documentation():
+    text = (server.PAGE / "index.html").read_text()
+    cards = re.findall(r'<main id="welcome".*?</main>|<section .*?</section>|<template .*?</template>', text, re.DOTALL)
+    helped = [card for card in cards if 'class="help"' in card]
+    assert len(helped) == len([card for card in cards if 'id="results"' not in card])
+    docs = Path(__file__).parents[3] / "docs"
+    pages = re.findall(r"“([^”]+)” \(<code>docs/([^<]+)</code>\)", text)
+    assert len(pages) >= len(helped)
+    for title, name in pages:
+        assert (docs / name).read_text().startswith(f"# {title}\n"), name

@@ -111,6 +111,7 @@ def test_after_the_studio_stops_the_page_says_so_and_a_new_one_has_everything(br
     page = context.new_page()
     page.goto(studio.url)
     page.wait_for_selector("#examples button")
+    assert "token" not in page.url
     assert page.is_hidden("#continue")
     example(page, "Prey and predators")
     fit(page)

@@ -14,18 +14,23 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 LOTKA = (FOLDER / "lotka_volterra.csv").read_text()
 DECAY = "time,x\n" + "".join(f"{i},{8 * 0.7**i + 0.1 * (-1) ** i:.3f}\n" for i in range(12))
+PAIR = "time,experiment,x\n" + "".join(
+    f"{i},{e},{8 * k**i:.3f}\n" for e, k in (("a", 0.7), ("b", 0.8)) for i in range(9)
+)
 VERDICT = "() => getComputedStyle(document.querySelector('#headline')).fontWeight"
 
 
-@pytest.mark.parametrize("header", ["height [cm]", "x (mg)", "dry-weight", "25°C", "100%", "a\\d+$", "Größe|x"])
-def test_second_data_with_any_column_name_can_be_brought(page, header):
+def test_second_data_with_any_column_name_can_be_brought(page):
     example(page, "Prey and predators")
-    drop(page, "other.csv", DECAY.replace("time,x", f"time,{header}"))
-    page.wait_for_function("() => document.querySelector('#file-name').textContent === 'other.csv'")
-    page.wait_for_function("() => document.querySelectorAll('#charts h3').length === 1")
-    assert page.is_hidden("#message")
-    assert page.inner_text("#model-error") == ""
-    page.wait_for_selector("#fit:enabled")
+    for i, header in enumerate(("height [cm]", "x (mg)", "dry-weight", "25°C", "100%", "a\\d+$", "Größe|x")):
+        drop(page, f"other{i}.csv", DECAY.replace("time,x", f"time,{header}"))
+        page.wait_for_function(
+            "(name) => document.querySelector('#file-name').textContent === name", arg=f"other{i}.csv"
+        )
+        page.wait_for_function("() => document.querySelectorAll('#charts h3').length === 1")
+        assert page.is_hidden("#message"), header
+        page.wait_for_selector("#fit:enabled")
+        assert page.inner_text("#model-error") == "", header
 
 
 def test_a_second_job_has_a_bar_that_ticks_and_can_be_cancelled_while_the_first_writes_its_report(page):
@@ -123,6 +128,8 @@ BROKEN = """() => {
   if (open && !seen("verdict") && estimates) faults.push("estimates without a fit");
   const internal = /internal|Error|undefined|null|Invalid|not a function|answer any longer|process ended/;
   if (seen("message") && internal.test(said("message"))) faults.push(said("message"));
+  const empty = [...document.querySelectorAll(".slider .value")].filter((box) => !/\\d/.test(box.value));
+  faults.push(...empty.map((box) => `${box.ariaLabel}: ${box.value}`));
   const tabs = document.querySelectorAll("#model-tabs [aria-selected=true]").length;
   if (open && tabs !== 1) faults.push(`${tabs} chosen tabs`);
   return faults;
@@ -150,7 +157,7 @@ class Somebody:
 
     def act(self) -> None:
         acts = [self.load, self.type, self.type, self.drag, self.drag, self.press, self.press, self.press, self.cancel,
-                self.tab, self.click, self.click, self.back, self.choose]  # fmt: skip
+                self.tab, self.click, self.click, self.back, self.reload, self.choose]  # fmt: skip
         self.random.choice(acts)()
 
     def quickly(self, selector: str, nth: int = 0) -> None:
@@ -167,6 +174,7 @@ class Somebody:
         files = [
             ("decay.csv", DECAY),
             ("lotka.csv", LOTKA),
+            ("pair.csv", PAIR),
             ("my.ode", "x' = -k*x\n"),
             ("odd.csv", DECAY.replace("x", "x %")),
         ]
@@ -177,6 +185,7 @@ class Somebody:
             texts = [
                 "x' = -k*x\n",
                 "x' = -k*x + c\n0 < c < 2\n",
+                "x' = -k*x\nlocal k\n",
                 "prey' = a*prey - b*prey*predator\npredator' = d*prey*predator - c*predator\n",
             ]
             self.page.fill("#editor textarea", self.random.choice([*texts, "x' = -k*", ""]))
@@ -211,6 +220,14 @@ class Somebody:
             self.quickly("#back")
 
     def choose(self) -> None:
+        """Another experiment, if there are several."""
+        self.page.evaluate(
+            "(share) => { const one = document.querySelector('#experiment'); if (!one.offsetParent) return;"
+            " one.selectedIndex = Math.floor(share * one.length); one.dispatchEvent(new Event('change')); }",
+            self.random.random(),
+        )
+
+    def reload(self) -> None:
         if self.random.random() < 0.2:
             self.page.reload()
             self.page.wait_for_selector("body:not([data-view=loading])")

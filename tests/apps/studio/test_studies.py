@@ -17,10 +17,10 @@ LOTKA = Source(FOLDER / "lotka_volterra.csv", choice_of({}))
 INCOMPLETE = "prey' = a*prey - b*prey*predator\npredator' = -c*predator\n"
 
 
-def subjects() -> str:
-    """Eight subjects of different weight, whose rates vary."""
+def subjects(count: int = 8) -> str:
+    """Subjects of different weight, whose rates vary."""
     rng, lines = np.random.default_rng(3), ["id,time,x,wt"]
-    for i in range(8):
+    for i in range(count):
         weight = 50 + 6 * i
         k = 0.5 * weight / 70 * np.exp(0.3 * rng.normal())
         lines += [f"{i},{t},{5 * np.exp(-k * t) + 0.1 * rng.normal():.3f},{weight}" for t in (0.5, 1, 2, 4, 6)]
@@ -134,7 +134,7 @@ def test_what_cannot_be_done_with_a_population_says_what_can(population, tmp_pat
 @pytest.mark.browser
 @pytest.mark.timeout(240)
 def test_the_page_fits_a_population_and_shows_its_pictures(page):
-    drop(page, "d.csv", subjects())
+    drop(page, "d.csv", subjects(5))
     page.wait_for_selector(".chart canvas")
     type_model(page, VARIES)
     page.wait_for_selector("#slider-k")

@@ -516,7 +516,8 @@ def convert(
     debug: Debug = False,
 ) -> int:
     """Convert PEtab or SBML to model.ode and data.csv, or a problem to PEtab."""
-    from odinfer.apps.command.convert import to_own, to_petab
+    from odinfer.io.native_files import to_own
+    from odinfer.io.petab_writer import write_petab
 
     folder = petab or data
     if folder is None:
@@ -527,7 +528,7 @@ def convert(
         if petab is None:
             names = to_own(model, stage)
         else:
-            names = to_petab(read_problem(model, data, posed, notes), stage)
+            names = [path.name for path in write_petab(read_problem(model, data, posed, notes), stage)]
     show(f"Wrote {listed([str(folder / name) for name in names])}.")
     return DONE
 

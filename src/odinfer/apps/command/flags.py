@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from odinfer.checks import checked_integer, checked_number, checked_positive
 from odinfer.errors import InputError, nearest
 from odinfer.files import readable
+from odinfer.io import PETAB, SBML
 from odinfer.style.text import printable
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 # What an option may ask for at most: more would fill the memory before it fails.
 LIMITS = {"starts": 10_000, "grid": 1_000, "draws": 100_000}
-PETAB, SBML = (".yaml", ".yml"), (".xml", ".sbml")  # how the names of such files end
 
 
 def model_text(path: Path) -> str:

@@ -23,7 +23,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_UPLOAD, MAX_REQUEST = 20_000_000, 2_000_000  # bytes of a data file, and of anything else
 MAX_PROJECT = 300_000_000  # of a project with its results
-UPLOADS = {"/api/data": MAX_UPLOAD, "/api/project": MAX_PROJECT}
+UPLOADS = {"/api/data": MAX_UPLOAD, "/api/convert": 2 * MAX_UPLOAD, "/api/project": MAX_PROJECT}
 _SAFE = ("GET", "HEAD")
 _POLICY = (
     "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; "

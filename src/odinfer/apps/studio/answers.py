@@ -16,7 +16,7 @@ from odinfer.style.text import TextTable
 from odinfer.uncertainty.results import BAND
 
 ANSWERS = ("fit", "population", "discover", "design", "compare")  # what an answer can be about
-_MAX_POINTS = 400  # of a curve on the page
+_MAX_POINTS, _MAX_POINTS_OF_ALL = 400, 4_000  # of a curve on the page, if there are many, and of one in all experiments
 
 
 def answer_of(fit: Fit) -> Plain:
@@ -72,7 +72,8 @@ def table_of(table: TextTable | None) -> Plain | None:
 def _curves(fit: Fit, name: str) -> Plain:
     """States and columns with their bands along the curve, and residuals."""
     e = fit.experiments[name]
-    rows = np.unique(np.linspace(0, len(e.curve.t) - 1, _MAX_POINTS).astype(int)) if len(e.curve.t) else slice(0)
+    most = max(_MAX_POINTS, _MAX_POINTS_OF_ALL // len(fit.experiments))
+    rows = np.unique(np.linspace(0, len(e.curve.t) - 1, most).astype(int)) if len(e.curve.t) else slice(0)
     tables = [(fit.state_names, e.curve.x, *state_band(fit, e.curve.x, e.curve.sd))]
     if e.expected is not None and e.expected_sd is not None:
         half = BAND * e.expected_sd

@@ -1,8 +1,9 @@
 """Initial slider values of the studio, estimated from the data within a second.
 
 Where every state is observed, slopes are matched (ODIN's first stage); where some are hidden, a few starts are
-followed. Long series are thinned, and of many experiments some are looked at: this is a guess, and no fit. Runs in a
-process of its own (`worker_process.py`), so that nobody who types waits for it.
+followed. Long series are thinned; of those that oscillate so often that too few times a period would be left, the
+spectrum tells how long a beginning to look at. Of many experiments some are looked at: this is a guess, and no fit.
+Runs in a process of its own (`worker_process.py`), so that nobody who types waits for it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.apps.studio.interactive import Plain, Source, own_names, problems
+from odinfer.data.data import Experiment
 from odinfer.errors import InputError
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial
 from odinfer.methods.multistart_mle import none_if_singular
@@ -28,6 +30,8 @@ from odinfer.search.startpoints import difference_noise, starts
 
 Array = NDArray[np.float64]
 
+_PER_PERIOD = 12  # times in a period of an oscillation
+_CHANCE = 0.001  # probability that noise alone has a peak in its spectrum that counts as an oscillation
 _MOST_TIMES, _MOST_TOGETHER, _MOST_ALONE, _MOST_STATES = 60, 6, 12, 20
 # Where states are hidden: how many starts are followed, steps of integration for all of them, shares of the
 # observations in the first horizon in turn, and nats that a step must gain.
@@ -89,7 +93,7 @@ def _smaller(problem: Problem) -> Problem:
     rows = []
     for i, e in enumerate(problem.data.experiments):
         kept = np.zeros(len(e.t), bool)
-        kept[:: -(-len(e.t) // _MOST_TIMES)] = i < _MOST_TOGETHER
+        kept[_looked_at(e)] = i < _MOST_TOGETHER
         rows.append(kept)
     if all(kept.all() for kept in rows):
         return problem
@@ -97,6 +101,29 @@ def _smaller(problem: Problem) -> Problem:
         return replace(problem, data=problem.data.with_rows(rows))
     except InputError:  # a column that is seen rarely would be lost
         return problem
+
+
+def _looked_at(e: Experiment) -> slice:
+    """Rows of the whole series or, where so few of them would miss its oscillations, of its first periods."""
+    step = -(-len(e.t) // _MOST_TIMES)
+    periods = [found for y in e.y.T if (found := _period(e.t, y)) is not None] if step > 1 else []
+    if periods:
+        rows = len(e.t) * min(periods) / (e.t[-1] - e.t[0])
+        step = max(1, min(step, int(rows / _PER_PERIOD)))
+    return slice(0, step * _MOST_TIMES, step)
+
+
+def _period(t: Array, y: Array) -> float | None:
+    """The period of the highest peak of the periodogram; None if noise may have made it (Fisher's test, 1929)."""
+    seen = np.isfinite(y)
+    if seen.sum() < _MOST_TIMES:
+        return None
+    even = np.linspace(t[seen][0], t[seen][-1], int(seen.sum()))
+    values = np.interp(even, t[seen], y[seen])
+    power = np.abs(np.fft.rfft(values - np.polyval(np.polyfit(even - even[0], values, 1), even - even[0])))[1:] ** 2
+    peak, count = int(np.argmax(power)), len(power)
+    chance = count * (1 - power[peak] / power.sum()) ** (count - 1) if power.sum() > 0 else 1.0
+    return float((even[-1] - even[0]) / (peak + 1)) if chance < _CHANCE else None
 
 
 def _match(problem: Problem) -> Values | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import html
 import io
@@ -10,6 +11,7 @@ import itertools
 import json
 import os
 import socket
+import tempfile
 import threading
 import webbrowser
 import zipfile
@@ -19,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from odinfer.apps.studio import initial_guess, interactive, jobs, live_likelihood, projects
+from odinfer.apps.studio import conversion, initial_guess, interactive, jobs, live_likelihood, projects
 from odinfer.apps.studio.access import Guard, TooLarge, is_loopback
-from odinfer.apps.studio.sessions import Job, Queue, Session, Sessions
+from odinfer.apps.studio.sessions import Job, Queue, Session, Sessions, new_project
 from odinfer.apps.studio.worker_process import WorkerEnded, WorkerProcess
 from odinfer.checks import checked_integer
 from odinfer.errors import InputError, nearest
@@ -134,6 +136,7 @@ class Handlers:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.reading, self.guessing = asyncio.Lock(), asyncio.Lock()  # each has one worker process
+        self.thumbnails: dict[str, Any] = {}  # of examples: their experiments
 
     async def understood(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function that reads input of the user, one at a time."""
@@ -209,11 +212,8 @@ class Handlers:
             session.project = key  # it resumes there
         return _answer({})
 
-    async def upload(self, request: Request) -> Response:
-        """Take a data file."""
-        session = self.studio.session(request)
-        name = unquote(request.headers.get("x-name", "data.csv"))[-200:]
-        content = await request.body()
+    async def bring(self, session: Session, name: str, content: bytes) -> dict[str, Any]:
+        """Keep a data file, if it can be read, instead of the data before; what it has."""
         before = session.data, session.name, session.revision
         session.keep(name, content)
         try:
@@ -223,7 +223,24 @@ class Handlers:
             raise
         finally:
             session.remove_unused()
-        return _answer({"name": name, "revision": session.revision, **table})
+        return {"name": name, "revision": session.revision, **table}
+
+    async def upload(self, request: Request) -> Response:
+        """Take a data file."""
+        session = self.studio.session(request)
+        name = unquote(request.headers.get("x-name", "data.csv"))[-200:]
+        return _answer(await self.bring(session, name, await request.body()))
+
+    async def convert(self, request: Request) -> Response:
+        """Take an SBML model or a PEtab problem, whose data replace those before."""
+        session, given = self.studio.session(request), await _json(request)
+        with tempfile.TemporaryDirectory(dir=session.folder) as place:
+            found = await self.understood(conversion.convert, _files(given.get("files")), Path(place))
+        data = found.pop("data")
+        if data is not None:
+            await self.begin_anew(session, given)
+            found |= await self.bring(session, f"{found['model']}.csv", data)
+        return _answer(found)
 
     async def example(self, request: Request) -> Response:
         """Load an example."""
@@ -232,22 +249,26 @@ class Handlers:
         if name not in self.studio.examples:
             raise InputError(f"there is no example '{name[:60]}'{nearest(name, self.studio.examples)}")
         chosen = self.studio.examples[name]
-        session.keep(f"{name}.csv", chosen.data)
-        table = await self.understood(interactive.table, session.source(interactive.choice_of({})))
-        found = {"name": f"{name}.csv", "revision": session.revision, "model": name, "text": chosen.text}
-        return _answer(found | table)
+        await self.begin_anew(session, given)
+        return _answer({"model": name, "text": chosen.text, **await self.bring(session, f"{name}.csv", chosen.data)})
+
+    async def begin_anew(self, session: Session, given: Mapping[str, Any]) -> None:
+        """Leave what somebody has worked on as a project of its own, before other models take its place."""
+        if given.get("leave"):
+            await asyncio.to_thread(self.studio.save, session)
+            session.project = new_project()
 
     async def thumbnail(self, request: Request) -> Response:
         """Send what an example looks like, for its picture on the start page."""
         name = request.path_params["name"]
         if name not in self.studio.examples:
             raise InputError("there is no such example")
-        path = self.studio.folder / f"{name}.csv"
-        if not path.exists():
+        if name not in self.thumbnails:
+            path = self.studio.folder / f"{name}.csv"
             path.write_bytes(self.studio.examples[name].data)
-        source = interactive.Source(path, interactive.choice_of({}))
-        table = await self.understood(interactive.table, source)
-        return _answer({"experiments": table["experiments"][:6]})
+            table = await self.understood(interactive.table, interactive.Source(path, interactive.choice_of({})))
+            self.thumbnails[name] = table["experiments"][:6]
+        return _answer({"experiments": self.thumbnails[name]})
 
     async def table(self, request: Request) -> Response:
         """Send the table of the data."""
@@ -393,6 +414,7 @@ def application(studio: Studio) -> Starlette:
         Route("/api/project", handle.project, methods=["GET"]),
         Route("/api/project", handle.open_project, methods=["POST"]),
         Route("/api/data", handle.upload, methods=["POST"]),
+        Route("/api/convert", handle.convert, methods=["POST"]),
         Route("/api/example", handle.example, methods=["POST"]),
         Route("/api/examples/{name}", handle.thumbnail),
         Route("/api/table", handle.table, methods=["POST"]),
@@ -417,6 +439,16 @@ async def _json(request: Request) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError("this is not an object of JSON")
     return found
+
+
+def _files(given: Any) -> dict[str, bytes]:
+    """Files by name, from base64."""
+    try:
+        if isinstance(given, dict) and given:
+            return {name[-200:]: base64.b64decode(content, validate=True) for name, content in given.items()}
+    except (TypeError, ValueError):
+        pass
+    raise InputError("files are given by name, in base64")
 
 
 def _model(given: Any) -> tuple[str, str]:

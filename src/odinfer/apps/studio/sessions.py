@@ -77,6 +77,11 @@ class Job:
             await changed.wait()
 
 
+def new_project() -> str:
+    """A key that no project has."""
+    return secrets.token_hex(8)
+
+
 @dataclass(eq=False)
 class Session:
     """One tab."""
@@ -91,7 +96,7 @@ class Session:
     jobs: OrderedDict[str, Job] = field(default_factory=OrderedDict)
     uploads: int = 0
     saving: asyncio.TimerHandle | None = None  # when it is about to be saved
-    project: str = field(default_factory=lambda: secrets.token_hex(8))  # under which it is saved by itself
+    project: str = field(default_factory=new_project)  # under which it is saved by itself
 
     def keep(self, name: str, content: bytes) -> None:
         """Have these data instead of others."""

@@ -49,7 +49,24 @@ export async function renew() {
 
 export const upload = (file) => json("POST", "/api/data", file, { "X-Name": encodeURIComponent(file.name) });
 export const thumbnail = (name) => json("GET", `/api/examples/${encodeURIComponent(name)}`);
-export const example = (name) => json("POST", "/api/example", { name });
+/** leave: whether what is on the page stays as a project of its own. */
+export const example = (name, leave) => json("POST", "/api/example", { name, leave });
+
+/** An SBML model, or a PEtab problem: its files, or an archive of them. */
+export async function convert(files, leave) {
+  const content = await Promise.all(files.map(async (file) => [file.path ?? file.name, await base64(file)]));
+  return json("POST", "/api/convert", { files: Object.fromEntries(content), leave });
+}
+
+function base64(file) {
+  return new Promise((done, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => failed(new Refused(`${file.name} cannot be read`));
+    reader.readAsDataURL(file);
+  });
+}
+
 export const table = (choice) => json("POST", "/api/table", choice);
 export const understand = (name, text, choice) => json("POST", "/api/understand", { name, text, choice });
 export const guess = (name, text, choice) => json("POST", "/api/guess", { name, text, choice });
@@ -103,15 +120,16 @@ export function again(page) { last = ""; keep(page, true); }
 
 let waiting = null, last = "";
 
-/** Remember the page, soon; `now` when it may be about to go. */
+/** Remember the page, soon; `now` when it may be about to go: then a promise of its end. */
 export function keep(page, now = false) {
   const text = JSON.stringify(page);
   clearTimeout(waiting);
   if (text === last || !session) return;
   const write = () => {
     last = text;
-    fetch("/api/page", { method: "PUT", keepalive: now && text.length < 60000, headers: { "X-Session": session }, body: text })
+    return fetch("/api/page", { method: "PUT", keepalive: now && text.length < 60000, headers: { "X-Session": session }, body: text })
       .catch(() => { last = ""; });  // whatever is asked for next says that nobody answers
   };
-  if (now) write(); else waiting = setTimeout(write, 300);
+  if (now) return write();
+  waiting = setTimeout(write, 300);
 }

@@ -26,7 +26,7 @@ let curves = [];      // what the sliders give
 const model = () => page.models[page.current];
 const experiments = () => (u?.experiments ?? []).map((e) => e.name);
 let leaving = false;
-const keep = (now = false) => { if (!leaving) api.keep(page, now); };
+const keep = (now = false) => (leaving ? undefined : api.keep(page, now));
 
 function complain(error) {
   $("message").hidden = !error;
@@ -93,8 +93,7 @@ async function start() {
   const found = await api.begin();
   $("examples").replaceChildren(...found.examples.map(exampleButton));
   thumbnails(found.examples).catch(console.debug);  // pictures only
-  $("projects").replaceChildren(...found.projects.map(projectButton));
-  $("continue").hidden = !found.projects.length;
+  showProjects(found.projects);
   dataName = found.data;
   revision = found.revision;
   if (found.page.models || found.data) {
@@ -130,6 +129,11 @@ const openProject = guarded(async (file, key) => {
   location.reload();
 });
 
+function showProjects(projects) {
+  $("projects").replaceChildren(...projects.map(projectButton));
+  $("continue").hidden = !projects.length;
+}
+
 function projectButton({ id, data, models, when }) {
   const item = element("li"), button = item.appendChild(element("button"));
   button.type = "button";
@@ -155,7 +159,7 @@ function exampleButton({ name, title }) {
   image.setAttribute("aria-hidden", "true");
   button.append(element("b", "", what), element("span", "", more ?? ""));
   button.addEventListener("click", guarded(async () => {
-    const found = await api.example(name);
+    const found = await api.example(name, await left());
     begun(found, [newModel(found.model, found.text, { example: found.text })]);
     await open();
   }));
@@ -169,30 +173,64 @@ function begun(found, models) {
   table = found;
   Object.assign(page, { models, current: 0, choice: { time: null, names: {}, sd: {} }, experiment: "", compared: null, showing: "fit" });
   sliders.ranges = {};
+  clearModel();
+  drawCharts();  // the data at once, and nothing of those before
 }
 
 let reading = 0;  // files that have not arrived
 
-/** A file that was dropped or chosen: what is read shows in the bar until it is there. */
-async function take(file) {
+/** Files that were dropped or chosen: what is read shows in the bar until it is there. */
+async function take(files) {
+  if (!files.length) return;
   document.body.setAttribute("aria-busy", String(Boolean(++reading)));
-  $("file-name").textContent = `reading ${file.name} …`;
-  await taken(file);
+  $("file-name").textContent = `reading ${files.length > 1 ? `${files.length} files` : files[0].name} …`;
+  await taken(files);
   document.body.setAttribute("aria-busy", String(Boolean(--reading)));
   $("file-name").textContent = dataName ?? "no data yet";
 }
 
-const taken = guarded(async (file) => {
-  if (file.name.toLowerCase().endsWith(".odinfer")) return openProject(file);
-  if (file.name.toLowerCase().endsWith(".ode")) {
-    const text = await file.text(), name = file.name.replace(/\.ode$/i, "");
-    const first = page.models.length === 1 && page.models[0].generated === page.models[0].text;
-    if (first) page.models = [];  // nobody has written it
-    page.models.push(newModel(unique(name), text));
-    page.current = page.models.length - 1;
-    page.showing = "fit";
-    return open();
+const ends = (file, ...endings) => endings.some((ending) => file.name.toLowerCase().endsWith(ending));
+
+/** A problem in PEtab needs all of its files; of others there are data and then models. */
+const taken = guarded(async (files) => {
+  const project = files.find((file) => ends(file, ".odinfer"));
+  if (project) return openProject(project);
+  if (files.some((file) => ends(file, ".yaml", ".yml", ".zip"))) return convert(files);
+  const [models, data] = [[], []];
+  for (const file of files) (ends(file, ".ode", ".xml", ".sbml") ? models : data).push(file);
+  if (data.length > 1) throw new Error(`These are ${data.length} data files; bring one. A PEtab problem needs its .yaml beside its tables.`);
+  if (data.length) await takeData(data[0]);
+  for (const file of models) {
+    if (ends(file, ".ode")) await takeModel(file.name.replace(/\.ode$/i, ""), await file.text());
+    else await convert([file]);
   }
+});
+
+/** SBML and PEtab, which become text, and data if there are any. */
+async function convert(files) {
+  const found = await api.convert(files, await left());
+  if (!found.columns) return takeModel(found.model, found.text);
+  begun(found, [newModel(found.model, found.text, { values: found.values, moved: Object.keys(found.values).length > 0 })]);
+  await open();
+}
+
+/** Whether somebody has worked on what is here, before other models and data take its place: it is saved then. */
+async function left() {
+  const worked = page.models.some((m) => (m.text !== m.example && m.text !== m.generated) || m.job);
+  if (worked) await keep(true);
+  return worked;
+}
+
+/** A model beside those that are here, but for one that nobody has written. */
+async function takeModel(name, text) {
+  if (page.models.length === 1 && page.models[0].generated === page.models[0].text) page.models = [];
+  page.models.push(newModel(unique(name), text));
+  page.current = page.models.length - 1;
+  page.showing = "fit";
+  await open();
+}
+
+async function takeData(file) {
   const found = await api.upload(file);
   const had = page.models.filter((m) => m.generated !== m.text), current = Math.min(page.current, had.length - 1);
   begun(found, []);
@@ -208,7 +246,7 @@ const taken = guarded(async (file) => {
     page.models.unshift(firstGuess(columns));
   }
   await open();
-});
+}
 
 const freeColumns = () => table.columns.filter((c) => !c.role && c.cells.some((cell) => /\d/.test(cell)));
 
@@ -278,13 +316,13 @@ async function understand() {
   editor.mark(found.error, found.states);
   drawColumns();
   if (found.module) {
-    u = found;
+    u = { ...found, key: number };
     $("typeset").hidden = !found.typeset.length;
     $("typeset").replaceChildren(...found.typeset.map((tree) => formula(["math", ["mstyle", tree]])));
     for (const e of u.experiments) e.shown = u.columns.length;
     if (!experiments().includes(page.experiment)) page.experiment = "";
     const unknown = fill();
-    worker.postMessage({ load: { url: u.module, courses: u.experiments, given: u.given.map((s) => u.states.indexOf(s)) } });
+    worker.postMessage({ load: { key: number, url: u.module, courses: u.experiments, given: u.given.map((s) => u.states.indexOf(s)) } });
     const guessed = found.error || found.data_error ? null : guess();
     // New sliders wait a moment for what the data say of them, so that they do not jump.
     if (unknown && guessed) await Promise.race([guessed, new Promise((done) => setTimeout(done, 500))]);
@@ -350,7 +388,6 @@ const worker = new Worker("/static/simulate.js", { type: "module" });
 let busy = false, again = false, sequence = 0;
 
 worker.onmessage = ({ data }) => {
-  if (data.loaded || data.error) return follow();
   busy = false;
   if (data.seq === sequence || data.curves.length) {
     curves = data.curves;
@@ -381,7 +418,7 @@ function follow() {
     p: u.parameters.map((p) => (p.fixed !== null ? p.fixed : own(p.local, p.name, e.name))),
     free: u.states.map((s) => (u.free.includes(s) ? own(true, `${s}(0)`, e.name) : 0)),
   }));
-  worker.postMessage({ seq: ++sequence, url: u.module, values: asked });
+  worker.postMessage({ seq: ++sequence, key: u.key, values: asked });
 }
 
 // --- charts
@@ -459,8 +496,8 @@ function drawSliders() {
   if (!u) return sliders.clear();
   const every = experiments();
   const rows = rowsOf(u).filter((row) => !row.hidden).map((row) => {
-    const keys = keysOf(row, every);
-    return { ...row, keys: keys.length > 1 && page.experiment ? [keys[every.indexOf(page.experiment)]] : keys };
+    const keys = keysOf(row, every), chosen = every.indexOf(page.experiment);
+    return { ...row, keys: keys.length > 1 && chosen >= 0 ? [keys[chosen]] : keys };
   });
   sliders.draw(rows, model().values, estimates());
   $("sliders").style.minHeight = "";
@@ -673,11 +710,12 @@ for (const id of ["log", "phase"]) {
 }
 $("model-error").addEventListener("click", () => editor.select());
 $("message").querySelector("button").addEventListener("click", () => complain(null));
-$("file").addEventListener("change", () => { if ($("file").files[0]) take($("file").files[0]); $("file").value = ""; });
+$("file").addEventListener("change", () => { take([...$("file").files]); $("file").value = ""; });
 $("other-data").addEventListener("click", () => $("file").click());
 $("home").addEventListener("click", guarded(async (event) => {
   event.preventDefault();
   view("welcome");
+  showProjects((await api.begin()).projects);
 }));
 $("back").addEventListener("click", () => { view("workspace"); drawCharts(); });
 
@@ -689,9 +727,30 @@ addEventListener("drop", (event) => {
   event.preventDefault();
   inside = 0;
   $("dropping").hidden = true;
-  const file = event.dataTransfer?.files[0];
-  if (file) take(file);
+  dropped(event.dataTransfer).then(take, complain);
 });
+
+/** All files of a drop, also those in folders, which have a path then. */
+async function dropped(transfer) {
+  const found = [];
+  async function add(entry, path) {
+    if (entry.isFile) {
+      const file = await new Promise((done, failed) => entry.file(done, failed));
+      found.push(Object.assign(file, { path: path + file.name }));
+    } else {
+      const reader = entry.createReader();
+      for (;;) {
+        const some = await new Promise((done, failed) => reader.readEntries(done, failed));
+        if (!some.length) return;
+        for (const own of some) await add(own, `${path}${entry.name}/`);
+      }
+    }
+  }
+  const entries = [...transfer?.items ?? []].map((item) => item.webkitGetAsEntry?.());
+  if (!entries.some((entry) => entry?.isDirectory)) return [...transfer?.files ?? []];
+  for (const entry of entries) if (entry) await add(entry, "");
+  return found;
+}
 addEventListener("pagehide", () => { if (page.models.length) keep(true); });
 document.addEventListener("click", (event) => { if (!$("downloads").contains(event.target)) $("downloads").open = false; });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { resultsAre = []; drawCharts(); drawResults(); });

@@ -1,6 +1,6 @@
 // Charts: uPlot has the axes, zoom and cursor; points, curves and bands are drawn here, each with times of its own.
 import { element } from "./editor.js";
-import { picture, save } from "./picture.js";
+import { SVG, copy, picture, save } from "./picture.js";
 
 const { uPlot } = globalThis;  // which the page has loaded before
 
@@ -57,10 +57,7 @@ export class Chart {
     const name = head.appendChild(element("h3", "", title));
     if (note) name.append(" ", element("small", "", note));
     this.readout = head.appendChild(element("span", "readout"));
-    const copy = head.appendChild(element("button", "quiet copy", "SVG"));
-    Object.assign(copy, { type: "button", title: "Save this picture as an SVG file" });
-    copy.setAttribute("aria-label", `Save the picture of ${title} as SVG`);
-    copy.addEventListener("click", () => save(new Blob([picture(this, title)], { type: "image/svg+xml" }), `${title}.svg`));
+    this.card.appendChild(element("div", "exports")).append(...this.exports(title));
     group.charts.add(this);
     this.plot = this.card.appendChild(element("div", "plot"));
     this.plot.setAttribute("role", "img");
@@ -72,6 +69,25 @@ export class Chart {
     this.card.chart = this;
     sight().observe(this.card);
     every.add(this);
+  }
+
+  /** Buttons that copy the picture, and save it. */
+  exports(title) {
+    const draw = () => picture(this, title);
+    const button = (words, label, act) => {
+      const found = element("button", "quiet", words);
+      Object.assign(found, { type: "button", title: label });
+      found.setAttribute("aria-label", `${label}: ${title}`);
+      found.addEventListener("click", () => act(found));
+      return found;
+    };
+    const saved = button("Save SVG", "Save the picture as an SVG file", () => save(new Blob([draw()], { type: SVG }), `${title}.svg`));
+    if (!navigator.clipboard) return [saved];  // which browsers have on this computer only
+    const copied = button("Copy", "Copy the picture as SVG", async (own) => {
+      own.textContent = await copy(draw()) ? "Copied" : "Not allowed";
+      setTimeout(() => { own.textContent = "Copy"; }, 1500);
+    });
+    return [copied, saved];
   }
 
   describe(words) { this.plot.setAttribute("aria-label", words); }

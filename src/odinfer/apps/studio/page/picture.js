@@ -1,5 +1,6 @@
-// A chart as an SVG file: what is drawn on its canvas, with axes, for papers and slides.
+// A chart as SVG: what is drawn on its canvas, with axes, for papers and slides.
 
+export const SVG = "image/svg+xml";
 const LEFT = 64, TOP = 28, RIGHT = 16, BOTTOM = 44, WIDTH = 560, HEIGHT = 320;
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const round = (v) => Math.round(v * 100) / 100;
@@ -40,9 +41,21 @@ export function picture(chart, title) {
   const up = powers.map((v) => words(LEFT - 8, Y(v) + 4, v, 'text-anchor="end"'));
   const frame = `<path d="M${LEFT} ${TOP}v${h}h${w}" fill="none" stroke="#888"/>`;
   const names = [words(LEFT, 18, title, 'font-weight="600"'), words(LEFT + w / 2, HEIGHT - 8, chart.labels[0] || "time", 'text-anchor="middle"')];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`
     + `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/><clipPath id="in"><rect x="${LEFT}" y="${TOP}" width="${w}" height="${h}"/></clipPath>`
     + `<g clip-path="url(#in)">${parts.join("")}</g>${frame}${across.join("")}${up.join("")}${names.join("")}</svg>`;
+}
+
+/** Put an SVG on the clipboard: as a picture where the browser can, and as text; whether it was allowed. */
+export async function copy(text) {
+  const kinds = ["text/plain", SVG].filter((kind) => globalThis.ClipboardItem?.supports?.(kind));
+  const content = Object.fromEntries(kinds.map((kind) => [kind, new Blob([text], { type: kind })]));
+  try {
+    if (kinds.length) await navigator.clipboard.write([new ClipboardItem(content)]); else await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function save(blob, name) {

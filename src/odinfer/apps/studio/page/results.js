@@ -90,6 +90,7 @@ export function showFit(parent, answer) {
   if (answer.unknown?.length) unknownFunctions(section(parent, "Unknown functions"), answer.unknown);
   remarks(parent, answer);
   command(parent, answer.command);
+  help(parent);
 }
 
 export function showPopulation(parent, answer, job) {
@@ -100,6 +101,7 @@ export function showPopulation(parent, answer, job) {
   images(parent, answer, job);
   remarks(parent, answer);
   command(parent, answer.command);
+  help(parent);
 }
 
 /** What was asked for beside a fit: its sentence, tables and pictures; on: tried(step), planned(add, last). */
@@ -175,6 +177,8 @@ function command(parent, text) {
   line.tabIndex = 0;
 }
 
+const help = (parent) => parent.append(document.getElementById("results-help").content.cloneNode(true));
+
 function residuals(parent, answer) {
   const grid = parent.appendChild(element("div", "small-charts"));
   const experiments = Object.values(answer.experiments);
@@ -246,6 +250,7 @@ export function showComparison(parent, answer) {
   tableOf(section(parent, "Estimates"), ["parameter", ...names.map((_, i) => LETTERS[i] ?? String(i + 1))],
     parameters.map((p) => [p, ...names.map((n) => (p in answer.fits[n].theta ? shown(answer.fits[n].theta[p], 4) : "–"))]));
   command(parent, answer.command);
+  help(parent);
 }
 
 /** Buttons for the files of a job. */

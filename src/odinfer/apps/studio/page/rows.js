@@ -36,7 +36,7 @@ function round(value) {
 /** The ends of a slider: bounds that are declared, or what shows the value well; `size` is what is large for it. */
 export function ends(row, value, kept, size = 0) {
   const far = Math.max(Math.abs(value), size / 4) || 1;
-  const inside = kept && value >= kept[0] && value <= kept[1];
+  const inside = kept && value >= kept[0] && value <= kept[1] && (kept[0] > 0 || !row.log);
   let { low, high } = row;
   if (row.log && low === 0) low = null;
   if (low === null) low = inside ? kept[0] : row.log ? 1 / round(100 / far) : value < 0 || row.signed ? -round(3 * far) : 0;

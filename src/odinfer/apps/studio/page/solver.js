@@ -18,6 +18,7 @@ const D = [
 ];
 const INSIDE = 1e-9; // of an interval: how far from its ends the field is asked for, since it may jump there
 const MOST_STEPS = 20000;
+const FINER = 16; // points at most between two of the grid
 const MOST_STIFF = 20; // steps that look stiff, after which the other method takes over
 
 /** Points of a trajectory: {t, x: per state, y: per column, ended: where it ended too early or null}. */
@@ -62,11 +63,11 @@ export function trajectory(module, course, given, p, free, n = 241, rtol = 1e-6)
     emit(a, x, a + aside);
     while (at < n && begin + step * at <= a) at++;
     const between = (t0, t1, state) => {
-      for (; at < n; at++) {
-        const time = begin + step * at;
-        if (time >= b || time > t1) break;
-        emit(time, state((time - t0) / (t1 - t0)));
-      }
+      const times = [];
+      for (; at < n && begin + step * at < b && begin + step * at <= t1; at++) times.push(begin + step * at);
+      // Where steps are shorter than those of the grid, the curve has bends that the grid would cut off.
+      if (t1 - t0 < step && t0 >= begin) times.push(...[(t0 + t1) / 2, t1].filter((time) => time < b && time - t.at(-1) > step / FINER));
+      for (const time of times.sort((one, other) => one - other)) emit(time, state((time - t0) / (t1 - t0)));
     };
     const reached = integrate(field, a, b, x, between, rtol, work);
     if (reached < b) return { t, x: xs, y: ys, ended: reached };
