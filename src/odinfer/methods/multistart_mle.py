@@ -145,11 +145,12 @@ def replacement_warnings(before: Maximum, after: Maximum) -> list[str]:
         return []
     exact = before.reintegrated_loglik
     instead = f"has a log-likelihood of {exact:.4g} instead of" if np.isfinite(exact) else "ends early, not at"
-    return [
+    what = (
         "start points led to an optimum that is due to errors of the solver: integrated once more, its trajectory "
         f"{instead} {before.loglik:.4g}; the best optimum near it that integration confirms is reported "
         f"({after.loglik:.4g})"
-    ]
+    )
+    return [what]
 
 
 def fit_by_multistart(

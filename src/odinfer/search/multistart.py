@@ -305,7 +305,8 @@ def _search_batched(
 def _on_mesh(solver: BatchLikelihood, found: StartGenerations, first: Array | None = None) -> TrajectoryOptimum | None:
     """The best optimum as a trajectory on a mesh, or the next best one for which there is one.
 
-    Unknowns (P,) that are given are tried first. The compiled solver carries it to the optimum of accurate trajectories, since a step on a mesh costs far more.
+    Unknowns (P,) that are given are tried first. The compiled solver carries each to the optimum of accurate
+    trajectories, since a step on a mesh costs far more.
     """
     u, scale, finer = solver.likelihood.unknowns, state_scales(solver.problem), solver.finer()
     order = np.argsort(found.value)[:_TRIED]
