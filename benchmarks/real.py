@@ -52,8 +52,8 @@ PUBLISHED: dict[str, tuple[str, dict[str, float]]] = {
         "S' = -R0*g*S*I/763; I' = R0*g*S*I/763 - g*I; S(0) = 763 - I(0); 0 < I(0) < 20; log R0, g", {"R0": 3.78},
     ),
     "theophylline": (
-        "gut' = -ka*gut; body' = ka*gut - ke*body; conc ~ normal(body/V); gut(t0) = dose; body(t0) = 0; "
-        "input dose; local ka, ke, V; log ka, ke, V; ka > 0.3; ke < 0.3",
+        """gut' = -ka*gut; body' = ka*gut - ke*body; conc ~ normal(body/V); gut(t0) = dose; body(t0) = 0
+        input dose; local ka, ke, V; log ka, ke, V; ka > 0.3; ke < 0.3""",
         {"ka": 1.5, "ke": 0.085, "V": 0.5},
     ),
 }  # fmt: skip
@@ -73,7 +73,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    print("| data | parameter | estimate | 95 % interval | published | model test p | CPU s |\n|---|---|---|---|---|---|---|")
+    print(
+        "| data | parameter | estimate | 95 % interval | published | model test p | CPU s |\n|---|---|---|---|---|---|---|"
+    )
     for name in dict.fromkeys([*REAL, *HIDDEN, *PUBLISHED]):
         if options.only not in name:
             continue
@@ -88,7 +90,10 @@ def main() -> None:
             value, low, high = typical(fit, parameter)
             shown = f"{known[parameter]:.4g}" if parameter in known else "-"
             rest = f"{p:.2g} | {seconds:.1f}" if i == 0 else " | "
-            print(f"| {name if i == 0 else ''} | {parameter} | {value:.4g} | {low:.3g} to {high:.3g} | {shown} | {rest} |", flush=True)
+            print(
+                f"| {name if i == 0 else ''} | {parameter} | {value:.4g} | {low:.3g} to {high:.3g} | {shown} | {rest} |",
+                flush=True,
+            )
         for warning in fit.warnings:
             print(f"  {name}: {warning}", file=sys.stderr)
 
