@@ -114,7 +114,7 @@ def test_bands_of_new_observations_add_noise_on_the_scale_where_it_is_symmetric(
     mean, new = fit.forecast(t), fit.forecast(t, observed=True)
     assert list(new.columns) == ["y", "y_low", "y_high"]
     on = np.log if family == "lognormal" else np.asarray
-    noise = stats.norm.ppf(0.975) * fit.sigma["y"]
+    noise = stats.t.ppf(0.975, fit.maximum().info.freedom[0]) * fit.sigma["y"]
     for end in ("_low", "_high"):
         doubt = on(mean[f"y{end}"]) - on(mean["y"])
         np.testing.assert_allclose(np.abs(on(new[f"y{end}"]) - on(new["y"])), np.hypot(doubt, noise), rtol=1e-6)
