@@ -25,13 +25,13 @@ from odinfer.noise import FAMILIES
 
 @dataclass(frozen=True)
 class Setting:
-    """Equations; what is said about the data and the beginning; the truth; times; the columns' noise.
+    """Equations; declarations of noise and initial values; true values; times; the columns' noise.
 
     `noise` is, by column, the family, the predicted value as a function of the states, and further arguments.
     """
 
     equations: str
-    said: str
+    declarations: str
     theta: dict[str, float]
     x0: dict[str, float]
     t: np.ndarray
@@ -62,6 +62,14 @@ SETTINGS = {
         {"k1": 0.8, "k2": 0.3}, {"A": 10.0, "B": 2.0}, np.linspace(0.0, 8.0, 12),
         {"A": ("lognormal", lambda x: x[:, 0], 0.1), "B": ("lognormal", lambda x: x[:, 1], 0.1)},
     ),
+    "Gompertz, log-normal": Setting(
+        "N' = r*N*log(K/N)", "log r, K; N > 0; N ~ lognormal(N)", {"r": 0.5, "K": 10.0}, {"N": 0.3},
+        np.linspace(0.0, 10.0, 12), {"N": ("lognormal", lambda x: x[:, 0], 0.1)},
+    ),
+    "logistic, 8 times": Setting(
+        "N' = r*N*(1 - N/K)", "log r, K", {"r": 0.9, "K": 10.0}, {"N": 0.8}, np.linspace(0.0, 10.0, 8),
+        {"N": ("normal", lambda x: x[:, 0], 0.3)},
+    ),
 }  # fmt: skip
 
 
@@ -82,7 +90,7 @@ def one(s: Setting, seed: int, start: str, beyond: bool) -> dict[str, object] | 
     y = drawn(s, x, np.random.default_rng(seed))
     data = od.Data(s.t, y[: len(s.t)], states=list(s.noise))
     truth = s.theta | {f"{state}(0)": value for state, value in s.x0.items()}
-    model = od.Model.from_text(f"{s.equations}\n{s.said}")
+    model = od.Model.from_text(f"{s.equations}\n{s.declarations}")
     problem, method = od.Problem(model, data), None
     if start == "truth":
         problem = od.Problem(model, data, start={p: truth[p] for p in problem.free})

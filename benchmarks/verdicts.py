@@ -33,7 +33,7 @@ class System:
     span: float
     observed: tuple[str, ...] = ()
     noise: str = "normal"
-    said: str = ""
+    declarations: str = ""
     experiments: int = 1
 
 
@@ -48,7 +48,7 @@ RIGHT = {
     "saturation": System("s' = -V*s/(K + s)", {"V": 1.5, "K": 1.0}, {"s": 5.0}, 6.0),
     "hidden": System(
         "gut' = -ka*gut; c' = ka*gut - k*c; gut(t0) = 10; c(t0) = 0", {"ka": 1.5, "k": 0.3}, {}, 10.0, ("c",),
-        said="log ka, k",
+        declarations="log ka, k",
     ),
     "forced": System("x' = k*(1 + sin(2*t) - x)", {"k": 0.8}, {"x": 0.2}, 8.0),
     "counts": System(

@@ -1,5 +1,7 @@
 """A model that is wrong where its parameters can hide it is found out as a whole; a right one is not."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,9 @@ def test_the_comparison_says_so_where_no_single_equation_is_accused():
     assert "contradicts" not in found.verdicts[found.best].values()
     words = " ".join(found.summary().split())
     assert "are one model for these data" in words
-    assert "the model is rejected" in words
+    assert words.count("the model is rejected") == 1
+    assert "The data reject it." in words
+    assert re.search("[:] the same as", words)
 
 
 def test_the_same_seed_gives_the_same_p_value():

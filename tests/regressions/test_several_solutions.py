@@ -105,3 +105,17 @@ def test_a_posterior_stays_within_an_inequality(data):
 def test_inequalities_about_anything_but_parameters_are_refused(text, words):
     with pytest.raises(od.InputError, match=words):
         od.Model.from_text(text)
+
+
+def test_of_solutions_of_one_likelihood_the_one_of_most_start_points_is_reported_with_their_number():
+    rng, t = np.random.default_rng(4), np.linspace(0.5, 12.0, 10)
+    subjects = {}
+    for name, (ka, k) in {"one": (1.3, 0.1), "two": (0.9, 0.12), "three": (1.6, 0.09)}.items():
+        c = 3.0 * ka / (ka - k) * (np.exp(-k * t) - np.exp(-ka * t))
+        subjects[name] = od.Data(t, c * np.exp(0.05 * rng.normal(size=len(t))), states=["DV"])
+    fit = od.fit(od.Model.from_text(f"{ABSORPTION}; local ka, CL, V"), od.Data.join(subjects))
+    d = fit.details
+    assert d["starts_agreeing"] >= d["starts_at_alternatives"] / len(d["alternatives"]) > 0
+    assert d["starts_agreeing"] + d["starts_at_alternatives"] <= d["starts"]
+    assert f"{d['starts_agreeing']} of {d['starts']} start points lead to this result" in fit.summary()
+    assert f"{d['starts_at_alternatives']} to other solutions" in " ".join(fit.summary().split())

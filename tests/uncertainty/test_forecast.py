@@ -114,7 +114,7 @@ def test_bands_of_new_observations_add_noise_on_the_scale_where_it_is_symmetric(
     mean, new = fit.forecast(t), fit.forecast(t, observed=True)
     assert list(new.columns) == ["y", "y_low", "y_high"]
     on = np.log if family == "lognormal" else np.asarray
-    noise = stats.norm.ppf(0.975) * fit.sigma["y"]
+    noise = stats.t.ppf(0.975, fit.maximum().info.freedom[0]) * fit.sigma["y"]
     for end in ("_low", "_high"):
         doubt = on(mean[f"y{end}"]) - on(mean["y"])
         np.testing.assert_allclose(np.abs(on(new[f"y{end}"]) - on(new["y"])), np.hypot(doubt, noise), rtol=1e-6)
@@ -142,3 +142,14 @@ def test_what_happens_after_the_data_is_part_of_a_forecast():
     right[2] += 2.0 / k * (1 - np.exp(-k))
     np.testing.assert_allclose(table["c"], right, rtol=1e-4)
     np.testing.assert_allclose(table["y"], right, rtol=1e-4)
+
+
+@pytest.mark.parametrize("noise", ["", "; x ~ lognormal(x); x > 0"])
+def test_bands_of_new_observations_of_few_data_are_as_wide_beyond_the_data_as_at_the_last_time(noise):
+    t, rng = np.linspace(0.0, 5.0, 8), np.random.default_rng(0)
+    y = 5.0 * np.exp(-0.3 * t + 0.1 * rng.normal(size=8))
+    fit = od.fit(od.Model.from_text(f"x' = -k*x{noise}"), od.Data(t, y, states=["x"]))
+    inside, beyond = (
+        table.iloc[-1] for table in (fit.predict(t, observed=True), fit.forecast(t + 1e-3, observed=True))
+    )
+    assert beyond["x_high"] - beyond["x_low"] == pytest.approx(inside["x_high"] - inside["x_low"], rel=0.02)

@@ -240,3 +240,14 @@ def test_a_trajectory_that_re_integration_does_not_confirm_is_reported(line):
     object.__setattr__(elsewhere, "reintegrated_loglik", best.loglik - 3.0)
     (said,) = [note for note in elsewhere.intervals().notes if "integrated once more" in note]
     assert f"{best.loglik - 3.0:.4g} instead of {best.loglik:.4g}" in said
+
+
+def test_limits_of_a_parameter_that_tends_to_zero_hold_where_the_model_is_rejected():
+    t, counts = np.arange(10.0), np.array([3, 5, 8, 12, 17, 22, 30, 33, 40, 44.0])
+    fit = od.fit(od.Model.from_text("C' = a - b*C; C ~ poisson(C)"), od.Data(t, counts, states=["C"]))
+    assert fit.details["model_test"]["p"] <= 0.05
+    assert fit.theta["b"] < 1e-6
+    low, high = fit.interval()["b"]
+    assert low == 0.0
+    assert high == pytest.approx(0.073, rel=0.05)
+    assert any("write 'real b' to allow negative values" in w for w in fit.warnings)

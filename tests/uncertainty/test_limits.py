@@ -145,7 +145,7 @@ def test_limits_hold_where_jumps_of_the_trajectory_move_in_time():
 @pytest.fixture
 def aside(growth_fit):
     """A point beside the optimum of the growth curve, taken for the optimum."""
-    maximum, r = growth_fit.maximum(), 0.9 * growth_fit.theta["r"]
+    maximum, r = growth_fit.maximum(), 0.8 * growth_fit.theta["r"]
     problem, scale, fixed = maximum.problem, maximum.likelihood.scale, maximum.problem.holding("r", r)
     held = refine(fixed, scale, [replace(p, problem=fixed) for p in maximum.refined.paths], maximum.phi[1:])
     paths = [replace(p, problem=problem) for p in held.paths]

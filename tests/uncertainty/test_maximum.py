@@ -7,6 +7,7 @@ import pytest
 
 import odinfer as od
 from odinfer.gp.curves import Curve
+from odinfer.methods.multistart_mle import replacement_warnings
 from odinfer.uncertainty import maximum as module
 from odinfer.uncertainty.maximum import Maximum
 from odinfer.uncertainty.small_sample import quantile
@@ -143,3 +144,7 @@ def test_an_optimum_that_re_integration_does_not_confirm_is_replaced_by_one_that
     assert found.loglik == pytest.approx(best.loglik, abs=0.01)
     assert found.confirmed
     assert found.converged
+    (told,) = replacement_warnings(doubtful, found)
+    assert f"{doubtful.loglik:.4g}" in told
+    assert f"({found.loglik:.4g})" in told
+    assert not replacement_warnings(best, best)

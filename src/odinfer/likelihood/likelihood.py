@@ -118,7 +118,9 @@ class Likelihood:
         for m in range(M):
             seen = [e for e, r in enumerate(residuals) if B and np.isfinite(r[0, :, m]).sum() > 1]
             if seen and not exact[m]:
-                found[:, m] = evidence([self.t[e] for e in seen], [residuals[e][:, :, m] for e in seen])
+                left = [residuals[e][:, :, m] for e in seen]
+                largest = np.max([np.nanmax(np.abs(r), axis=1) for r in left], 0)
+                found[:, m] = np.where(largest > _EXACT, evidence([self.t[e] for e in seen], left), 0.0)
         return found
 
     def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[ArrowMatrix, Array]:

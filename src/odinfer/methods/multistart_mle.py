@@ -55,10 +55,16 @@ def optimum(problem: Problem, found: SearchResult) -> Maximum | None:
 
 
 def search_details(problem: Problem, found: SearchResult | None) -> dict[str, Any]:
-    """What a fit keeps of a search: objectives of the start points and other optima that fit as well."""
+    """What a fit keeps of a search: what the start points led to, and other optima that fit as well."""
     if found is None:
         return {}
-    details: dict[str, Any] = {"start_objectives": [value for value in found.objectives if np.isfinite(value)]}
+    details: dict[str, Any] = {
+        "starts": found.starts,
+        "starts_agreeing": found.agreeing,
+        "start_objectives": [value for value in found.objectives if np.isfinite(value)],
+    }
+    if found.elsewhere:
+        details["starts_at_alternatives"] = found.elsewhere
     if found.alternatives is not None and len(found.alternatives):
         u = ParameterVector(problem)
         phi = u.phi(found.alternatives)
@@ -133,6 +139,20 @@ def release_warnings(before: Problem, maximum: Maximum) -> list[str]:
     return [f"{n} < 0: write 'real {n}' to keep this, '{n} > 0' to forbid it" for n in sorted(names)]
 
 
+def replacement_warnings(before: Maximum, after: Maximum) -> list[str]:
+    """Say that the verification of an optimum has replaced it, and what it was."""
+    if after is before:
+        return []
+    exact = before.reintegrated_loglik
+    instead = f"has a log-likelihood of {exact:.4g} instead of" if np.isfinite(exact) else "ends early, not at"
+    what = (
+        "start points led to an optimum that is due to errors of the solver: integrated once more, its trajectory "
+        f"{instead} {before.loglik:.4g}; the best optimum near it that integration confirms is reported "
+        f"({after.loglik:.4g})"
+    )
+    return [what]
+
+
 def fit_by_multistart(
     method: Any, problem: Problem, seed: int, progress: Progress, level: float, draws: int, whole: bool,
     executor: StartExecutor | None = None, start: OdinStart | None = None,
@@ -147,8 +167,7 @@ def fit_by_multistart(
     clock = time.perf_counter()
     found = search(problem, seed, sub_progress(progress, 0.0, 0.7), executor, first=start)
     reached = none_if_singular(lambda: optimum(problem, found))
-    details: dict[str, Any] = {"starts": len(found.objectives), "starts_agreeing": found.agreeing}
-    details |= {"start_objectives": []} | search_details(problem, found)
+    details = search_details(problem, found)
     warnings = search_warnings(problem, found)
     seconds = time.perf_counter() - clock
     if reached is None:
@@ -156,8 +175,9 @@ def fit_by_multistart(
     warnings += release_warnings(problem, reached)
     problem = reached.problem
     maximum = verified_optimum(reached)
-    if maximum is not reached:
-        details["starts_agreeing"] = 0  # no start has led to the optimum that replaced theirs
+    if replaced := replacement_warnings(reached, maximum):
+        details["starts_agreeing"] = 0
+        warnings += replaced
     best, curves = maximum.refined, maximum.curves()
     status = Status.CONVERGED if best.converged else Status.MAX_ITERATIONS
     made = stage(

@@ -22,6 +22,7 @@ from odinfer.methods.multistart_mle import (
     none_if_singular,
     optimum,
     release_warnings,
+    replacement_warnings,
     search_details,
     search_warnings,
 )
@@ -242,7 +243,9 @@ def _assemble(
         lost = misses(problem, reached.sigma, sigma)
         follows = not (lost and _chaotic_at(problem, minima))
         if follows and isinstance(reached, Maximum):
-            reached = verified_optimum(reached)
+            unverified, reached = reached, verified_optimum(reached)
+            if replaced := replacement_warnings(unverified, reached):
+                details, notes = details | {"starts_agreeing": 0}, [*notes, *replaced]
         end = Status.CONVERGED if reached.converged else Status.MAX_ITERATIONS
         trajectories = reached.curves()
         stages["refined"] = stage(
@@ -271,6 +274,7 @@ def _assemble(
         if isinstance(reached, Maximum) and rejected:
             reached = replace(reached, verify=False)
         known = none_if_singular(reached.intervals)
+    of_odin = {"starts": len(minima.mismatches), "starts_agreeing": minima.agreeing}
     return assemble(
         problem,
         method,
@@ -292,10 +296,9 @@ def _assemble(
         cache=_cache(method, minima, reached, case),
         best=best,
         details={
-            "starts": method.starts,
-            "starts_agreeing": minima.agreeing,
             "start_mismatches": [cost for cost in minima.mismatches if np.isfinite(cost)],
             **details,
+            **(of_odin if used == "odin" or "starts" not in details else {}),
             "iterations": s.iterations,
             **facts(problem, engine.hypers),
             **(case.numbers() if case else {}),

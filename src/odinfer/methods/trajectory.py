@@ -20,7 +20,7 @@ from odinfer.errors import InputError, Status, nearest
 from odinfer.gp.smoother import noise_sd, posterior_curves, smooth_states
 from odinfer.gp.standardisation import Units, state_scales
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, refine
-from odinfer.methods.multistart_mle import FAILED, nothing_found
+from odinfer.methods.multistart_mle import FAILED, nothing_found, replacement_warnings
 from odinfer.methods.odin import Odin
 from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted, every_integrated
 from odinfer.odin import startpoints
@@ -91,6 +91,7 @@ class Trajectory:
                 ends.append(end)
         best = min(ends, key=lambda r: r.objective, default=None)
         maximum = None
+        warned: list[str] = []
         if best is None and not problem.fully_observed_gaussian:
             counts = {"starts": len(guesses), "starts_agreeing": 0, "starts_failed": len(guesses), "iterations": 0}
             progress("done", 1.0)
@@ -103,12 +104,13 @@ class Trajectory:
             status, objective, agreeing, known = FAILED, float("nan"), 0, None
         else:
             maximum = Maximum.of(problem, best)
-            maximum = verified_optimum(maximum) if best.converged else maximum
+            found, maximum = maximum, verified_optimum(maximum) if best.converged else maximum
+            warned = replacement_warnings(found, maximum)
+            agreeing = 0 if warned else sum(r.objective <= best.objective + 1e-2 for r in ends)
             known = maximum.intervals()
             best, curves = maximum.refined, maximum.curves()
             theta, sigma, objective = problem.theta(best.phi), maximum.left, best.objective
             status = (Status.CONVERGED if best.converged else Status.MAX_ITERATIONS).value
-            agreeing = sum(r.objective <= best.objective + 1e-2 for r in ends)
         only = stage(
             problem, theta, curves, sigma,
             objective=objective, loglik=None if best is None else best.loglik,
@@ -120,6 +122,7 @@ class Trajectory:
             status=status,
             converged=best is not None and best.converged,
             uncertainty=known,
+            warnings=tuple(warned),
             cache=Cache(maximum=maximum),
             details={
                 "starts": len(guesses),

@@ -106,4 +106,4 @@ class Field:
 
     def numbers(self, e: Index, theta: Array) -> Array:
         """Inputs and parameters (M, U + P) of experiments e (M,) with θ (M, P)."""
-        return np.concatenate([self._still[e], theta], 1)
+        return np.ascontiguousarray(np.concatenate([self._still[e], theta], 1))

@@ -28,12 +28,17 @@ _SAME = 1e-2  # difference of risks below which two minima are one
 
 
 class Minima(NamedTuple):
-    """The different minima of a risk, best first, how many starts led to the best, and how all matched slopes."""
+    """The different minima of a risk, best first, how many starts led to each, and how all matched slopes."""
 
     engine: Engine
     solutions: list[Solution]
-    agreeing: int
+    counts: tuple[int, ...]
     mismatches: tuple[float, ...] = ()
+
+    @property
+    def agreeing(self) -> int:
+        """How many starts led to the best minimum."""
+        return self.counts[0] if self.counts else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,9 +127,15 @@ class Search:
         found = sorted((f for f in found if np.isfinite(f[0].risk)), key=lambda f: f[0].risk)
         if found and self.optimizer == "gauss-newton":
             found[0] = self._basin_hopping(engine, *found[0], rng)
-        agreeing = sum(n for s, n in found if s.risk <= found[0][0].risk + _SAME)
-        different = [s for i, (s, _) in enumerate(found) if all(s.risk > o.risk + _SAME for o, _ in found[:i])]
-        return Minima(engine, different, agreeing, tuple(np.sort(cost).tolist()))
+        different: list[Solution] = []
+        counts: list[int] = []
+        for s, n in found:
+            if different and s.risk <= different[-1].risk + _SAME:
+                counts[-1] += n
+            else:
+                different.append(s)
+                counts.append(n)
+        return Minima(engine, different, tuple(counts), tuple(np.sort(cost).tolist()))
 
     def _basin_hopping(
         self, engine: Engine, best: Solution, count: int, rng: np.random.Generator

@@ -258,4 +258,7 @@ def _at_bounds(problem: Problem, theta: Mapping[str, float]) -> Iterator[str]:
     for name in problem.free:
         low, high = problem.limits(name)
         if theta[name] <= low + 1e-9 * abs(low) or theta[name] >= high - 1e-9 * abs(high):
-            yield f"parameter '{name}' is at its bound ({theta[name]:g}); widen the bound or check the model"
+            remedy = "widen the bound or check the model"
+            if name in problem.assumed_positive and name not in problem.bounds:
+                remedy = f"it is assumed positive: write 'real {name}' to allow negative values"
+            yield f"parameter '{name}' is at its bound ({theta[name]:g}); {remedy}"

@@ -285,6 +285,16 @@ def constant_table(fit: FitResult) -> TextTable | None:
     return TextTable(("experiment", *names), rows) if names else None
 
 
+def _agreement(starts: float, agreeing: float, elsewhere: float) -> str:
+    """Say how many start points lead to the result, and how many to other solutions of the same likelihood."""
+    if elsewhere:
+        other = f"{elsewhere} to other solutions of the same likelihood"
+        return f"{agreeing} of {starts} start points lead to this result, {other}."
+    if not agreeing:
+        return f"None of {starts} start points leads to this result by itself; later steps of the search do."
+    return f"{agreeing} of {starts} start points lead to this result."
+
+
 def facts(fit: FitResult) -> list[str]:
     """Return sentences on how the fit was found, as far as the method tells."""
     d, lines = fit.details, data_counts(fit)
@@ -293,7 +303,7 @@ def facts(fit: FitResult) -> list[str]:
             "The estimate matches slopes (ODIN): no trajectory of the model gives a maximum of the likelihood."
         )
     if "starts" in d and "starts_agreeing" in d:
-        lines.append(f"{d['starts_agreeing']} of {d['starts']} start points lead to this result.")
+        lines.append(_agreement(d["starts"], d["starts_agreeing"], d.get("starts_at_alternatives", 0)))
     if names := d.get("assumed_positive"):
         lines.append(f"Assumed positive: {listed(abbreviate(names))} (write 'real {names[0]}' for any sign).")
     if len(fit.state_names) > _ROWS:

@@ -24,14 +24,14 @@ _ROUNDS = 30  # steps from a point between two optima back to the ridge
 
 
 def separate_optima(solver: BatchLikelihood, v: Array, value: Array) -> Array:
-    """Find optima that fit as well as the best one and are not connected with it by a ridge.
+    """Find the best optimum, and those that fit as well and are not connected with it by a ridge.
 
     Args:
         v: unknowns (n, P) where searches ended, the best first.
         value: their objectives (n,).
 
     Returns:
-        Unknowns (m, P) at the other optima, the best first; none where there is only one.
+        Unknowns (m, P) at the optima, the best first.
     """
     if not len(v):
         return v
@@ -42,7 +42,7 @@ def separate_optima(solver: BatchLikelihood, v: Array, value: Array) -> Array:
             found.append(i)
         if len(found) > _MOST:
             break
-    return v[found[1:]]
+    return v[found]
 
 
 def _distinct(solver: BatchLikelihood, v: Array) -> Array:
@@ -57,13 +57,11 @@ def _distinct(solver: BatchLikelihood, v: Array) -> Array:
     return v[found]
 
 
-def nearest_optimum(solver: BatchLikelihood, v: Array, best: Array, others: Array) -> NDArray[np.int64]:
-    """Which optimum unknowns (n, P) are nearest to: 0 for the best (1, P), 1, 2, … for the others (m, P)."""
-    every = np.concatenate([best, others])
-    if not len(every):
-        return np.empty(0, np.int64)
-    distance = np.abs(v[:, None] - every) / solver.unit(every)
-    return np.asarray(np.linalg.norm(distance, axis=-1).argmin(1))
+def nearest_counts(solver: BatchLikelihood, v: Array, optima: Array) -> NDArray[np.int64]:
+    """How many of some unknowns (n, P) are nearest to each optimum (m, P), as (m,)."""
+    distance = np.abs(v[:, None] - optima) / solver.unit(optima)
+    nearest = np.linalg.norm(distance, axis=-1).argmin(1) if len(optima) else np.empty(0, np.int64)
+    return np.bincount(nearest, minlength=len(optima))
 
 
 def _are_connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, halvings: int = _HALVINGS) -> bool:

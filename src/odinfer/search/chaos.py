@@ -42,7 +42,7 @@ def chaotic(problem: Problem, theta: Array, x0: Sequence[Array]) -> bool:
         if end is None:
             end = _difference(condition, of_experiment, start, apart)
         with np.errstate(invalid="ignore"):
-            if np.nanmax(np.abs(end) / size) > _CHAOS * np.max(apart / size):
+            if (np.abs(end) / size > _CHAOS * np.max(apart / size)).any():
                 return True
     return False
 

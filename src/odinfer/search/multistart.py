@@ -34,7 +34,7 @@ from odinfer.odin.multistart import Minima
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
 from odinfer.scaling.dimensional_analysis import natural_sizes_of_free
-from odinfer.search.alternatives import nearest_optimum, separate_optima
+from odinfer.search.alternatives import nearest_counts, separate_optima
 from odinfer.search.event_startpoints import event_startpoints
 from odinfer.search.evolutionary import SAME, StartGenerations, generations
 from odinfer.search.growing_horizon import fit_growing_horizon
@@ -83,14 +83,18 @@ class SearchResult:
     Attributes:
         best: the trajectory of the highest likelihood; None if no start point led to a trajectory.
         objectives: −log-likelihood − log prior that each start point led to, best first; infinite without a trajectory.
-        agreeing: start points that led to the best optimum.
+        starts: start points that were followed.
+        agreeing: those of them that led to this optimum; of those that only its neighbours or copies led to, none.
+        elsewhere: those that led to another optimum of the same likelihood.
         known: unknowns (n, P) at optima that are not far below the best.
         alternatives: unknowns (m, P) at other optima that fit as well, the best first.
     """
 
     best: TrajectoryOptimum | None
     objectives: tuple[float, ...]
+    starts: int
     agreeing: int
+    elsewhere: int = 0
     known: Array | None = None
     alternatives: Array | None = None
 
@@ -113,18 +117,18 @@ def search(
     """
     if executor is not None and not BatchLikelihood.can(problem):
         raise InputError("workers, cluster and store need a model from text, and no very long series; leave them out")
-    best = None
+    best, led = None, 0
     if minima is not None and minima.solutions:
-        best = _from_minima(problem, minima)
+        best, led = _from_minima(problem, minima)
         noise = noise_sd(minima.engine.units, minima.engine.hypers)
         if minima.agreeing >= _AGREE_ODIN and best is not None and convincing(problem, best, noise):
             best = rescale_runaways(problem, state_scales(problem), best, natural_sizes_of_free(problem))
-            return _odin_result(problem, best, minima)
+            return _odin_result(problem, best, minima, led)
     if first is not None and (reached := _from_relaxation(problem, first)) is not None:
         objectives = (*[reached.objective] * first.agreeing, *[np.inf] * (first.starts - first.agreeing))
-        return SearchResult(reached, objectives, first.agreeing)
-    if brief:
-        found = SearchResult(best, () if best is None else (best.objective,), 0)
+        return SearchResult(reached, objectives, first.starts, first.agreeing)
+    if brief and minima is not None:
+        found = SearchResult(best, () if best is None else (best.objective,), len(minima.mismatches), led)
     elif BatchLikelihood.can(problem):
         found = _search_batched(problem, seed, progress, executor, best)
     else:
@@ -146,8 +150,8 @@ def search(
     if best is not None and problem.fully_observed_gaussian:
         best = rescale_runaways(problem, state_scales(problem), best, natural_sizes_of_free(problem))
     if best is None or found.best is None or best.objective < found.best.objective - SAME:
-        return SearchResult(best, found.objectives, int(best is not None), found.known)
-    return SearchResult(best, found.objectives, found.agreeing, found.known, found.alternatives)
+        return SearchResult(best, found.objectives, found.starts, 0, known=found.known)
+    return replace(found, best=best)
 
 
 def misses(problem: Problem, left: Array, noise: Array) -> bool:
@@ -197,19 +201,26 @@ def _phi(problem: Problem, minima: Minima, solution: Solution) -> Array:
     return np.clip(problem.phi(theta), *problem.phi_bounds)
 
 
-def _from_minima(problem: Problem, minima: Minima) -> TrajectoryOptimum | None:
-    """The best trajectory refined from the minima of ODIN's risk, and from around it."""
+def _from_minima(problem: Problem, minima: Minima) -> tuple[TrajectoryOptimum | None, int]:
+    """The best trajectory refined from the minima of ODIN's risk, and from around it; and how many starts led there."""
     engine: Any = minima.engine
-    scale, best, budget = engine.units.scale, None, Budget(_ALL_STEPS // 2)
+    scale, budget = engine.units.scale, Budget(_ALL_STEPS // 2)
+    ends: list[TrajectoryOptimum | None] = []
     for s in minima.solutions:
         x, slope, phi = engine.units.user(s.z), engine.slopes(s), _phi(problem, minima, s)
         guess = paths_through(problem, [(engine.t[b.rows], x[b.rows], slope[b.rows]) for b in engine.blocks])
+        end = None
         for start in (phi, *startpoints.scaled_back(problem, phi)):
             found = refine(problem, scale, guess, start, _FROM_MINIMA, budget=budget)
             if found is None:
                 found = _refine_integrated(problem, scale, start, [x[b.rows][0] for b in engine.blocks], budget)
-            best = _better(best, found)
-    return None if best is None else best_neighbour(problem, scale, best, budget)
+            end = _better(end, found)
+        ends.append(end)
+    if (best := _better(*ends)) is None:
+        return None, 0
+    own = zip(ends, minima.counts, strict=True)
+    led = sum(count for end, count in own if end is not None and end.objective < best.objective + SAME)
+    return best_neighbour(problem, scale, best, budget), led
 
 
 def _refine_integrated(
@@ -223,14 +234,15 @@ def _refine_integrated(
     return refine(problem, scale, paths, phi, budget=budget) if paths else None
 
 
-def _odin_result(problem: Problem, best: TrajectoryOptimum, minima: Minima) -> SearchResult:
-    """The result of a search that ODIN's minima alone have led to."""
+def _odin_result(problem: Problem, best: TrajectoryOptimum, minima: Minima, led: int) -> SearchResult:
+    """The result of a search that ODIN's minima alone have led to, from so many start points."""
     engine: Any = minima.engine
     likelihood = Likelihood(problem, state_scales(problem))
     others = [s for s in minima.solutions[1:] if s.risk < minima.solutions[0].risk + _NEAR]
     x0 = [[engine.units.user(s.z)[b.rows][0] for b in engine.blocks] for s in others]
     known = [likelihood.unknowns.join(own, _phi(problem, minima, s)) for own, s in zip(x0, others, strict=True)]
-    return SearchResult(best, (best.objective,), minima.agreeing, np.stack(known) if known else None)
+    starts = len(minima.mismatches)
+    return SearchResult(best, (best.objective,), starts, led, known=np.stack(known) if known else None)
 
 
 def _from_relaxation(problem: Problem, first: OdinStart) -> TrajectoryOptimum | None:
@@ -270,31 +282,39 @@ def _search_batched(
         else:
             with executor.following(problem, progress) as followed:
                 *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
-        near = _on_mesh(solver, found)
+        order = np.argsort(found.value, kind="stable")[:_KNOWN]
+        known = order[found.value[order] < found.best + _NEAR]
+        optima = separate_optima(solver, found.v[known], found.value[known])
+        same = found.v[found.fresh & (found.value < found.best + SAME)]
+        counts = nearest_counts(solver, same, optima)
+        # Of several optima of the same likelihood, the one that most start points have led to.
+        most = int(counts.argmax()) if len(counts) else 0
+        near = _on_mesh(solver, found, optima[most] if most else None)
         if near is not None:  # on the meshes at hand, which the steps of the search have made
             x0, steps = [p.x0 for p in near.paths], _FINAL_STEPS if near.converged else _LAST_STEPS
             last = maximise_from_initial(problem, state_scales(problem), x0, near.phi, steps, along=near.paths)
             near = near if last is None else replace(last, converged=near.converged or last.converged)
-        order = np.argsort(found.value, kind="stable")[:_KNOWN]
-        known = found.v[order[found.value[order] < found.best + _NEAR]]
-        others = separate_optima(solver, known, found.value[order][: len(known)])
-        same = found.v[found.fresh & (found.value < found.best + SAME)]
-        agreeing = int((nearest_optimum(solver, same, known[:1], others) == 0).sum())
-    return SearchResult(near, tuple(np.sort(found.value).tolist()), agreeing, known, others)
+    values = np.sort(found.value[found.fresh])
+    agreeing = int(counts[most]) if len(counts) else 0
+    return SearchResult(
+        near, tuple(values.tolist()), len(values), agreeing, len(same) - agreeing,
+        found.v[known], np.delete(optima, most, 0) if len(optima) else optima,
+    )  # fmt: skip
 
 
-def _on_mesh(solver: BatchLikelihood, found: StartGenerations) -> TrajectoryOptimum | None:
+def _on_mesh(solver: BatchLikelihood, found: StartGenerations, first: Array | None = None) -> TrajectoryOptimum | None:
     """The best optimum as a trajectory on a mesh, or the next best one for which there is one.
 
-    The compiled solver carries it to the optimum of accurate trajectories, since a step on a mesh costs far more.
+    Unknowns (P,) that are given are tried first. The compiled solver carries each to the optimum of accurate
+    trajectories, since a step on a mesh costs far more.
     """
     u, scale, finer = solver.likelihood.unknowns, state_scales(solver.problem), solver.finer()
-    for i in np.argsort(found.value)[:_TRIED]:
-        if not np.isfinite(found.value[i]):
-            break
-        polished = minimise_batch(finer, found.v[i : i + 1])
+    order = np.argsort(found.value)[:_TRIED]
+    best = found.v[order[np.isfinite(found.value[order])]]
+    for end in best if first is None else np.concatenate([first[None], best]):
+        polished = minimise_batch(finer, end[None])
         settled = bool(polished.settled[0])
-        for own, v, steps in ((finer, polished.v[0], 0 if settled else _MESH_STEPS), (solver, found.v[i], _MESH_STEPS)):
+        for own, v, steps in ((finer, polished.v[0], 0 if settled else _MESH_STEPS), (solver, end, _MESH_STEPS)):
             paths = own.paths(v)
             if paths is not None:
                 x0 = solver.initial(v)
@@ -326,7 +346,7 @@ def _search_sequentially(problem: Problem, seed: int, progress: Progress) -> Sea
     if best is not None:
         best = maximise_from_initial(problem, scale, [p.x0 for p in best.paths], best.phi) or best
         best = rescale_runaways(problem, scale, best, natural_sizes_of_free(problem))
-    return SearchResult(best, tuple(sorted(objectives)), _count_agreeing(objectives))
+    return SearchResult(best, tuple(sorted(objectives)), len(objectives), _count_agreeing(objectives))
 
 
 def _count_agreeing(objectives: Sequence[float]) -> int:

@@ -51,6 +51,8 @@ def headline(comparison: Comparison) -> str:
     if len(alike) > 1:
         rest = {name: c for name, c in comparison.candidates.items() if name not in alike[1:]}
         same = f"{listed(alike)} are one model for these data: their curves and likelihoods are equal."
+        if len(rest) == 1:
+            return f"{same} The data {'do not reject' if is_supported(comparison) else 'reject'} it."
         return f"{same} {headline(replace(comparison, candidates=rest))}"
     second = table.index[1]
     difference = float(table["bic"].iloc[1] - table["bic"].iloc[0])
@@ -202,8 +204,14 @@ def _cell(column: str, value: float) -> str:
 def _sentences(comparison: Comparison) -> list[str]:
     """All sentences about a comparison, before its table."""
     lines = [headline(comparison), ""] if len(comparison.candidates) > 1 else []
+    told: dict[str, str] = {}  # what was said → of which candidate it was said first
     for name, candidate in comparison.candidates.items():
-        lines += [sentence(name, candidate, comparison.level), *failures(name, candidate)]
+        verdict = sentence(name, candidate, comparison.level)
+        first = told.setdefault(verdict.removeprefix(name), name)
+        if first != name and _equal(comparison.candidates[first], candidate):
+            lines.append(f"{name}: the same as {first}.")
+        else:
+            lines += [verdict, *failures(name, candidate)]
     return lines
 
 

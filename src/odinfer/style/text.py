@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 TEXT_COLUMNS = ("verdict", "distribution", "parameter", "model")  # columns of tables that hold words
 _MOST_DIGITS = 10  # of a number beside its error
+_FAR_BELOW = 3  # powers of ten from the last digit that an error allows to that of an estimate
 _LARGE, _SMALL = 6, -3  # powers of ten from which, and below which, numbers beside their errors have exponents
 
 
@@ -43,7 +44,8 @@ def format_with_error(values: Sequence[float], error: float, digits: int = 2) ->
     """Numbers that belong together, all to the place at which their error has so many digits.
 
     Args:
-        values: the first is an estimate, of which two digits are kept in any case; others may be infinite or NaN.
+        values: the first is an estimate, of which two digits are kept in any case; others may be infinite or NaN. Each
+            has its own digits where the estimate is far below its error.
         error: of the estimate; each number has its own five digits where it is not known.
     """
     finite = [abs(v) for v in values if math.isfinite(v) and v]
@@ -51,6 +53,8 @@ def format_with_error(values: Sequence[float], error: float, digits: int = 2) ->
         return [format_number(v) for v in values]
     place = math.floor(math.log10(error)) - digits + 1
     least = math.floor(math.log10(abs(values[0]))) if values[0] else place + 1
+    if least - 1 < place - _FAR_BELOW:
+        return [format_number(v, digits) for v in values]
     place = max(min(place, least - 1), least - _MOST_DIGITS)
     top = math.floor(math.log10(max(finite)))
     if top - place > _MOST_DIGITS:  # then the estimate would have no digits left

@@ -64,7 +64,9 @@ def forecast(
     if not columns:
         low, high = (np.clip(band, *likelihood.problem.state_bounds) for band in (low, high))
     elif observed:
-        states, noise = longer.paths[e].at(t)[0], (maximum.left**2)[None]
+        # Estimated noise is widened so that the normal interval is Student's.
+        wider = quantile(np.maximum(maximum.info.freedom, 1.0), level) / quantile(np.inf, level)
+        states, noise = longer.paths[e].at(t)[0], ((wider * maximum.left) ** 2)[None]
         bands = low[None], high[None]
         ends = likelihood.observation.outer(e, states[None], noise, refined.phi[None], t, *bands, level)
         low, high = ends[0][0], ends[1][0]

@@ -21,6 +21,8 @@ _UNKNOWN = 100.0  # per cent: a combination with a larger error is no better kno
 _CONTRAST = 5.0
 # Two parameters go together if both change by this factor on a log scale on the way to an open end.
 _ALONG = float(np.log(10.0))
+# They go equally far if the ratio of these changes differs from one by less than this factor, in e-folds.
+_EQUALLY_FAR = float(np.log(1.5))
 # By this factor a parameter must change for it to be said.
 _COUNTS = float(np.log(1.5))
 
@@ -214,12 +216,15 @@ def _combination(u: ParameterVector, phi: Array, info: Information, i: int, j: i
 
 
 def _common_combination(names: list[str], grown: Array, i: int, j: int) -> str | None:
-    """The ratio or product that stays when following one of two open ends takes the other parameter along as far."""
+    """The ratio or product that stays where following open ends of two parameters takes both along, and equally far."""
     F = grown.shape[1]
-    for end in grown[[i, i + F, j, j + F]][:, [i, j]]:
-        if np.isfinite(end).all() and (np.abs(end) > _ALONG).all() and 0.5 < abs(end[0] / end[1]) < 2.0:
-            return f"{names[0]}{'/' if end[0] * end[1] > 0 else '·'}{names[1]}"
-    return None
+    ends = grown[[i, i + F, j, j + F]][:, [i, j]]
+    ends = ends[np.isfinite(ends).all(1) & (np.abs(ends) > _ALONG).all(1)]
+    if not len(ends):
+        return None
+    ratio = ends[:, 0] / ends[:, 1]
+    one = (np.sign(ratio) == np.sign(ratio[0])).all() and (np.abs(np.log(np.abs(ratio))) < _EQUALLY_FAR).all()
+    return f"{names[0]}{'/' if ratio[0] > 0 else '·'}{names[1]}" if one else None
 
 
 def _limits(low: float, high: float, lowest: float, highest: float) -> str:

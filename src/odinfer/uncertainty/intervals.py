@@ -247,7 +247,8 @@ def unknown_limits(
         ratio = np.abs(found.values - origin[index]) / quadratic
     usual = ((ratio > 1.0 / _QUADRATIC) & (ratio < _QUADRATIC) & ~found.jumps) | (found.values == bound)
     many = len(index) * u.experiments > _TRAJECTORIES
-    if (usual.all() and not moved) or many or not maximum.verify or not BatchLikelihood.can(maximum.problem):
+    plain = not moved and (usual.all() or not maximum.verify)
+    if plain or many or not BatchLikelihood.can(maximum.problem):
         return found
     forward = on if isinstance(on, ForwardTrajectories) else ForwardTrajectories.of(likelihood, refined)
     if forward is None:
@@ -255,6 +256,8 @@ def unknown_limits(
     best = forward.at(np.tile(origin, (len(index), 1)))
     if forward is not on or moved:
         found = find_limits(forward, best, held, searches, work=work)
+    if not maximum.verify:
+        return found
     visited = np.empty((0, u.size)) if known is None else known.visited
     starts = np.concatenate([visited, local_optima(forward, maximum.known)])
     return verified_limits(forward, best, held, searches, found, starts, work)

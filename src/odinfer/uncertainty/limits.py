@@ -157,8 +157,13 @@ def profile_points(
     """
     B, distance = len(goal), np.abs(goal - estimate)
     H, g = on.normal(near)
-    move, _ = on.step(near, H, g, np.full(B, _DAMPING[0]), held.gradient(near), goal - held.value(near))
+    a, change = held.gradient(near), goal - held.value(near)
+    move, _ = on.step(near, H, g, np.full(B, _DAMPING[0]), a, change)
     now = on.move(near, move)
+    lost = np.flatnonzero(~np.isfinite(now.value))
+    if len(lost):  # the ridge bends, or leaves the domain of the likelihood: the quantity alone
+        alone = a * (change / np.maximum((a * a).sum(1), 1e-300))[:, None]
+        now = now.put(lost, on.take(lost).move(near.take(lost), alone[lost]))
     root, slope, good, value = np.full(B, np.inf), np.zeros(B), np.zeros(B, bool), np.full(B, np.inf)
     left = np.flatnonzero(np.isfinite(now.value))
     for _ in range(_RESTARTS):

@@ -99,7 +99,7 @@ def _are_texts(value: Any) -> bool:
 
 def _check_details(details: Mapping[str, Any]) -> None:
     """Those that are put into words; the others may be anything."""
-    for name in ("seconds", "starts", "starts_agreeing"):
+    for name in ("seconds", "starts", "starts_agreeing", "starts_at_alternatives"):
         _require(_is_number(details.get(name, 0)), f"'{name}' is no number")
     for name in ("stage_used", "version"):
         _require(isinstance(details.get(name, ""), str), f"'{name}' is no text")
