@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import bdtrc
 
-from odinfer.diagnostics.monte_carlo import p_value, simulate_until_settled, verdict_known
+from odinfer.diagnostics.monte_carlo import p_value, simulate_until_decided, verdict_known
 
 
 def evidence(rng, *shape):
@@ -26,7 +26,7 @@ def test_verdicts_that_end_early_reject_right_models_at_the_level():
     rng, rejected = np.random.default_rng(1), 0
     for _ in range(1000):
         observed = evidence(rng, 1)
-        null = simulate_until_settled(lambda a, b: evidence(rng, b - a, 1), observed, 199, 0.05)
+        null = simulate_until_decided(lambda a, b: evidence(rng, b - a, 1), observed, 199, 0.05)
         rejected += p_value(observed, null) <= 0.05
     assert rejected <= 50 + 2.5 * np.sqrt(50)
 
@@ -65,9 +65,9 @@ def test_a_statistic_just_beyond_all_simulations_settles_a_verdict_only_after_ma
 
 def test_all_simulations_are_made_without_a_level():
     observed = np.array([99.0])
-    assert len(simulate_until_settled(lambda a, b: np.zeros((b - a, 1)), observed, 60, None)) == 60
-    assert len(simulate_until_settled(lambda a, b: np.zeros((b - a, 1)), observed, 60, 0.05)) == 8
+    assert len(simulate_until_decided(lambda a, b: np.zeros((b - a, 1)), observed, 60, None)) == 60
+    assert len(simulate_until_decided(lambda a, b: np.zeros((b - a, 1)), observed, 60, 0.05)) == 8
 
 
 def test_a_right_model_is_accepted_after_twenty_simulations_at_the_earliest():
-    assert len(simulate_until_settled(lambda a, b: np.ones((b - a, 1)), np.zeros(1), 60, 0.05)) == 20
+    assert len(simulate_until_decided(lambda a, b: np.ones((b - a, 1)), np.zeros(1), 60, 0.05)) == 20

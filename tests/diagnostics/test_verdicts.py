@@ -4,7 +4,7 @@ import numpy as np
 
 import odinfer as od
 from odinfer.diagnostics.equation_test import Judgement
-from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED, Case, judged
+from odinfer.diagnostics.verdicts import CONSISTENT, CONTRADICTS, NOT_JUDGED, Case, judge_fit
 from odinfer.paper.systems import lotka_volterra
 
 WRONG = od.Model.from_text("prey' = a*prey^2 + b*predator\npredator' = -c*predator + d*prey*predator", "wrong")
@@ -37,6 +37,6 @@ def test_an_equation_without_a_solution_that_could_be_followed_is_not_judged():
 
 def test_a_case_keeps_the_numbers_of_the_test_of_the_whole_model(lv_fit):
     w = lv_fit.cache
-    case = judged(lv_fit.problem, w.search, w.minima, w.maximum, draws=39)
+    case = judge_fit(lv_fit.problem, w.search, w.minima, w.maximum, draws=39)
     assert 20 <= case.whole.draws <= 39
     assert case.numbers() == {"model_test": {"p": case.whole.p, "signal": case.whole.signal, "draws": case.whole.draws}}

@@ -9,7 +9,7 @@ from scipy import stats
 import odinfer as od
 from odinfer._jax import jax
 from odinfer.observation import observation_of
-from odinfer.observation.gaussian_states import Plain, log_density, squares
+from odinfer.observation.gaussian_states import GaussianNoise, log_density, squares
 
 FEW = settings(max_examples=25, derandomize=True, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -35,7 +35,7 @@ def by_scipy(x, y, sd):
 @given(SEEDS, st.tuples(*[st.floats(0.05, 20.0)] * 2))
 def test_the_log_likelihood_is_the_sum_over_what_was_observed(seed, sd):
     x, y, count = drawn(seed)
-    noise = Plain(np.full(2, np.nan), count)
+    noise = GaussianNoise(np.full(2, np.nan), count)
     assert noise.loglik(squares(x, y), np.square(sd)) == pytest.approx(by_scipy(x, y, sd))
 
 
@@ -43,7 +43,7 @@ def test_the_log_likelihood_is_the_sum_over_what_was_observed(seed, sd):
 @given(SEEDS)
 def test_no_other_variance_is_more_likely(seed):
     x, y, count = drawn(seed)
-    noise = Plain(np.full(2, np.nan), count)
+    noise = GaussianNoise(np.full(2, np.nan), count)
     rss = squares(x, y)
     best = noise.variance(rss)
     assert noise.loglik(rss) == noise.loglik(rss, best) == pytest.approx(by_scipy(x, y, np.sqrt(best)))
@@ -56,25 +56,25 @@ def test_no_other_variance_is_more_likely(seed):
 def test_known_noise_is_kept_and_the_other_is_estimated_as_if_alone(seed, sd):
     x, y, count = drawn(seed)
     rss = squares(x, y)
-    known = Plain(np.array([sd, np.nan]), count)
+    known = GaussianNoise(np.array([sd, np.nan]), count)
     assert known.is_known.tolist() == [True, False]
     assert known.variance(rss)[0] == sd**2
-    assert known.variance(rss)[1] == Plain(np.full(2, np.nan), count).variance(rss)[1]
+    assert known.variance(rss)[1] == GaussianNoise(np.full(2, np.nan), count).variance(rss)[1]
     assert known.loglik(rss) == pytest.approx(by_scipy(x, y, np.sqrt(known.variance(rss))))
 
 
 def test_exact_data_have_the_floor_as_variance_and_a_finite_likelihood():
-    noise = Plain(np.array([np.nan, np.nan, 0.5]), np.array([5, 5, 5]), np.array([1e-8, 1e-6, 1.0]))
+    noise = GaussianNoise(np.array([np.nan, np.nan, 0.5]), np.array([5, 5, 5]), np.array([1e-8, 1e-6, 1.0]))
     np.testing.assert_array_equal(noise.variance(np.zeros(3)), [1e-8, 1e-6, 0.25])
     np.testing.assert_array_equal(noise.variance(np.full(3, 5.0)), [1.0, 1.0, 0.25])
-    assert np.isfinite(Plain(np.array([np.nan]), np.array([5])).loglik(np.zeros(1)))
+    assert np.isfinite(GaussianNoise(np.array([np.nan]), np.array([5])).loglik(np.zeros(1)))
 
 
 @FEW
 @given(SEEDS, st.integers(1, 5))
 def test_many_data_sets_side_by_side_equal_one_by_one(seed, size):
     x, y, count = drawn(seed)
-    noise = Plain(np.array([np.nan, 0.7]), count, seen=tuple(np.isfinite(b) for b in y))
+    noise = GaussianNoise(np.array([np.nan, 0.7]), count, seen=tuple(np.isfinite(b) for b in y))
     rng = np.random.default_rng(seed)
     many = [noise.draw(rng, e, a, np.empty(0), np.array([0.3, 2.0]), size) for e, a in enumerate(x)]
     rss = squares(x, many)
@@ -99,7 +99,7 @@ def test_squares_add_over_experiments_and_leave_out_what_is_missing():
 @given(SEEDS, st.tuples(*[st.floats(0.1, 5.0)] * 2))
 def test_whitened_residuals_give_the_likelihood_and_its_gradient(seed, sd):
     (x,), (y,), count = drawn(seed, sizes=(6,))
-    noise, v = Plain(np.full(2, np.nan), count), np.square(sd)
+    noise, v = GaussianNoise(np.full(2, np.nan), count), np.square(sd)
     r, weight = noise.whitened(x, y, v)
     assert (r[np.isnan(y)] == 0).all()
     assert (weight[np.isnan(y)] == 0).all()
@@ -120,14 +120,14 @@ def test_the_density_in_jax_is_the_log_likelihood_up_to_its_constant(seed, sd):
     (x,), (y,), count = drawn(seed, sizes=(6,))
     seen = np.isfinite(y)
     density = DENSITY(x, np.nan_to_num(y), seen.astype(float), np.array(sd))
-    loglik = Plain(np.full(2, np.nan), count).loglik(squares([x], [y]), np.square(sd))
+    loglik = GaussianNoise(np.full(2, np.nan), count).loglik(squares([x], [y]), np.square(sd))
     assert float(density) - 0.5 * count.sum() * np.log(2 * np.pi) == pytest.approx(float(loglik))
 
 
 def test_missing_values_stay_missing_in_draws_and_the_others_scatter_by_sigma():
     x, sigma = np.array([[1.0, -2.0], [5.0, 0.0], [0.0, 3.0]]), np.array([0.1, 2.0])
     y = np.array([[0.0, np.nan], [0.0, 0.0], [np.nan, 0.0]])
-    noise = Plain(np.full(2, np.nan), np.array([2, 2]), seen=(np.isfinite(y),))
+    noise = GaussianNoise(np.full(2, np.nan), np.array([2, 2]), seen=(np.isfinite(y),))
     found = noise.draw(np.random.default_rng(0), 0, x, np.empty(0), sigma, 4000)
     assert found.shape == (4000, 3, 2)
     np.testing.assert_array_equal(np.isnan(found), np.broadcast_to(np.isnan(y), found.shape))
@@ -142,7 +142,7 @@ def test_the_noise_of_a_problem_has_its_counts_and_what_it_knows(lv):
     y = lv.sample(0.1, 0).y.copy()
     y[3:6, 1] = np.nan
     problem = od.Problem(lv.model, od.Data(lv.t, y, states=lv.model.states), sigma={"predator": 0.3}, positive=False)
-    for noise in (Plain.of(problem), observation_of(problem, 1e-9)):
+    for noise in (GaussianNoise.of(problem), observation_of(problem, 1e-9)):
         np.testing.assert_array_equal(noise.count, [20, 17])
         np.testing.assert_array_equal(noise.is_known, [False, True])
         variance, loglik = noise.best([lv.x], [y])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.diagnostics.model_test import DRAWS
-from odinfer.diagnostics.monte_carlo import p_value, simulate_until_settled
+from odinfer.diagnostics.monte_carlo import p_value, simulate_until_decided
 from odinfer.diagnostics.single_equation import Equation, Estimate
 from odinfer.errors import InputError
 from odinfer.gp.residual_signal import signal
@@ -188,7 +188,7 @@ def _null(
                 found.append((simulated.gamma[k], simulated.signal[k]))
         return np.array(found).reshape(-1, 2)
 
-    return simulate_until_settled(simulate, np.array([case.gamma[k], case.signal[k]]), draws, allowed)
+    return simulate_until_decided(simulate, np.array([case.gamma[k], case.signal[k]]), draws, allowed)
 
 
 def _truth(problem: Problem, case: _Case, k: int) -> list[Array] | None:

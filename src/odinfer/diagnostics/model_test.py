@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.diagnostics.monte_carlo import p_value, simulate_until_settled
+from odinfer.diagnostics.monte_carlo import p_value, simulate_until_decided
 from odinfer.likelihood.forward_batch import trajectories_near
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
@@ -87,7 +87,7 @@ def judge_model(
         parts = [_refit_signals(maximum, min(size, end - i), (seed, i)) for i in range(begin, end, size)]
         return np.concatenate(parts)[:, None]
 
-    null = simulate_until_settled(simulate, observed, draws, level)
+    null = simulate_until_decided(simulate, observed, draws, level)
     return ModelTest(float(observed[0]), p_value(observed, null), len(null))
 
 

@@ -23,7 +23,7 @@ _SURE = 2.5  # a p-value so many times below the level hardly ever rises above i
 _ACCEPTED = 1e-3  # probability of so many simulations that reach the statistic, were the p-value equal to the level
 
 
-def simulate_until_settled(
+def simulate_until_decided(
     simulate: Callable[[int, int], Array], observed: Array, draws: int, level: float | None
 ) -> Array:
     """Statistics (B, S) of simulations of a right model, until the verdict at a level is settled.

@@ -64,7 +64,7 @@ def _words(j: Judgement) -> str:
     return NOT_JUDGED if j.draws == 0 and not j.signal <= 0.0 else CONSISTENT
 
 
-def judged(
+def judge_fit(
     problem: Problem,
     search: Search,
     minima: Minima,
@@ -85,7 +85,7 @@ def judged(
         whole: test the model however long its simulations take.
     """
     names = problem.model.states
-    whole_test = judged_whole(maximum, seed, level, draws, sub_progress(progress, 0.0, 0.5), whole)
+    whole_test = _judge_whole_model(maximum, seed, level, draws, sub_progress(progress, 0.0, 0.5), whole)
     if whole_test is None and maximum is not None and signal_left(maximum).max() > SUSPICIOUS:
         return Case(())  # too many data to be simulated, and a pattern in their residuals
     if maximum is not None and not (whole_test and whole_test.contradicts(level)):
@@ -110,7 +110,7 @@ def judged(
     return Case(tuple(equations), whole_test)
 
 
-def judged_whole(
+def _judge_whole_model(
     maximum: Maximum | None, seed: int, level: float, draws: int, progress: Progress = no_progress, whole: bool = False
 ) -> ModelTest | None:
     """Test a model as a whole; None without a maximum, or where simulations take too long and were not asked for.

@@ -86,7 +86,7 @@ class Batch:
         )  # fmt: skip
 
 
-class _Some(NamedTuple):
+class _Subset(NamedTuple):
     """What became of some of a batch: their places, themselves, and the objective of all (B,)."""
 
     places: Index
@@ -208,7 +208,7 @@ class Trajectories(ABC):
             done[active] = ~open_ & ((better & (gain < tolerance)) | (fall < 0.1 * tolerance))
             value, taken = now.value.copy(), np.zeros(len(now.value), bool)
             value[active], taken[active] = trial.value, better
-            return _Some(active, trial, value), taken
+            return _Subset(active, trial, value), taken
 
         def merge(now: Batch, some: Any, better: Mask) -> Batch:
             taken = better[some.places]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from odinfer.gp.curves import Hermite
 from odinfer.gp.standardisation import Units
 from odinfer.likelihood.likelihood import Likelihood, LikelihoodValues
-from odinfer.ode.adaptive_mesh import CAREFUL, Budget, BudgetExhausted, every_integrated
+from odinfer.ode.adaptive_mesh import CAREFUL, Budget, BudgetExhausted, integrate_experiments
 from odinfer.ode.collocation import MANY, CollocationPath, Condensed, condense_paths, mesh_for, split
 from odinfer.optimize.arrow_matrix import ArrowMatrix
 from odinfer.optimize.levenberg_marquardt import Rule, levenberg_marquardt
@@ -313,7 +313,7 @@ def _from_initial(
     own mesh: it is late by more than the change takes. A more accurate one is not.
     """
     for tolerance in (None, CAREFUL):
-        paths = every_integrated(problem, phi, x0, scale, budget, tolerance)
+        paths = integrate_experiments(problem, phi, x0, scale, budget, tolerance)
         if paths is None:
             return None
         own = likelihood or Likelihood(problem, scales_along(paths, scale))

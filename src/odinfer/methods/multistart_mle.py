@@ -95,12 +95,12 @@ def search_warnings(problem: Problem, found: SearchResult | None) -> list[str]:
     values = ", ".join(f"{problem.free[i]} = {other[i]:.3g} instead of {own[i]:.3g}" for i in order if apart[i] > 0.05)
     count = len(found.alternatives)
     what = "another solution fits" if count == 1 else f"{count} other solutions fit"
-    choice = _telling_apart(problem.free, own, other, order.tolist()) if len(order) else "a bound"
+    choice = _differences_between(problem.free, own, other, order.tolist()) if len(order) else "a bound"
     place = f" ({values})" if values else ", with other initial values"
     return [*warnings, f"{what} the data as well{place}; choose by {choice}, or by fixing a parameter"]
 
 
-def _telling_apart(names: Sequence[str], own: Array, other: Array, differing: Sequence[int]) -> str:
+def _differences_between(names: Sequence[str], own: Array, other: Array, differing: Sequence[int]) -> str:
     """What a user can declare to have the first of two solutions: an order of what is exchanged, or a bound.
 
     Args:

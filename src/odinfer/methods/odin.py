@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from odinfer.diagnostics.equation_test import FALSE_ALARMS
 from odinfer.diagnostics.model_test import DRAWS
-from odinfer.diagnostics.verdicts import CONTRADICTS, NOT_JUDGED, Case, judged
+from odinfer.diagnostics.verdicts import CONTRADICTS, NOT_JUDGED, Case, judge_fit
 from odinfer.errors import Status
 from odinfer.gp.smoother import facts, noise_sd
 from odinfer.methods import preset
@@ -41,7 +41,7 @@ from odinfer.search.gaussian_relaxation import columns_of_states, gaussian_relax
 from odinfer.search.multistart import OdinStart, misses, search
 from odinfer.search.release import released_by_matching
 from odinfer.search.start_executor import StartExecutor
-from odinfer.uncertainty.maximum import Maximum, Reached
+from odinfer.uncertainty.maximum import Maximum, RefinedResult
 from odinfer.uncertainty.verification import verified_optimum
 
 Array = NDArray[np.float64]
@@ -133,7 +133,7 @@ class Odin:
         """Infer θ, states, γ and noise, and judge the equations; see `odinfer.fit`.
 
         Args:
-            level, draws, whole: of the judgement; see `odinfer.diagnostics.verdicts.judged`.
+            level, draws, whole: of the judgement; see `odinfer.diagnostics.verdicts.judge_fit`.
             executor: who follows starts that are independent.
         """
         progress = progress or no_progress
@@ -149,7 +149,7 @@ class Odin:
         odin_seconds = time.perf_counter() - clock
         progress("following trajectories", 0.3)
         clock = time.perf_counter()
-        reached: Reached | None = None
+        reached: RefinedResult | None = None
         notes: list[str] = []
         details: dict[str, Any] = {}
         if self.refine and isinstance(minima.engine, Sparse):
@@ -169,7 +169,7 @@ class Odin:
 
         def judge(maximum: Maximum | None) -> Case:
             tell = sub_progress(progress, 0.7, 1.0)
-            return judged(problem, self.search, minima, maximum, seed, level, draws, tell, whole)
+            return judge_fit(problem, self.search, minima, maximum, seed, level, draws, tell, whole)
 
         fit = _assemble(self, problem, seed, minima, reached, notes, details, seconds, judge, level)
         progress("done", 1.0)
@@ -219,7 +219,7 @@ def _initial(engine: Any, s: Solution) -> list[Array]:
 
 
 def _assemble(
-    method: Odin, problem: Problem, seed: int, minima: Minima, reached: Reached | None, notes: Sequence[str],
+    method: Odin, problem: Problem, seed: int, minima: Minima, reached: RefinedResult | None, notes: Sequence[str],
     details: dict[str, Any], seconds: tuple[float, float], judge: Callable[[Maximum | None], Case], level: float,
 ) -> Fit:  # fmt: skip
     """Collect both stages as plain data, the verdicts, and which stage is reported.
@@ -306,7 +306,7 @@ def _assemble(
     )
 
 
-def _cache(method: Odin, minima: Minima, reached: Reached | None, case: Case | None) -> Cache:
+def _cache(method: Odin, minima: Minima, reached: RefinedResult | None, case: Case | None) -> Cache:
     """What later steps can use, without the large operators of many states."""
     if isinstance(minima.engine, Sparse):
         return Cache()

@@ -22,7 +22,7 @@ from odinfer.gp.standardisation import Units, state_scales
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, refine
 from odinfer.methods.multistart_mle import FAILED, nothing_found, replacement_warnings
 from odinfer.methods.odin import Odin
-from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted, every_integrated
+from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted, integrate_experiments
 from odinfer.odin import startpoints
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
@@ -192,7 +192,7 @@ def _follow(problem: Problem, scale: Array, phi: Array, x0: Array, iterations: i
             warnings.simplefilter("ignore")  # the integrator's, on trajectories that it cannot follow
             if not problem.fully_observed_gaussian:
                 return maximise_from_initial(problem, scale, list(x0), phi, iterations, Budget(_STEPS))
-            paths = every_integrated(problem, phi, list(x0), scale, Budget(_STEPS))
+            paths = integrate_experiments(problem, phi, list(x0), scale, Budget(_STEPS))
             return None if paths is None else refine(problem, scale, paths, phi, iterations)
     except (np.linalg.LinAlgError, BudgetExhausted):
         return None

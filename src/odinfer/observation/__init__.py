@@ -85,9 +85,9 @@ class Observation(Protocol):
 def observation_of(problem: Problem, floor: Array | float = 1e-300) -> Observation:
     """What is observed in a problem; variances are not below a floor (M,)."""
     if problem.fully_observed_gaussian:
-        from odinfer.observation.gaussian_states import Plain
+        from odinfer.observation.gaussian_states import GaussianNoise
 
-        return Plain.of(problem, floor)
+        return GaussianNoise.of(problem, floor)
     from odinfer.observation.column_model import Measured
 
     return Measured(problem, np.broadcast_to(np.asarray(floor, float), (len(problem.columns),)))

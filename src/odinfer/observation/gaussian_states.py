@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Plain:
+class GaussianNoise:
     """Noise of K states, at its maximum likelihood where it is not known.
 
     Attributes:
@@ -35,9 +35,9 @@ class Plain:
     seen: tuple[NDArray[np.bool_], ...] = ()
 
     @staticmethod
-    def of(problem: Problem, floor: Array | float = 1e-300) -> Plain:
+    def of(problem: Problem, floor: Array | float = 1e-300) -> GaussianNoise:
         seen = tuple(np.isfinite(e.y) for e in problem.data.experiments)
-        return Plain(problem.known_sigma, problem.count, floor, seen)
+        return GaussianNoise(problem.known_sigma, problem.count, floor, seen)
 
     @property
     def is_known(self) -> NDArray[np.bool_]:

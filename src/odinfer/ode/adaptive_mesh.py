@@ -188,7 +188,7 @@ def _smooth_field(
     return field, jacobian
 
 
-def every_integrated(
+def integrate_experiments(
     problem: Problem, phi: Array, x0: Sequence[Array], scale: Array, budget: Budget | None = None,
     tolerance: float | None = None,
 ) -> tuple[CollocationPath, ...] | None:  # fmt: skip

@@ -104,7 +104,7 @@ def _conservation_laws(condition: Condition, theta: Array, x: Array, t: float) -
     return np.asarray(rows[values <= _DEPENDENT * values.max(initial=1e-290)] / scale)
 
 
-def looked_at(condition: Condition) -> Array | None:
+def _times_of_interest(condition: Condition) -> Array | None:
     """When a system begins to settle and three times at which it has; None if it has no time to settle in."""
     interval = settling_interval(condition)
     return None if interval is None else np.asarray(interval[0] + (interval[1] - interval[0]) * _WHEN)
@@ -119,7 +119,7 @@ def steady_state_warnings(problem: Problem, states: Callable[[int, Array], Array
     """
     moving: list[str] = []
     for e in range(len(problem.data.experiments)):
-        t = looked_at(problem.condition(e))
+        t = _times_of_interest(problem.condition(e))
         x = None if t is None else states(e, t)
         if x is None:
             continue

@@ -54,7 +54,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True)
-class _Here:
+class _Iterate:
     """A point with everything the next step needs; `value` is its risk."""
 
     z: Array
@@ -92,7 +92,7 @@ def gauss_newton(
     if not np.isfinite(e).all():
         return Solution(z, phi, np.full(z.shape[1], np.nan), np.inf, 0, False)
     gamma = np.broadcast_to(gamma, z.shape[1]) if rule.fixed is None else np.full(z.shape[1], rule.fixed)
-    start = _Here(z, phi, gamma, lin, e, risk.value(z, e, gamma, phi))
+    start = _Iterate(z, phi, gamma, lin, e, risk.value(z, e, gamma, phi))
     descent = _Descent(risk, rule, tolerance, rival, steps or _dense_steps)
     limits = Rule(down=0.15, up=8.0, most=1e12, steps=max_iterations)
     ended = levenberg_marquardt(start, descent.propose, descent.settles, limits)
@@ -109,10 +109,10 @@ class _Descent:
         self.risk, self.rule, self.tolerance, self.rival, self.steps = risk, rule, tolerance, rival, steps
         self.sizes = natural_sizes_of_phi(risk.problem)
         self.memory, self.last_gain, self.taken, self.abandoned = _Anderson(self.sizes), np.inf, 0, False
-        self.at: _Here | None = None  # where `step` starts, and whether it has been extrapolated from there
+        self.at: _Iterate | None = None  # where `step` starts, and whether it has been extrapolated from there
         self.extrapolated = False
 
-    def propose(self, here: _Here, damping: float) -> tuple[_Here, bool]:
+    def propose(self, here: _Iterate, damping: float) -> tuple[_Iterate, bool]:
         if self.at is not here:
             self.at, self.extrapolated = here, False
             self.step = self.steps(self.risk, here.z, here.lin, here.e, here.gamma, here.phi)
@@ -126,7 +126,7 @@ class _Descent:
             found, better = self._move(here, dz, dphi)
         return found, better
 
-    def settles(self, better: bool, gain: float, here: _Here, damping: float) -> bool:
+    def settles(self, better: bool, gain: float, here: _Iterate, damping: float) -> bool:
         if not better:
             return False
         self.last_gain, self.taken = gain, self.taken + 1
@@ -136,7 +136,7 @@ class _Descent:
         self.abandoned = self.taken >= 4 and here.value - 10.0 * gain > self.rival
         return self.abandoned
 
-    def _move(self, here: _Here, dz: Array, dphi: Array) -> tuple[_Here, bool]:
+    def _move(self, here: _Iterate, dz: Array, dphi: Array) -> tuple[_Iterate, bool]:
         """The point after a step with γ updated, and whether the step lowers the risk before that."""
         risk, z, phi = self.risk, here.z + dz, here.phi + dphi
         if risk.problem.bounded:
@@ -147,7 +147,7 @@ class _Descent:
         if not base + risk.gamma_terms(e, here.gamma) <= here.value:
             return here, False
         gamma = risk.best_gamma(e, self.rule, here.gamma)
-        return _Here(z, phi, gamma, lin, e, base + risk.gamma_terms(e, gamma)), True
+        return _Iterate(z, phi, gamma, lin, e, base + risk.gamma_terms(e, gamma)), True
 
 
 def _dense_steps(risk: Any, z: Array, lin: Linear, e: Array, gamma: Array, phi: Array) -> Step:

@@ -65,7 +65,7 @@ def with_indicators(data: Data, column: str, count: int) -> Data:
     return data.with_inputs(found)
 
 
-def like_the_fit(effects: tuple[RandomEffect, ...], data: Data) -> Data:
+def _levels_of_the_fit(effects: tuple[RandomEffect, ...], data: Data) -> Data:
     """Data of a new subject with the indicators that the effects of a fit need."""
     own = [e for e in effects if e.deviates]
     count = sum(e.deviates is own[0].deviates for e in own)

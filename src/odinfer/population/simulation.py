@@ -15,7 +15,7 @@ from odinfer.population.estimate import Estimate
 from odinfer.population.marginal import place_at_modes
 from odinfer.population.modes import find_modes
 from odinfer.population.nodes import Engine, Placement
-from odinfer.population.occasions import like_the_fit
+from odinfer.population.occasions import _levels_of_the_fit
 from odinfer.population.structure import Structure
 from odinfer.population.subjects import Subjects
 from odinfer.problem.covariates import with_covariates
@@ -216,7 +216,7 @@ def forecast_new(found: Estimate, t: Array, data: Data, draws: int, seed: int) -
     s, v = found.structure, found.v
     if len(data.experiments) != 1:
         raise InputError(f"a forecast is for one subject; the data have {len(data.experiments)}: choose by data.only()")
-    data = like_the_fit(s.effects, with_covariates(s.problem.model, data))
+    data = _levels_of_the_fit(s.effects, with_covariates(s.problem.model, data))
     columns = tuple(c for c in s.problem.columns if c in data.states)
     if columns != s.problem.columns:
         raise InputError(f"the data of the new subject need the columns {', '.join(s.problem.columns)}")

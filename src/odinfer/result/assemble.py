@@ -14,7 +14,7 @@ from odinfer.gp.curves import Curve, Gradients
 from odinfer.gp.standardisation import Units
 from odinfer.model.expression import initial_name
 from odinfer.observation import observation_of
-from odinfer.observation.gaussian_states import Plain, squares
+from odinfer.observation.gaussian_states import GaussianNoise, squares
 from odinfer.problem.parameter_vector import ParameterVector
 from odinfer.problem.problem import Problem
 from odinfer.result.fit import Cache, Fit
@@ -68,7 +68,7 @@ def stage(
         },
         x=x,
         objective=float(objective),
-        loglik=float(Plain.of(problem).loglik(residual_squares(problem, x))) if loglik is None else loglik,
+        loglik=float(GaussianNoise.of(problem).loglik(residual_squares(problem, x))) if loglik is None else loglik,
         seconds=seconds,
         note=note,
         t=problem.data.experiments[0].t,

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from odinfer.gp.curves import Curve, Hermite
 from odinfer.gp.shared_hyperparameters import Element, Group
-from odinfer.observation.gaussian_states import Plain
+from odinfer.observation.gaussian_states import GaussianNoise
 from odinfer.odin.gamma import GammaRule
 from odinfer.odin.gauss_newton import Solution, gauss_newton
 from odinfer.odin.sparse.conjugate_gradients import Krylov
@@ -131,7 +131,7 @@ def tighten_equations(
         paths, phi, noise = _paths(tight, s), s.phi, _noise(tight, s.z)
     e = tight.mismatch(s.z, tight.linearise(s.z, phi).f)
     sigma, n = units.user_sd(np.sqrt(noise)), problem.count
-    loglik = float(Plain.of(problem).loglik(units.user_sd(np.sqrt(_squares(tight, s.z))) ** 2, sigma**2))
+    loglik = float(GaussianNoise.of(problem).loglik(units.user_sd(np.sqrt(_squares(tight, s.z))) ** 2, sigma**2))
     spare = np.maximum(n - ParameterVector(problem).size / len(n), 1.0)
     left = np.where(np.isnan(problem.known_sigma), sigma * np.sqrt(n / spare), sigma)
     return ContinuationResult(
@@ -168,7 +168,7 @@ def _squares(risk: SparseRisk, z: Array) -> Array:
 def _noise(risk: SparseRisk, z: Array) -> Array:
     """Noise variances (K,), standardised: known, or at their maximum likelihood."""
     known = np.sqrt(risk.units.standard_variance(risk.problem.known_sigma))
-    return Plain(known, risk.problem.count, _NOISE_FLOOR**2).variance(_squares(risk, z))
+    return GaussianNoise(known, risk.problem.count, _NOISE_FLOOR**2).variance(_squares(risk, z))
 
 
 def _defect(risk: SparseRisk, paths: Sequence[tuple[Array, Array, Array]], phi: Array, noise: Array) -> float:

@@ -27,7 +27,7 @@ from odinfer.gp.standardisation import state_scales
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.likelihood import Likelihood
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, paths_through, refine
-from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted, every_integrated
+from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted, integrate_experiments
 from odinfer.odin import startpoints
 from odinfer.odin.gauss_newton import Solution
 from odinfer.odin.multistart import Minima
@@ -228,7 +228,7 @@ def _refine_integrated(
 ) -> TrajectoryOptimum | None:
     """Refine a trajectory that is integrated, where the estimated states are too far from any solution."""
     try:
-        paths = every_integrated(problem, phi, x0, scale, Budget(_STEPS))
+        paths = integrate_experiments(problem, phi, x0, scale, Budget(_STEPS))
     except BudgetExhausted:
         return None
     return refine(problem, scale, paths, phi, budget=budget) if paths else None

@@ -15,7 +15,7 @@ from odinfer.checks import checked_integer
 from odinfer.diagnostics.equation_test import FALSE_ALARMS, Judgement
 from odinfer.diagnostics.information_criteria import aicc, bic
 from odinfer.diagnostics.model_test import DRAWS, ModelTest
-from odinfer.diagnostics.verdicts import NOT_JUDGED, Case, judged
+from odinfer.diagnostics.verdicts import NOT_JUDGED, Case, judge_fit
 from odinfer.errors import InputError
 from odinfer.methods import check_method
 from odinfer.methods.odin import Odin
@@ -279,7 +279,7 @@ def _fit_candidate(
         if not problem.fully_observed_gaussian:
             case = Case((), _model_test(result))
         elif case is None:  # of fits without trajectories: the paper's
-            case = judged(problem, method.search, method.solve(problem, seed), None, seed, level, draws)
+            case = judge_fit(problem, method.search, method.solve(problem, seed), None, seed, level, draws)
     judgements = case.equations
     refined = result.stages.get("refined")
     return Candidate(

@@ -33,7 +33,7 @@ CONFIRMED = 0.05  # nats by which re-integration may change the log-likelihood o
 _JUMP = 1e-9  # of the time span: how much later than the state before a jump the one after it stands in a curve
 
 
-class Reached(Protocol):
+class RefinedResult(Protocol):
     """Where the second stage of a fit ends, whatever the engine.
 
     Attributes:

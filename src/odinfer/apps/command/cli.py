@@ -271,12 +271,14 @@ def compare(
         problems = read_candidates(files[:-1], files[-1], posed, notes)
         how = Odin(kernel=kernel or "auto")
         with staged(folder) as stage, progress(quiet or as_json) as tell:
-            found = run(
+            found: Any = run(  # a PopulationComparison where parameters vary by subject
                 problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
                 workers=workers, cluster=cluster, progress=tell,
             )  # fmt: skip
-            population = isinstance(found, PopulationComparison)
-            written = found.write_outputs(stage) if population else reports.write_outputs(found, stage)
+            if population := isinstance(found, PopulationComparison):
+                written = found.write_outputs(stage)
+            else:
+                written = reports.write_outputs(found, stage)
             names = [path.name for path in written]
             document = (stage / "comparison.json").read_text("utf-8")
     if as_json:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.apps.studio.interactive import Plain
+from odinfer.apps.studio.interactive import GaussianNoise
 from odinfer.result.fit import Fit
 from odinfer.result.stages import state_band
 from odinfer.result.unknown import EstimatedFunction
@@ -19,7 +19,7 @@ ANSWERS = ("fit", "population", "discover", "design", "compare")  # what an answ
 _MAX_POINTS, _MAX_POINTS_OF_ALL = 400, 4_000  # of a curve on the page, if there are many, and of one in all experiments
 
 
-def answer_of(fit: Fit) -> Plain:
+def answer_of(fit: Fit) -> GaussianNoise:
     """All that the page shows of a fit."""
     from odinfer.result.estimates import correlation_table, parameter_table, solutions_table
     from odinfer.result.summary import data_counts, facts, headline, state_table, tone
@@ -65,11 +65,11 @@ def answer_of(fit: Fit) -> Plain:
     }
 
 
-def table_of(table: TextTable | None) -> Plain | None:
+def table_of(table: TextTable | None) -> GaussianNoise | None:
     return None if table is None else {"header": [*table.header], "rows": [[*row] for row in table.rows]}
 
 
-def _curves(fit: Fit, name: str) -> Plain:
+def _curves(fit: Fit, name: str) -> GaussianNoise:
     """States and columns with their bands along the curve, and residuals."""
     e = fit.experiments[name]
     most = max(_MAX_POINTS, _MAX_POINTS_OF_ALL // len(fit.experiments))
@@ -93,7 +93,7 @@ def _curves(fit: Fit, name: str) -> Plain:
     }
 
 
-def _function(label: str, stored: Plain) -> Plain:
+def _function(label: str, stored: GaussianNoise) -> GaussianNoise:
     """An unknown function of one argument with its band; of two, its name only."""
     own = EstimatedFunction.of(label, stored)
     if len(own.arguments) > 1:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from odinfer.apps.studio.interactive import Plain
+from odinfer.apps.studio.interactive import GaussianNoise
 from odinfer.errors import InputError
 from odinfer.files import make_folder
 from odinfer.io import PETAB, SBML
@@ -24,7 +24,7 @@ _MOST_BYTES = 100_000_000  # that an archive unpacks to
 _MOST_FILES = 1_000  # in an archive
 
 
-def convert(files: Mapping[str, bytes], folder: Path) -> Plain:
+def convert(files: Mapping[str, bytes], folder: Path) -> GaussianNoise:
     """Read an SBML model or a PEtab problem.
 
     Args:

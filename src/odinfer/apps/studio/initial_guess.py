@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.apps.studio.interactive import Plain, Source, own_names, problems
+from odinfer.apps.studio.interactive import GaussianNoise, Source, own_names, problems
 from odinfer.data.data import Experiment
 from odinfer.errors import InputError
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial
@@ -47,7 +47,7 @@ class Values(NamedTuple):
     theta: Array
 
 
-def guess(text: str, name: str, source: Source) -> Plain:
+def guess(text: str, name: str, source: Source) -> GaussianNoise:
     """Values of the sliders by their names, and what is large for each of them, which zero does not tell."""
     problem = problems(text, name, source, [])[-1]
     values: dict[str, float] = {}

@@ -36,7 +36,7 @@ from odinfer.problem.from_table import posed
 from odinfer.problem.matching import DOSING, ROLES, observable
 from odinfer.problem.problem import Problem
 
-Plain = dict[str, Any]
+GaussianNoise = dict[str, Any]
 
 _MAX_POINTS = 4_000  # of one series on the page: more cannot be told apart
 MAX_EXPERIMENTS = 60
@@ -56,9 +56,9 @@ class Source:
 # --- tables
 
 
-def table(source: Source) -> Plain:
+def table(source: Source) -> GaussianNoise:
     """The columns of a table with their roles, and everything in it that can be drawn."""
-    found: Plain = {"columns": [], "experiments": [], "notes": [], "error": None}
+    found: GaussianNoise = {"columns": [], "experiments": [], "notes": [], "error": None}
     with _notes(found["notes"]):
         whole = _raw(source.path)
         found["columns"] = _columns(whole, source.choice)
@@ -85,7 +85,7 @@ def _choose_columns(source: Source) -> Table:
     return _raw(source.path).with_columns(c.time, c.names, c.sd)
 
 
-def _columns(whole: Table, choice: Choice) -> list[Plain]:
+def _columns(whole: Table, choice: Choice) -> list[GaussianNoise]:
     """Columns, or the observables of a long table, with their roles as they are without a model."""
     role = whole.roles(())
     named = {role.time: "time", role.experiment: "experiment", role.observable: "observable", role.value: "value"}
@@ -105,7 +105,7 @@ def _columns(whole: Table, choice: Choice) -> list[Plain]:
     ]
 
 
-def _preview(whole: Table) -> Plain:
+def _preview(whole: Table) -> GaussianNoise:
     """The first rows as they stand in the file."""
     rows, columns = _PREVIEW
     names = list(whole.columns)[:columns]
@@ -113,7 +113,7 @@ def _preview(whole: Table) -> Plain:
     return {"names": names, "rows": [[str(whole.columns[name][i] or "") for name in names] for i in range(count)]}
 
 
-def _observed(e: Experiment, names: Sequence[str]) -> Plain:
+def _observed(e: Experiment, names: Sequence[str]) -> GaussianNoise:
     columns = {}
     for k, name in enumerate(names):
         seen = np.flatnonzero(np.isfinite(e.y[:, k]))
@@ -143,9 +143,9 @@ def problems(text: str, name: str, source: Source, notes: list[str]) -> list[Pro
     return found
 
 
-def understand(text: str, name: str, source: Source | None) -> Plain:
+def understand(text: str, name: str, source: Source | None) -> GaussianNoise:
     """What a text says, or where it is wrong, and what it means for the data."""
-    answer: Plain = {"error": None, "data_error": None, "notes": []}
+    answer: GaussianNoise = {"error": None, "data_error": None, "notes": []}
     with _notes(answer["notes"]):
         try:
             models = candidates(text, name)
@@ -167,7 +167,7 @@ def understand(text: str, name: str, source: Source | None) -> Plain:
         return answer | shown | _describe(model, posing)
 
 
-def _describe(model: Model, problem: Problem | None) -> Plain:
+def _describe(model: Model, problem: Problem | None) -> GaussianNoise:
     """All that the page draws and computes by itself."""
     declarations = model.declarations
     if problem is not None:
@@ -207,7 +207,7 @@ def _describe(model: Model, problem: Problem | None) -> Plain:
     }
 
 
-def _parameter(model: Model, problem: Problem | None, name: str) -> Plain:
+def _parameter(model: Model, problem: Problem | None, name: str) -> GaussianNoise:
     low, high = model.bounds.get(name, (-math.inf, math.inf))
     family, *numbers = model.prior.get(name, ("",))
     by = next((effect.by for effect in model.declarations.effects.subject if effect.name == name), None)
@@ -239,12 +239,12 @@ def coefficients(model: Model) -> set[str]:
     return {name for own in model.declarations.unknown for name in own.parameters}
 
 
-def _families() -> Plain:
+def _families() -> GaussianNoise:
     """The kinds of noise that there are, and what stands in the brackets of each."""
     return {n: {"arguments": f.arguments, "least": f.least, "defaults": f.defaults} for n, f in FAMILIES.items()}
 
 
-def _scatter(data: Data, name: str) -> Plain:
+def _scatter(data: Data, name: str) -> GaussianNoise:
     """Which families the values of a column refuse, and why."""
     m = data.states.index(name)
     y = np.concatenate([e.y[:, m] for e in data.experiments])
@@ -263,10 +263,10 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _course(condition: Condition, data: Data | None, i: int) -> Plain:
+def _course(condition: Condition, data: Data | None, i: int) -> GaussianNoise:
     """What one experiment does to a trajectory, as `simulate.js` takes it."""
     e, model = condition.experiment, condition.model
-    jumps: list[Plain] = [
+    jumps: list[GaussianNoise] = [
         {"t": time, "program": k, "states": [model.states.index(name) for name, _ in event.changes]}
         for k, event in enumerate(model.declarations.events)
         for time in event.times
@@ -299,7 +299,7 @@ def _course(condition: Condition, data: Data | None, i: int) -> Plain:
 # --- words
 
 
-def _locate(text: str, message: str) -> Plain:
+def _locate(text: str, message: str) -> GaussianNoise:
     """An error with its line and columns, counted from 1 and 0; the whole line where the piece is not found in it."""
     found = re.match(r"line (\d+): (.*)", message, re.DOTALL)
     if not found:

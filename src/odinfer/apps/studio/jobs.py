@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from odinfer.apps.studio.answers import answer_of, number
-from odinfer.apps.studio.interactive import Plain, Source, problems
+from odinfer.apps.studio.interactive import GaussianNoise, Source, problems
 from odinfer.apps.studio.next_steps import caveats, next_steps
 from odinfer.apps.studio.scripts import (
     compare_command,
@@ -35,7 +35,7 @@ from odinfer.result.fit import Fit
 if TYPE_CHECKING:
     from odinfer.population.compare import PopulationComparison
 
-Tell = Callable[[Plain], None]
+Tell = Callable[[GaussianNoise], None]
 
 SEED = 0
 _MAX_CACHED_FITS = 4  # fits in memory
@@ -69,7 +69,7 @@ def preload() -> None:
     import odinfer.result.report  # noqa: F401
 
 
-def run(order: JobRequest, tell: Tell) -> Plain:
+def run(order: JobRequest, tell: Tell) -> GaussianNoise:
     """Do it: tells of progress, then the answer as soon as it is known, and returns the names of the files."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its remarks about fonts are not for our users
     order.folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def _fit(order: JobRequest, tell: Tell) -> list[str]:
     return names + _extras(order, command, "fit.py", script)
 
 
-def _population(order: JobRequest, found: PopulationFit, more: Plain, tell: Tell) -> list[str]:
+def _population(order: JobRequest, found: PopulationFit, more: GaussianNoise, tell: Tell) -> list[str]:
     from odinfer.apps.studio.population import answer_of_population, picture_file
     from odinfer.population import report
 

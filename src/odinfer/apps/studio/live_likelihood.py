@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from odinfer.apps.studio.interactive import Plain, Source, problems
+from odinfer.apps.studio.interactive import GaussianNoise, Source, problems
 from odinfer.errors import InputError
 from odinfer.likelihood.loglik import loglik
 from odinfer.problem.parameter_vector import ParameterVector
@@ -18,7 +18,7 @@ _MOST_VALUES = 20_000  # of the data: more take too long while somebody drags
 _last: dict[tuple[str, str, str], Problem | None] = {}  # the problem whose sliders move
 
 
-def live_loglik(text: str, name: str, source: Source, values: Mapping[str, Any]) -> Plain:
+def live_loglik(text: str, name: str, source: Source, values: Mapping[str, Any]) -> GaussianNoise:
     """The log-likelihood at values by the names of sliders; None where there is none."""
     key = text, name, repr(source)
     if key not in _last:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from odinfer.apps.studio.interactive import Plain, coefficients
+from odinfer.apps.studio.interactive import GaussianNoise, coefficients
 from odinfer.diagnostics.verdicts import CONTRADICTS
 from odinfer.errors import InputError, listed
 from odinfer.model.model import Model
@@ -39,7 +39,7 @@ class Step:
     job: str | None = None
 
 
-def next_steps(fit: Fit, text: str) -> list[Plain]:
+def next_steps(fit: Fit, text: str) -> list[GaussianNoise]:
     """The steps that fit best to what was found, the most promising first."""
     every = (
         *_missing_terms(fit, text), *_own_values(fit, text), *_random_effects(fit, text), *_noise(fit, text),

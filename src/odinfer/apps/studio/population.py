@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.apps.studio.answers import number, numbers, table_of
-from odinfer.apps.studio.interactive import MAX_EXPERIMENTS, Plain
+from odinfer.apps.studio.interactive import MAX_EXPERIMENTS, GaussianNoise
 from odinfer.population.compare import PopulationComparison
 from odinfer.population.figures import PICTURES
 from odinfer.population.report import picture_names
@@ -22,7 +22,7 @@ _CURVE = 80  # times of a curve
 _DRAWS = 60  # individual parameters given the data of a subject, for its band
 
 
-def answer_of_population(fit: PopulationFit) -> Plain:
+def answer_of_population(fit: PopulationFit) -> GaussianNoise:
     """All that the page shows of a population fit; its pictures come with its files."""
     individual = fit.individual
     names = [effect.name for effect in fit.problem.model.declarations.effects.subject]
@@ -54,7 +54,7 @@ def answer_of_population(fit: PopulationFit) -> Plain:
     }
 
 
-def compared(found: PopulationComparison) -> Plain:
+def compared(found: PopulationComparison) -> GaussianNoise:
     """All that the page shows of a comparison of population models."""
     table = found.table
     digits = {"bic": 5, "weight": 2, "aic": 5, "loglik": 5, "parameters": 5}
@@ -76,7 +76,7 @@ def picture_file(name: str) -> str:
     return f"{name}.svg"
 
 
-def _experiments(fit: PopulationFit) -> Plain:
+def _experiments(fit: PopulationFit) -> GaussianNoise:
     """The individual curve of each subject, its 95 % band given the data, and individual residuals."""
     s, v, residuals = fit.structure, fit.estimate.v, fit.residuals
     drawn = conditional_draws(fit.estimate, _DRAWS, fit.seed)[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from odinfer.apps.studio.answers import table_of
-from odinfer.apps.studio.interactive import Plain
+from odinfer.apps.studio.interactive import GaussianNoise
 from odinfer.apps.studio.next_steps import Step
 from odinfer.checks import checked_integer, checked_number
 from odinfer.discovery.report import figure as discovery_figure
@@ -31,7 +31,7 @@ MOST_SAMPLES = 50  # that the page offers to plan
 _MOST_OFFERED = 3  # models with one further term
 
 
-def discover(problem: Problem, seed: int, progress: Progress, folder: Path) -> tuple[Plain, list[str]]:
+def discover(problem: Problem, seed: int, progress: Progress, folder: Path) -> tuple[GaussianNoise, list[str]]:
     """Search for the term that the equations of a model lack: what was found, and the files that say so."""
     from odinfer.discovery.discover import discover as search
 
@@ -57,7 +57,7 @@ def discover(problem: Problem, seed: int, progress: Progress, folder: Path) -> t
     return answer, names
 
 
-def plan(fit: Fit, options: Mapping[str, Any], progress: Progress, folder: Path) -> tuple[Plain, list[str]]:
+def plan(fit: Fit, options: Mapping[str, Any], progress: Progress, folder: Path) -> tuple[GaussianNoise, list[str]]:
     """The samples that determine the parameters best beside those that there are.
 
     Args:
@@ -94,7 +94,7 @@ def plan_options(options: Mapping[str, Any]) -> tuple[int, float | None]:
     )
 
 
-def _tables(found: Design) -> list[Plain]:
+def _tables(found: Design) -> list[GaussianNoise]:
     several = len(found.predictions.experiments) > 1
     errors = tuple(
         (n, format_number(v, 4), percent(a), percent(b))
