@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.attacks import LENGTHS, SEEDS, attack, check_line, spoilt
+from fuzz.attacks import LENGTHS, SECONDS, SEEDS, attack, check_line, spoilt
 from fuzz.test_grids import CONTENT
 from odinfer.errors import InputError
 from odinfer.paper.bench import grid as grids
@@ -95,7 +95,8 @@ def test_with_values_replaced(times: int, entries, tmp_path: Path):
             return
         use(tmp_path, fully=seed % 50 == 0 and times > 1)
 
-    attack(check, times, 60, seed=SEEDS)
+    size = sum(len(canonical(entry)) for entry in entries)
+    attack(check, times, 60, SECONDS * size / 10_000, seed=SEEDS)
 
 
 @LENGTHS
