@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -261,6 +261,7 @@ def compare(
     from odinfer.methods.odin import Odin
     from odinfer.population.compare import PopulationComparison
     from odinfer.selection import report as reports
+    from odinfer.selection.compare import Comparison
     from odinfer.selection.compare import compare as run
 
     folder = out or Path("comparison")
@@ -271,18 +272,20 @@ def compare(
         problems = read_candidates(files[:-1], files[-1], posed, notes)
         how = Odin(kernel=kernel or "auto")
         with staged(folder) as stage, progress(quiet or as_json) as tell:
-            found = run(
+            found: Comparison | PopulationComparison = cast(Any, run)(
                 problems, method=how, level=level, draws=draws, holdout=holdout, seed=seed,
                 workers=workers, cluster=cluster, progress=tell,
             )  # fmt: skip
-            population = isinstance(found, PopulationComparison)
-            written = found.write_outputs(stage) if population else reports.write_outputs(found, stage)
+            if isinstance(found, PopulationComparison):
+                written = found.write_outputs(stage)
+            else:
+                written = reports.write_outputs(found, stage)
             names = [path.name for path in written]
             document = (stage / "comparison.json").read_text("utf-8")
     if as_json:
         show(document.rstrip())
     elif not quiet:
-        if sys.stdout.isatty() and not population:
+        if sys.stdout.isatty() and not isinstance(found, PopulationComparison):
             show_rich(reports.summary_rich(found))
         else:
             show(found.summary())
