@@ -101,8 +101,9 @@ class PopulationComparison:
 
     def write_outputs(self, folder: str | Path) -> list[Path]:
         """Write comparison.json, and the report of the best model."""
-        make_folder(Path(folder))
-        paths = [Path(folder) / "report.html", Path(folder) / "comparison.json"]
+        folder = Path(folder)
+        make_folder(folder)
+        paths = [folder / "report.html", folder / "comparison.json"]
         self.fits[self.best].save(paths[0])
         write_file(paths[1], as_json(self.document()))
         return paths
