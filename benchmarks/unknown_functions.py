@@ -3,9 +3,9 @@
     python benchmarks/unknown_functions.py --draws 5
     python benchmarks/unknown_functions.py --systems held-out
 
-Eighteen systems: inputs, rates and laws of growth with several shapes, observed with normal, lognormal, binomial, Poisson
-and negative binomial noise, some through hidden states. Method and settings were chosen on the first nine; the others
-are held out. Of every band, the share of 41 points within the data's range counts at which it holds the true function.
+Eighteen systems: inputs, rates and laws of growth with several shapes, observed with normal, lognormal, binomial,
+Poisson and negative binomial noise, some through hidden states. Method and settings were chosen on the first nine; the
+others are held out. Of every band, the share of 41 points within the data's range counts at which it holds the truth.
 """
 
 from __future__ import annotations
