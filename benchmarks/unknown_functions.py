@@ -3,9 +3,9 @@
     python benchmarks/unknown_functions.py --draws 5
     python benchmarks/unknown_functions.py --systems held-out
 
-Sixteen systems: inputs, rates and laws of growth with every shape, observed with normal, lognormal, binomial, Poisson
-and negative binomial noise, some through hidden states. Method and settings were chosen on the first nine; the others
-are held out. Of every band, the share of 41 points within the data's range counts at which it holds the true function.
+Eighteen systems: inputs, rates and laws of growth with several shapes, observed with normal, lognormal, binomial,
+Poisson and negative binomial noise, some through hidden states. Method and settings were chosen on the first nine; the
+others are held out. Of every band, the share of 41 points within the data's range counts at which it holds the truth.
 """
 
 from __future__ import annotations
@@ -110,6 +110,12 @@ HELD_OUT = (
     System("growth, negative binomial", "n' = 0.6*n*(1 - (n/80)^2)", [4], "n' = ?(n); c ~ negbinomial(n, 10)",
            lambda n: 0.6 * n * (1 - (n / 80) ** 2), (12, 37), "c",
            lambda x, _, rng: rng.negative_binomial(10, 10 / (10 + x[:, 0])).astype(float), False),
+    System("mortality that rises, Poisson", "y' = -0.02*exp(0.15*t)*y", [400],
+           "y' = -?(t)*y; ?(t) increasing >= 0; y(0) = 400; y ~ poisson(y)", lambda t: 0.02 * np.exp(0.15 * t),
+           (18, 37), "y", lambda x, _, rng: rng.poisson(x[:, 0]).astype(float)),
+    System("input that decays, hidden chain", "a' = 4*exp(-t/5) - a; b' = a - 0.5*b", [0, 0],
+           "a' = ?(t) - a; b' = a - 0.5*b; ?(t) decreasing >= 0; a(0) = 0; b(0) = 0", lambda t: 4 * np.exp(-t / 5),
+           (16, 41), "b", normal(1, 0.08)),
 )  # fmt: skip
 
 

@@ -117,3 +117,15 @@ def test_an_elimination_nobody_knows_is_found_after_two_doses_with_its_noise(tmp
     fit = od.fit(model, od.read_csv(tmp_path / "data.csv"))
     assert fit.theta["s"] < 0.2
     assert np.allclose(fit.unknown["?"].at([2.0, 5.0])["value"], [0.74, 1.95], atol=0.3)
+
+
+def test_a_function_that_falls_to_zero_is_found_within_its_band():
+    t = np.linspace(0, 8, 40)
+    x = od.simulate(od.Model.from_text("x' = 3/(1 + (x/4)^10) - 0.2*x"), {}, [0.2], t)
+    data = od.Data(t, np.asarray(x)[:, 0] + 0.1 * np.random.default_rng(1).normal(size=40), states=["x"])
+    fit = od.fit(od.Model.from_text("x' = ?(x) - 0.2*x; ?(x) decreasing >= 0"), data)
+    at = np.linspace(0.3, 4.7, 23)
+    found, truth = fit.unknown["?"].at(at), 3 / (1 + (at / 4) ** 10)
+    assert (np.diff(found["value"]) <= 1e-12).all()
+    assert (found["low"] >= 0).all()
+    assert np.mean((found["low"] <= truth) & (truth <= found["high"])) > 0.85

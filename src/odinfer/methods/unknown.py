@@ -21,6 +21,8 @@ from odinfer.result.fit import Fit
 from odinfer.result.unknown import estimated
 from odinfer.style.text import format_number
 
+_SATURATED = 0.8  # of the basis functions: with more degrees of freedom, a function may be too smooth for the data
+
 
 def fit_unknown(method: Any, problem: Problem, seed: int, progress: Progress | None, options: dict[str, Any]) -> Fit:
     """Infer parameters, states and unknown functions by a method."""
@@ -61,6 +63,11 @@ def with_functions(fit: Fit, given: Collection[str]) -> Fit:
             f"{own.label} is estimated for {ends}, with {format_number(one.freedom, 2)} effective degrees of freedom; "
             f"{beyond}"
         )
+        if one.freedom > _SATURATED * len(own.coefficients):
+            words.append(
+                f"{own.label} uses nearly all of its {len(own.coefficients)} basis functions: sharper changes are "
+                "smoothed, and the band may miss them"
+            )
     theirs = {name for own in problem.model.declarations.unknown for name in own.parameters}
     coefficients = [name for name in problem.parameters if name.partition("[")[0] in theirs]
     details = {**fit.details, "unknown": stored, "unknown_notes": words, "coefficients": coefficients}
