@@ -109,3 +109,21 @@ def test_unasked_there_are_fewer_simulations_of_more_data_and_at_last_none():
     assert [unasked(problem(n), 199) for n in (20, 100_000)] == [199, 199]
     counts = [unasked(problem(n, "\nx ~ lognormal(x, s)"), 199) for n in (20, 100_000, 1_000_000)]
     assert counts == [199, 100, 0]
+
+
+@pytest.mark.parametrize("text", ["x' = -k*x; y ~ normal(x, 0.02)", "x' = -k*x"])
+def test_residuals_larger_than_known_noise_contradict_the_model(text):
+    model, t = od.Model.from_text(text), np.linspace(0.0, 4.0, 12)
+    y = 3.0 * np.exp(-0.5 * t) + 0.2 * np.random.default_rng(1).normal(size=12)  # white: nothing but its size is wrong
+    column = model.declarations.columns[0].name if model.declarations.columns else "x"
+    problem = od.Problem(model, od.Data(t, y, states=[column]), sigma={} if column == "y" else {"x": 0.02})
+    fit = od.fit(problem)
+    assert fit.pvalue < 0.05
+    assert any(f"residuals of {column} contradict the given noise" in warning for warning in fit.warnings)
+    right = od.fit(
+        od.Problem(
+            od.Model.from_text(text.replace("0.02", "0.2")), problem.data, sigma={} if column == "y" else {"x": 0.2}
+        )
+    )
+    assert right.pvalue > 0.05
+    assert not any("given noise" in warning for warning in right.warnings)

@@ -1,15 +1,16 @@
 """Test whether the model as a whole describes the data, by a parametric bootstrap of its residuals.
 
 The statistic is the evidence for a smooth signal in the residuals of the best trajectory, summed over the observed
-columns. Its distribution under the model comes from refits of simulated data. All equations share one trajectory, so
-this test sees more than tests of single equations, but not which equation is wrong.
+columns, and for more noise than is known where it is known. Its distribution under the model comes from refits of
+simulated data. All equations share one trajectory, so this test sees more than tests of single equations, but not which
+equation is wrong.
 
 Simulations end when the verdict is settled (monte_carlo.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from odinfer.diagnostics.monte_carlo import p_value, simulate_until_decided
 from odinfer.likelihood.forward_batch import trajectories_near
+from odinfer.likelihood.likelihood import Likelihood
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
 from odinfer.uncertainty.bootstrap import refitted
@@ -38,7 +40,8 @@ class ModelTest:
     """The result of the test of a model.
 
     Attributes:
-        signal: nats of evidence, over all columns, for a signal in the residuals of its best trajectory.
+        signal: nats of evidence, over all columns, for a signal in the residuals of its best trajectory, and for more
+            noise than is known.
         p: probability that a right model leaves as much; NaN if no trajectory of this one follows the data.
         draws: number of simulations.
     """
@@ -79,7 +82,8 @@ def judge_model(
     """
     if maximum is None:
         return ModelTest(np.nan, np.nan, 0)
-    observed = np.array([float(signal_left(maximum).sum())])
+    states = maximum.refined.states(maximum.likelihood.t)
+    observed = _evidence(maximum.likelihood, states, maximum, maximum.refined.phi[None])
     size = max(_SIDE_BY_SIDE // max(int(maximum.likelihood.problem.count.sum()), 1), 1)
 
     def simulate(begin: int, end: int) -> Array:
@@ -99,7 +103,13 @@ def _refit_signals(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
     )
     good = np.flatnonzero(np.isfinite(found.value))
     own = found.take(good)
-    return np.asarray(on.likelihood.take(good).signal(on.observed(own), refined.sigma**2, own.phi).sum(-1))
+    return _evidence(on.likelihood.take(good), on.observed(own), maximum, own.phi)
+
+
+def _evidence(likelihood: Likelihood, x: Sequence[Array], maximum: Maximum, phi: Array) -> Array:
+    """Nats of evidence (B,) against states x (B, N, K) by their residuals."""
+    noise = maximum.refined.sigma**2
+    return np.asarray((likelihood.signal(x, noise, phi) + likelihood.excess(x, noise, phi)).sum(-1))
 
 
 def signal_left(maximum: Maximum) -> Array:

@@ -108,10 +108,7 @@ class Likelihood:
         None where that is as little, by its variances noise (M,), as the errors of computed trajectories, which are
         smooth.
         """
-        residuals = [
-            self.observation.residuals(e, own, y, np.broadcast_to(noise, (1, len(noise))), phi)
-            for e, (own, y) in enumerate(zip(x, self.y, strict=True))
-        ]
+        residuals = self._residuals(x, noise, phi)
         B, _, M = residuals[0].shape
         found = np.zeros((B, M))
         exact = np.sqrt(noise) <= _EXACT * self.scale if self.problem.fully_observed_gaussian else np.zeros(M, bool)
@@ -122,6 +119,24 @@ class Likelihood:
                 largest = np.max([np.nanmax(np.abs(r), axis=1) for r in left], 0)
                 found[:, m] = np.where(largest > _EXACT, evidence([self.t[e] for e in seen], left), 0.0)
         return found
+
+    def excess(self, x: Sequence[Array], noise: Array, phi: Array) -> Array:
+        """Nats of evidence (B, M), column by column, for more noise than is known; none for counts and estimated noise.
+
+        The logarithm of the likelihood ratio of normal residuals with any standard deviation above 1, and with 1.
+        """
+        residuals = np.concatenate(self._residuals(x, noise, phi), 1)
+        count, squares = np.isfinite(residuals).sum(1), np.nansum(residuals**2, 1)
+        ratio = np.maximum(squares / np.maximum(count, 1), 1.0)
+        known = ~np.asarray(self.problem.estimated_noise)
+        known &= [not column.family.discrete for column in self.problem.observed]
+        return np.where(known, 0.5 * count * (ratio - 1.0 - np.log(ratio)), 0.0)
+
+    def _residuals(self, x: Sequence[Array], noise: Array, phi: Array) -> list[Array]:
+        """Standardised residuals (B, N, M) of every experiment."""
+        noise = np.broadcast_to(noise, (1, len(noise)))
+        pairs = enumerate(zip(x, self.y, strict=True))
+        return [self.observation.residuals(e, own, y, noise, phi) for e, (own, y) in pairs]
 
     def normal(self, x: Sequence[Array], S: Sequence[Array], noise: Array, phi: Array) -> tuple[ArrowMatrix, Array]:
         """Gauss–Newton Hessians (B, P, P) and gradients (B, P) of the objective.

@@ -41,6 +41,7 @@ _SMALL = 1e-3  # of its natural size: a smaller estimate is profiled on the scal
 _LONGEST = 2.0  # e-folds, of the first step on a log scale
 _QUADRATIC = 1.5  # ratio of a limit's distance to that of the quadratic approximation, up to which it needs no checks
 _STATE_FAILURES = 3  # failed points after which the limit of a state is extrapolated
+_TOO_NOISY = 8.0  # nats for more noise than is known, which a right model leaves once in 10,000 fits
 _TRAJECTORIES = 1600  # experiments times limits, up to which limits are verified from other start points
 _BEYOND, _INSIDE = (
     1.1,
@@ -136,6 +137,10 @@ def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:
             "the profile likelihood is multimodal: values outside the intervals fit nearly as well, "
             f"such as {_format_point(maximum, limits.separate[0])}; bound the parameters if these make no sense"
         )
+    refined, likelihood = maximum.refined, maximum.likelihood
+    excess = likelihood.excess(refined.states(likelihood.t), refined.sigma**2, refined.phi[None])[0]
+    if noisy := [problem.columns[m] for m in np.flatnonzero(excess > _TOO_NOISY)]:
+        yield f"the residuals of {listed(noisy)} contradict the given noise, which is smaller: it or the model is wrong"
     if not maximum.confirmed:
         yield (
             f"integrated once more from its initial values, this trajectory has a log-likelihood of "
