@@ -10,6 +10,8 @@ import pytest
 import odinfer as od
 from apps.command.commands import odinfer
 from odinfer.population.compare import likelihood_ratio
+from odinfer.population.start import start_vectors, with_units
+from odinfer.population.structure import Structure
 
 TRUTH = {"k_pop": 0.5, "omega_k": 0.3, "s": 0.3}
 TEXT = "x' = -k*x; x(0) = 10; y ~ normal(x, s); log s"
@@ -412,3 +414,22 @@ def test_a_part_of_the_noise_that_goes_to_zero_leaves_the_other_intervals_as_the
         assert table["both"][name] == pytest.approx(ends, rel=0.1)
     assert table["both"]["b"][0] == 0.0
     assert 0.0 < table["both"]["b"][1] < 0.1
+
+
+def test_every_seed_starts_from_both_solutions_of_an_absorption_with_proportional_noise():
+    rng, t, rows = np.random.default_rng(5), np.array([0.5, 1, 2, 4, 8, 12, 24, 36]), []
+    for i in range(12):
+        ka, CL, V = np.exp(np.log([1.0, 4.0, 70.0]) + 0.3 * rng.normal(size=3))
+        y = 6e4 / V * ka / (ka - CL / V) * (np.exp(-CL / V * t) - np.exp(-ka * t)) * (1 + 0.2 * rng.normal(size=8))
+        rows += [(i, 0.0, 6e4, np.nan), *((i, own, np.nan, value) for own, value in zip(t, y, strict=True))]
+    model = (
+        "gut' = -ka*gut; body' = ka*gut - CL/V*body; gut(0) = 0; body(0) = 0; conc ~ normal(body/V, b*body/V); log b"
+    )
+    model += "".join(f"; {p} ~ lognormal({p}_pop, omega_{p}) by subject" for p in ("ka", "CL", "V"))
+    table = pd.DataFrame(rows, columns=["subject", "time", "amt", "conc"])
+    structure = with_units(Structure.of(od.Problem(od.Model.from_text(model), od.read_csv(table, states=["conc"]))))
+    for seed in (2, 3, 15, 16):
+        with np.errstate(all="ignore"):
+            V = sorted(structure.values(v)["V_pop"] for v in start_vectors(structure, seed))
+        assert len(V) == 2
+        assert V[0] < 10 < 50 < V[1]

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _GUESSES, _FOLLOWED, _ITERATIONS = 256, 16, 40
+_ROUNDS, _AGREE, _SAME = 8, 4, 0.5  # rounds of starts at most; starts that must agree, and to which log-likelihood
 _APART = 0.7  # standard deviations of all starts: those that are followed are further apart
 _SPREAD = 2.0  # standard deviation of the logarithms of random starts, a factor of 7
 _MOST_SUBJECTS = 20  # that take part in the fit to all together
@@ -236,6 +237,19 @@ class _Pooled:
                     g[b], H[b] = np.einsum("mr,mrf->f", r, JW), np.einsum("mrf,mrh->fh", JW, JW)
         return np.where(np.isfinite(value), value, np.inf), g, H, sigma
 
+    def search(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Ends (B, F) of random starts, with objectives (B,) and noise, until several agree that they are the best."""
+        ends: list[tuple[Array, Array, Array]] = []
+        for _ in range(_ROUNDS):
+            w = self.guesses(rng)
+            value = self.objective(w, chosen=self.chosen[:: max(1, len(self.chosen) // 6)])[0]
+            ends.append(self.follow(_spread_out(w[np.argsort(value)], np.sort(value))))
+            found = np.concatenate([value for _, value, _ in ends])
+            if (found < found.min() + _SAME).sum() >= _AGREE:
+                break
+        w, value, sigma = (np.concatenate(parts) for parts in zip(*ends, strict=True))
+        return w, value, sigma
+
     def _noise(self, solved: BatchSolution, a: Array, run: Index, B: int) -> Array:
         """The most likely noise of every run (B, columns), where it is estimated."""
         p, subjects = self.structure.problem, self.subjects
@@ -295,9 +309,7 @@ def _pool(structure: Structure, seed: int) -> list[tuple[dict[str, float], Array
         w = np.array([[centre.get(n, start[n]) for n in pooled.names]])
         value, _, _, sigma = pooled.objective(w)
     else:
-        w = pooled.guesses(rng)
-        value = pooled.objective(w, chosen=pooled.chosen[:: max(1, len(pooled.chosen) // 6)])[0]
-        w, value, sigma = pooled.follow(_spread_out(w[np.argsort(value)], np.sort(value)))
+        w, value, sigma = pooled.search(rng)
     worse = max(_WORSE, _WORSE_EACH * float(pooled.subjects.counts[pooled.chosen].sum()))
     found: list[tuple[dict[str, float], Array]] = []
     kept: list[Array] = []
