@@ -39,14 +39,24 @@ def still(page: Any) -> None:
     )
 
 
+def box_of(page: Any, selector: str) -> dict[str, float]:
+    """Where the first such element is, scrolled into view; in one step of the page, which may replace it at any time."""
+    return page.wait_for_function(
+        """(selector) => {
+          const element = document.querySelector(selector);
+          element?.scrollIntoViewIfNeeded();
+          const { x, y, width, height } = element?.getBoundingClientRect() ?? {};
+          return width > 0 && height > 0 && { x, y, width, height };
+        }""",
+        arg=selector,
+    ).json_value()
+
+
 def pixels(page: Any, selector: str = ".chart canvas") -> np.ndarray:
     from PIL import Image
 
-    box = None
-    while box is None:  # a chart may be replaced by another one meanwhile
-        page.locator(selector).first.scroll_into_view_if_needed()
-        box = page.locator(selector).first.bounding_box()
-    return np.asarray(Image.open(io.BytesIO(page.screenshot(clip=box))).convert("RGB")).astype(int)
+    picture = page.screenshot(clip=box_of(page, selector))
+    return np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).astype(int)
 
 
 def differing(page: Any, before: np.ndarray, selector: str = ".chart canvas") -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.studio.browsing import LONG, differing, example, fit, pixels, still, type_model, until
+from apps.studio.browsing import LONG, box_of, differing, example, fit, pixels, still, type_model, until
 from browsers import serious
 from odinfer.apps.command.example import FOLDER
 
@@ -85,7 +85,7 @@ def test_the_curve_follows_every_move_of_a_drag_in_the_picture(page):
     example(page, "Prey and predators")
     value = "() => document.querySelector(`[aria-label='Value of a']`)?.value"
     page.wait_for_function(f"() => ({value})() === '2.02'")
-    box = page.locator(".slider input[type=range]").first.bounding_box()
+    box = box_of(page, ".slider input[type=range]")
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.25, y)
     page.mouse.down()
@@ -325,7 +325,7 @@ def test_a_phone_shows_everything_without_scrolling_sideways(page):
     example(page, "Prey and predators")
     fit(page)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
-    page.locator(".slider input[type=range]").first.scroll_into_view_if_needed()
+    box_of(page, ".slider input[type=range]")
     chart, slider = page.locator(".chart").first.bounding_box(), page.locator(".slider").first.bounding_box()
     assert chart["y"] >= 0  # still in sight
     assert slider["y"] >= chart["y"] + chart["height"] - 1
@@ -409,7 +409,7 @@ def test_a_zoom_in_one_chart_is_one_in_all_and_pictures_are_saved_and_copied(pag
     example(page, "Prey and predators")
     still(page)
     before = pixels(page, ".chart:nth-child(2) canvas")
-    box = page.locator(".chart .u-over").first.bounding_box()
+    box = box_of(page, ".chart .u-over")
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 60)
     page.mouse.down()
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 70, steps=4)
