@@ -1,8 +1,13 @@
 """`InputError` for bad input, and `Status` for computations that fail."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+
+_T = TypeVar("_T")
 
 MOST = 400  # characters of a message: what people bring may be quoted in it, however long it is
 
@@ -30,6 +35,14 @@ class Status(Enum):
     @property
     def converged(self) -> bool:
         return self in (Status.CONVERGED, Status.ODIN_KEPT, Status.NOT_FOLLOWED)
+
+
+def none_if_singular(step: Callable[[], _T]) -> _T | None:
+    """What a step gives; None where its linear algebra breaks down, which is bad luck and no reason to stop."""
+    try:
+        return step()
+    except (np.linalg.LinAlgError, ArithmeticError):
+        return None
 
 
 def cut(text: str, most: int = MOST) -> str:

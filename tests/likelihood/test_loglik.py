@@ -7,7 +7,8 @@ from scipy.integrate import solve_ivp
 
 import odinfer as od
 from odinfer.errors import InputError
-from odinfer.likelihood.loglik import at, loglik, solution, solutions
+from odinfer.likelihood.loglik import at, loglik, solutions
+from odinfer.ode.reference import reference_trajectory
 
 T = np.array([0.0, 0.5, 1.0, 2.0])
 
@@ -82,7 +83,9 @@ def test_states_are_those_before_what_jumps_then():
     (x,) = solutions(*at(problem, {"k": 0.7}))
     np.testing.assert_allclose(x[0, :, 0], [3, 3 * np.exp(-0.35), 3 * np.exp(-0.7), 7], rtol=1e-8)
     condition = problem.condition(0)
-    np.testing.assert_allclose(solution(condition, np.array([0.0]), np.array([3.0]), np.array([0.5])), [[3.0]])
+    np.testing.assert_allclose(
+        reference_trajectory(condition, np.array([0.0]), np.array([3.0]), np.array([0.5])), [[3.0]]
+    )
 
 
 @pytest.mark.parametrize(

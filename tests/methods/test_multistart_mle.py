@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import odinfer as od
-from odinfer.methods.multistart_mle import none_if_singular
+from odinfer.errors import none_if_singular
+from odinfer.gp.curves import Curve
+from odinfer.uncertainty.maximum import Maximum
+from odinfer.uncertainty.verification import judge_with_intervals
 
 T = np.linspace(0.0, 14.0, 15)
 SIR = "S' = -b*S*I/763; I' = b*S*I/763 - g*I; S(0) = 763 - I(0); log b, g, I(0)"
@@ -54,3 +57,33 @@ def test_bad_luck_of_linear_algebra_is_nothing_and_bad_input_is_raised():
     assert none_if_singular(lambda: 3) == 3
     with pytest.raises(KeyError):
         none_if_singular(lambda: {}["x"])
+
+
+def relaxation_oscillator(seed):
+    """Van der Pol's equation, of which most start points lead to a trajectory that stays near zero."""
+    model = od.Model.from_text("x' = y; y' = mu*(1-x^2)*y - x")
+    t = np.linspace(0.0, 60.0, 80)
+    x = od.simulate(model, {"mu": 10.0}, {"x": 2.0, "y": 0.0}, t)[:, 0]
+    return model, od.Data(t, x + 0.05 * x.std() * np.random.default_rng(seed).normal(size=80), states=["x"])
+
+
+@pytest.mark.filterwarnings("ignore:'y' has no column")
+def test_start_points_that_agree_on_what_explains_nothing_do_not_end_a_search():
+    fit = od.fit(*relaxation_oscillator(3))
+    assert fit.theta["mu"] == pytest.approx(10.0, rel=1e-2)
+    assert fit.pvalue > 0.05
+    assert fit.details["starts_agreeing"] >= 3
+
+
+@pytest.mark.filterwarnings("ignore:'y' has no column")
+def test_a_higher_optimum_along_the_profiles_replaces_the_estimate():
+    problem = od.Problem(*relaxation_oscillator(0))
+    t = problem.data.experiments[0].t
+    flat = Curve(t, np.zeros((len(t), 2)) + 0.1, np.zeros((len(t), 2)), np.zeros((len(t), 2)))
+    poor = Maximum.near(problem, np.array([0.02]), [flat])
+    assert poor.loglik < -140
+    judged = []
+    best, _, known = judge_with_intervals(poor, lambda m: (judged.append(m.loglik), False))
+    assert len(judged) == 2
+    assert best.loglik > poor.loglik + 100
+    assert known.high[0] < 11

@@ -8,9 +8,9 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import odinfer as od
-from odinfer.likelihood.loglik import solution
 from odinfer.ode.breakpoints import Timetable
 from odinfer.ode.integrate_batch import integrate_batch
+from odinfer.ode.reference import reference_trajectory
 from odinfer.ode.right_hand_side import Field
 
 
@@ -77,7 +77,7 @@ def test_jumps_switches_and_driven_equations_agree_with_the_reference(text):
     x0 = p.condition(0).initial(theta, np.empty((2, 0)))
     found = gone(f, theta, x0)
     for b in range(2):
-        exact = solution(p.condition(0), theta[b], x0[b], p.data.experiments[0].t)
+        exact = reference_trajectory(p.condition(0), theta[b], x0[b], p.data.experiments[0].t)
         np.testing.assert_allclose(found.x[b, f.table.rows[0]], exact, rtol=1e-5)
 
 

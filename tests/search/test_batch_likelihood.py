@@ -5,7 +5,7 @@ import pytest
 
 import odinfer as od
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
-from odinfer.likelihood.loglik import solution
+from odinfer.ode.reference import reference_trajectory
 
 T = np.linspace(0.5, 6.0, 9)
 
@@ -89,7 +89,7 @@ def test_paths_are_the_trajectories_on_meshes_of_their_steps():
     solver = BatchLikelihood.of(p, 1e-5, 2000)
     v = points(solver, 1)[0]
     for e, path in enumerate(solver.paths(v)):
-        exact = solution(p.condition(e), p.theta_of(e, solver.likelihood.unknowns.phi(v)), path.x0, T)
+        exact = reference_trajectory(p.condition(e), p.theta_of(e, solver.likelihood.unknowns.phi(v)), path.x0, T)
         nodes = np.searchsorted(path.mesh, T)
         np.testing.assert_array_equal(path.mesh[nodes], T)
         np.testing.assert_allclose(path.nodes[nodes], exact, rtol=1e-4)

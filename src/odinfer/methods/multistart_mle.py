@@ -6,15 +6,15 @@ There is no γ then. The best trajectory is looked for from many starts, and the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.diagnostics.model_test import judge_model, unasked
-from odinfer.errors import Status
+from odinfer.diagnostics.model_test import ModelTest, judge_model, unasked
+from odinfer.errors import Status, none_if_singular
 from odinfer.gp.curves import Curve
 from odinfer.gp.standardisation import state_scales
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
@@ -28,22 +28,13 @@ from odinfer.search.multistart import OdinStart, SearchResult, search
 from odinfer.search.release import released
 from odinfer.search.start_executor import StartExecutor
 from odinfer.uncertainty.maximum import Maximum
-from odinfer.uncertainty.verification import verified_optimum
+from odinfer.uncertainty.verification import judge_with_intervals, verified_optimum
 
-_T = TypeVar("_T")
 Array = NDArray[np.float64]
 
 _EXCHANGED = 0.05  # relative difference of values that two parameters have exchanged
 MODEL_IS_WRONG = "the intervals assume that the model is right, but the data contradict it"
 FAILED = "failed: no start led to a trajectory of the model"
-
-
-def none_if_singular(step: Callable[[], _T]) -> _T | None:
-    """What a step gives; None where its linear algebra breaks down, which is bad luck and no reason to stop."""
-    try:
-        return step()
-    except (np.linalg.LinAlgError, ArithmeticError):
-        return None
 
 
 def optimum(problem: Problem, found: SearchResult) -> Maximum | None:
@@ -153,6 +144,14 @@ def replacement_warnings(before: Maximum, after: Maximum) -> list[str]:
     return [what]
 
 
+def profile_replacement(before: Maximum, after: Maximum) -> str:
+    """Say that the profiles of an optimum have led to a higher one."""
+    return (
+        "no start point led to the best optimum: it was found on the profile likelihoods of another, whose "
+        f"log-likelihood is lower by {before.objective - after.objective:.3g}; it may not be the highest either"
+    )
+
+
 def fit_by_multistart(
     method: Any, problem: Problem, seed: int, progress: Progress, level: float, draws: int, whole: bool,
     executor: StartExecutor | None = None, start: OdinStart | None = None,
@@ -178,19 +177,26 @@ def fit_by_multistart(
     if replaced := replacement_warnings(reached, maximum):
         details["starts_agreeing"] = 0
         warnings += replaced
+    simulated, verified = draws if whole else unasked(problem, draws), maximum
+
+    def judge(own: Maximum) -> tuple[ModelTest | None, bool]:
+        test = judge_model(own, seed, simulated, sub_progress(progress, 0.7, 0.8), level) if simulated else None
+        progress("intervals", 0.8)
+        return test, test is not None and test.contradicts(level)
+
+    maximum, test, known = judge_with_intervals(verified, judge)
+    if maximum.refined is not verified.refined:
+        details["starts_agreeing"] = 0
+        warnings.append(profile_replacement(verified, maximum))
     best, curves = maximum.refined, maximum.curves()
     status = Status.CONVERGED if best.converged else Status.MAX_ITERATIONS
     made = stage(
         problem, problem.theta(best.phi), curves, maximum.left,
         objective=best.objective, loglik=best.loglik, seconds=seconds, note=status.value,
     )  # fmt: skip
-    if simulated := draws if whole else unasked(problem, draws):
-        test = judge_model(maximum, seed, simulated, sub_progress(progress, 0.7, 0.8), level)
+    if test is not None:
         details["model_test"] = asdict(test)
-        maximum = replace(maximum, verify=not test.contradicts(level))
         warnings += [MODEL_IS_WRONG] if test.contradicts(level) else []
-    progress("intervals", 0.8)
-    known = none_if_singular(maximum.intervals)
     if known is not None:
         details["sigma_interval"] = {c: list(ends) for c, ends in maximum.noise_intervals().items()}
     fit = assemble(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from odinfer.diagnostics.equation_test import FALSE_ALARMS
 from odinfer.diagnostics.model_test import DRAWS
 from odinfer.diagnostics.verdicts import CONTRADICTS, NOT_JUDGED, Case, judge_fit
-from odinfer.errors import Status
+from odinfer.errors import Status, none_if_singular
 from odinfer.gp.smoother import facts, noise_sd
 from odinfer.methods import preset
 from odinfer.methods.multistart_mle import (
     MODEL_IS_WRONG,
     fit_by_multistart,
-    none_if_singular,
     optimum,
+    profile_replacement,
     release_warnings,
     replacement_warnings,
     search_details,
@@ -42,7 +42,7 @@ from odinfer.search.multistart import OdinStart, misses, search
 from odinfer.search.release import released_by_matching
 from odinfer.search.start_executor import StartExecutor
 from odinfer.uncertainty.maximum import Maximum, RefinedResult
-from odinfer.uncertainty.verification import verified_optimum
+from odinfer.uncertainty.verification import judge_with_intervals, verified_optimum
 
 Array = NDArray[np.float64]
 
@@ -238,14 +238,25 @@ def _assemble(
             gamma=gamma, objective=s.risk, seconds=seconds[0], note=status.value,
         )
     }  # fmt: skip
-    used, known, best = "odin", None, None
+    used, known, best, case = "odin", None, None, None
+    judged = bool(solutions) and not isinstance(engine, Sparse) and method.refine  # so many states are not tested
+
+    def judge_or_not(maximum: Maximum | None) -> tuple[Case | None, bool]:
+        found = (none_if_singular(lambda: judge(maximum)) or Case(())) if judged else None
+        return found, found is not None and found.rejected(level)
+
     if reached is not None:
         lost = misses(problem, reached.sigma, sigma)
         follows = not (lost and _chaotic_at(problem, minima))
         if follows and isinstance(reached, Maximum):
-            unverified, reached = reached, verified_optimum(reached)
-            if replaced := replacement_warnings(unverified, reached):
-                details, notes = details | {"starts_agreeing": 0}, [*notes, *replaced]
+            unverified, verified = reached, verified_optimum(reached)
+            reached, case, known = judge_with_intervals(verified, judge_or_not)
+            if reached.refined is not unverified.refined:
+                details = details | {"starts_agreeing": 0}
+                notes = [*notes, *replacement_warnings(unverified, verified)]
+                notes += [] if reached.refined is verified.refined else [profile_replacement(verified, reached)]
+        elif follows:
+            known = none_if_singular(reached.intervals)
         end = Status.CONVERGED if reached.converged else Status.MAX_ITERATIONS
         trajectories = reached.curves()
         stages["refined"] = stage(
@@ -258,22 +269,17 @@ def _assemble(
             best = trajectories
     if method.refine and used == "odin" and status.converged:
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
-    case = None
-    if not solutions or isinstance(engine, Sparse):  # equations of so many states are not tested
-        verdicts = dict.fromkeys(names, NOT_JUDGED)
-    elif not method.refine:
-        # The paper's reading of γ, for which no rate of false alarms is known.
-        wrong = method.gamma == "learn" and used == "odin"
-        verdicts = {k: CONTRADICTS for k, v in gamma.items() if wrong and v > CONTRADICTS_ABOVE}
-    else:
-        maximum = reached if used == "refined" and isinstance(reached, Maximum) else None
-        case = none_if_singular(lambda: judge(maximum)) or Case(())
+    if judged and case is None:
+        case, _ = judge_or_not(None)
+    if case is not None:
         verdicts = case.verdicts(names)
+    elif method.refine or not solutions or isinstance(engine, Sparse):
+        verdicts = dict.fromkeys(names, NOT_JUDGED)
+    else:
+        # The paper's reading of γ, for which no rate of false alarms is known.
+        wrong = method.gamma == "learn"
+        verdicts = {k: CONTRADICTS for k, v in gamma.items() if wrong and v > CONTRADICTS_ABOVE}
     rejected = CONTRADICTS in verdicts.values() or (case is not None and case.rejected(level))
-    if reached is not None and used == "refined":
-        if isinstance(reached, Maximum) and rejected:
-            reached = replace(reached, verify=False)
-        known = none_if_singular(reached.intervals)
     of_odin = {"starts": len(minima.mismatches), "starts_agreeing": minima.agreeing}
     return assemble(
         problem,

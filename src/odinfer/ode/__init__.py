@@ -8,7 +8,8 @@ Every solver takes a problem's `Condition` or a batch of parameter sets and retu
   handles events of states.
 - `linear_propagation.py` replaces it for linear equations with constant coefficients.
 - `collocation.py` solves Radau collocation equations on a mesh, which `adaptive_mesh.py` finds.
-- `simulate.py` and `state_events.py` integrate single trajectories with SciPy, as a reference and for any model.
+- `reference.py` integrates single trajectories of any model with SciPy, for `simulate.py` and `od.loglik`;
+  `state_events.py` does so where states make events happen.
 
 `steady_state.py` solves for steady states, `tolerance.py` has the error control. Compiled modules are imported where
 they are used, since loading them takes a moment.

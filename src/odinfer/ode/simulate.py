@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from odinfer.data.data import Experiment
 from odinfer.errors import InputError, nearest
 from odinfer.model.model import Model
-from odinfer.ode.state_events import DENSE_UP_TO, follow
-from odinfer.ode.tolerance import start_tolerance
+from odinfer.ode.reference import reference_trajectory
 from odinfer.problem.condition import Condition
 from odinfer.problem.user_input import as_model
 
 Array = NDArray[np.float64]
-
-_MOST_EVALUATIONS = 100_000  # of the right-hand side, between two times at which it is restarted
-
-
-class _Stopped(Exception):
-    """The right-hand side left the finite numbers, or the solver will not get through."""
 
 
 def simulate(
@@ -48,7 +38,7 @@ def simulate(
         t: increasing times (N,).
         inputs: known inputs: name → (times, values), linear in between.
         rtol: relative tolerance of the integration.
-        atol: absolute tolerance. If not given, it follows the size from which each state starts.
+        atol: absolute tolerance. If not given, it follows the sizes from which states start and that they reach.
 
     Returns:
         States (N, K), before what jumps at such a time. Rows after a blow-up are NaN, as are those after events that
@@ -71,26 +61,7 @@ def simulate(
     named = dict(zip(model.inputs, series, strict=True))
     condition = Condition.of(model, Experiment("simulation", t, np.empty((len(t), 0)), named))
     start, x = _start(condition, x0, th)
-    corners = np.unique(np.concatenate([condition.corners, condition.switch_times(th), *(c for c, _ in series)]))
-    # Restarted at the corners of the inputs and where anything jumps: there a solver of high order loses its footing.
-    stops = np.unique(np.concatenate([[start, t[-1]], corners[(corners > start) & (corners < t[-1])]]))
-    if model.declarations.triggers:
-        tolerance = atol if atol is not None else start_tolerance(condition, th, x, start, float(t[-1]), rtol)
-        return follow(condition, th, x, t, stops, rtol, tolerance)
-    result = np.full((len(t), len(x)), np.nan)
-    result[t == start] = x
-    for a, b in itertools.pairwise(stops):
-        for jump in (j for j in condition.jumps if j.time == a):
-            x = condition.jumped(jump, x[None], th[None])[0][0]
-        inside = (t > a) & (t <= b)
-        where = np.unique(np.append(t[inside], b))
-        tolerance = atol if atol is not None else start_tolerance(condition, th, x, a, b, rtol)
-        found = _integrate(_smooth_field(condition, th, a, b), a, x, where, rtol, tolerance)
-        result[np.flatnonzero(inside)] = found[: inside.sum()]
-        x = found[-1]
-        if not np.isfinite(x).all():
-            break
-    return result
+    return reference_trajectory(condition, th, x, t, rtol, atol, start)
 
 
 def _start(condition: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
@@ -106,50 +77,6 @@ def _start(condition: Condition, x0: Any, theta: Array) -> tuple[float, Array]:
                 f"x0: the model itself gives the initial values of {given}; leave '{name}' out or give all"
             )
     return condition.start, condition.initial(theta[None], _vector("x0", x0, free)[None])[0]
-
-
-def _smooth_field(condition: Condition, theta: Array, a: float, b: float) -> Callable[[float, Array], Array]:
-    """The right-hand side between two corners."""
-
-    def rhs(now: float, state: Array) -> Array:
-        out: Array = condition.evaluate(condition.inside(a, b, np.array([now])), state[None], theta[None])[0]
-        if not np.isfinite(out).all():  # LSODA would never return
-            raise _Stopped
-        return out
-
-    return rhs
-
-
-def _integrate(
-    rhs: Callable[[float, Array], Array], start: float, x: Array, where: Array, rtol: float, atol: float | Array
-) -> Array:
-    """States (n, K) at times `where` from x at `start`; after a blow-up, NaN."""
-    from scipy.integrate import solve_ivp
-
-    def run(a: float, x: Array, times: Array) -> Array:
-        found = np.full((len(times), len(x)), np.nan)
-        left = itertools.count(_MOST_EVALUATIONS, -1)
-
-        def limited(now: float, state: Array) -> Array:
-            if next(left) < 0:
-                raise _Stopped
-            return rhs(now, state)
-
-        solver = "LSODA" if len(x) <= DENSE_UP_TO else "DOP853"
-        with warnings.catch_warnings(), contextlib.suppress(_Stopped):
-            warnings.simplefilter("ignore")  # LSODA's remarks on a solution that blows up
-            y = solve_ivp(limited, (a, times[-1]), x, solver, t_eval=times, rtol=rtol, atol=atol).y
-            y = np.reshape(y, (len(x), -1)).T  # an empty list if it ends before the first time
-            found[: len(y)] = y
-        return found
-
-    found = run(start, x, where)
-    if not np.isfinite(found[0]).all():  # stopped on the way: time by time, to keep what comes before
-        for i in range(len(where)):
-            found[i] = run(start if i == 0 else where[i - 1], x if i == 0 else found[i - 1], where[i : i + 1])[0]
-            if not np.isfinite(found[i]).all():
-                break
-    return found
 
 
 def _inputs(model: Model, given: Mapping[str, Any]) -> list[tuple[Array, Array]]:

@@ -3,8 +3,9 @@
 One driver runs strategies, cheapest first, until one acceptance test is met:
 
 1. trajectories refined from the minima of ODIN's risk, where all states can be smoothed;
-2. generations of start points followed by the compiled batched trust region (evolutionary.py), for models from text; or
-   growing horizons, one start after the other, for Python functions and very long series;
+2. generations of start points followed by the compiled batched trust region (evolutionary.py), for models from text,
+   and many start points at once where their best misses the data; or growing horizons, one start after the other, for
+   Python functions and very long series;
 3. multiple shooting, where the data are still missed and start points do not agree.
 
 The search is over when several start points have led to the best optimum: few if its residuals hold no signal, more if
@@ -13,7 +14,10 @@ they do. A model that is wrong is not searched for longer than that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import itertools
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +40,7 @@ from odinfer.progress import Progress, no_progress
 from odinfer.scaling.dimensional_analysis import natural_sizes_of_free
 from odinfer.search.alternatives import nearest_counts, separate_optima
 from odinfer.search.event_startpoints import event_startpoints
-from odinfer.search.evolutionary import SAME, StartGenerations, generations
+from odinfer.search.evolutionary import SAME, StartGenerations, follow_most, generations
 from odinfer.search.growing_horizon import fit_growing_horizon
 from odinfer.search.multiple_shooting import multiple_shooting
 from odinfer.search.neighbours import best_neighbour
@@ -53,6 +57,7 @@ _AGREE_ODIN = 2  # the same for start points of ODIN's risk
 _SMOOTHER = 1.15  # residuals above this multiple of the smoother's noise may be those of a local optimum
 _CHI_SQUARED = 6.0  # standard deviations of a sum of squares: what known noise leaves less than once in 10⁶ fits
 _UNEXPLAINED = 0.5  # share of a state's variance: a trajectory that leaves more misses the data
+_SWEEP = 256  # start points that are followed where the best of a search misses the data
 _ENOUGH = 1e-3  # nats that a step must gain on the way
 _KNOWN, _NEAR = 200, 15.0  # optima that are remembered, and nats by which they are below the best at most
 _FROM_MINIMA = 30  # steps from a minimum of the risk: what takes more is left to the compiled search
@@ -158,6 +163,24 @@ def misses(problem: Problem, left: Array, noise: Array) -> bool:
     """Whether a trajectory misses most of what some state does: what it leaves (K,), beyond the noise (K,)."""
     y = np.concatenate([e.y for e in problem.data.experiments])
     return bool((left**2 - noise**2 > _UNEXPLAINED * np.nanvar(y, 0)).any())
+
+
+def _misses_data(problem: Problem, found: TrajectoryOptimum | None) -> bool:
+    """Whether a trajectory misses most of some column's variance, beyond its noise; or there is none."""
+    if found is None:
+        return True
+    likelihood = Likelihood(problem, np.ones(len(problem.model.states)))
+    seen, left = [], []
+    for e, x in enumerate(found.states(likelihood.t)):
+        y = problem.data.experiments[e].y
+        both = np.stack([y, likelihood.observation.predicted(e, x, found.phi[None])[0]])
+        both = np.stack([c.family.transformed(both[..., m]) for m, c in enumerate(problem.observed)], -1)
+        seen.append(both[0])
+        left.append(both[0] - both[1])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns without values
+        missed = np.nanmean(np.concatenate(left) ** 2, 0) - difference_noise(problem) ** 2
+        return bool((missed > _UNEXPLAINED * np.nanvar(np.concatenate(seen), 0)).any())
 
 
 def convincing(problem: Problem, found: TrajectoryOptimum, noise: Array | None = None) -> bool:
@@ -276,12 +299,22 @@ def _search_batched(
     if problem.model.declarations.triggers:
         fresh = event_startpoints(problem, fresh, np.random.default_rng([seed, 5]))
     with np.errstate(all="ignore"):  # start points may be anywhere
-        if executor is None:
-            for i, found in enumerate(generations(solver, fresh, rng, done)):
-                progress(f"followed {len(found.value)} starts", 1.0 - 0.7**i)
-        else:
-            with executor.following(problem, progress) as followed:
-                *_, found = generations(solver, fresh, rng, done, followed, WIDTH)
+        following = contextlib.nullcontext(follow_most) if executor is None else executor.following(problem, progress)
+        with following as followed:
+
+            def run(starts: Iterator[Array]) -> StartGenerations:
+                width = 1 if executor is None else WIDTH
+                for i, so_far in enumerate(generations(solver, starts, rng, done, followed, width)):
+                    if executor is None:  # which tells by itself
+                        progress(f"followed {len(so_far.value)} starts", 1.0 - 0.7**i)
+                return so_far
+
+            found = run(fresh)
+            if _misses_data(problem, _on_mesh(solver, found)):  # most start points may lead to what explains nothing
+                count = _SWEEP // solver.likelihood.unknowns.experiments
+                sweep = followed(solver, np.stack(list(itertools.islice(fresh, count))), found.best)
+                if sweep.value.min(initial=np.inf) < found.best - SAME:
+                    found = run(itertools.chain([sweep.v[sweep.value.argmin()]], fresh))
         order = np.argsort(found.value, kind="stable")[:_KNOWN]
         known = order[found.value[order] < found.best + _NEAR]
         optima = separate_optima(solver, found.v[known], found.value[known])

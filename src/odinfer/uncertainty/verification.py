@@ -1,23 +1,29 @@
-"""Verification of an optimum by re-integration at a tight tolerance."""
+"""Verification of an optimum: by re-integration at a tight tolerance, and by what its profiles lead to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from odinfer.errors import none_if_singular
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.refinement import maximise_from_initial
 from odinfer.search.startpoints import draw_parameters
 from odinfer.search.trust_region import minimise_batch
 from odinfer.uncertainty.maximum import CONFIRMED, Maximum
+from odinfer.uncertainty.results import Uncertainty
 
+_T = TypeVar("_T")
 Array = NDArray[np.float64]
 
 _STEP_TOLERANCE = 1e-4  # of trajectories during the search for another optimum
 _AROUND, _WIDTH = 32, 0.5  # random start points around the optimum, and their standard deviation in e-folds
 _TRIED = 10  # end points of the search that are verified, best first
+_HIGHER = 1.0  # nats by which an optimum along the profiles must be higher to replace the estimate
 
 
 def verified_optimum(maximum: Maximum) -> Maximum:
@@ -30,10 +36,44 @@ def verified_optimum(maximum: Maximum) -> Maximum:
     Returns:
         The same optimum if it is confirmed, if the model is no text, or if no better one is confirmed.
     """
-    try:
-        return _verify(maximum)
-    except (np.linalg.LinAlgError, ArithmeticError):  # of trajectories far from the optimum
-        return maximum
+    return none_if_singular(lambda: _verify(maximum)) or maximum  # trajectories far from it may be singular
+
+
+def judge_with_intervals(
+    maximum: Maximum, judge: Callable[[Maximum], tuple[_T, bool]]
+) -> tuple[Maximum, _T, Uncertainty | None]:
+    """Test the model at an optimum and compute intervals; once more where the profiles lead to a higher optimum.
+
+    Args:
+        judge: test the model at an optimum; returns the result and whether the data contradict the model.
+
+    Returns:
+        The optimum that was kept, the result of the test, and the intervals; None where they could not be computed.
+    """
+    result, rejected = judge(maximum)
+    maximum = replace(maximum, verify=not rejected)
+    known = none_if_singular(maximum.intervals)
+    higher = none_if_singular(lambda: _higher_optimum(maximum))
+    if higher is None:
+        return maximum, result, known
+    result, rejected = judge(higher)
+    higher = replace(higher, verify=not rejected)
+    return higher, result, none_if_singular(higher.intervals)
+
+
+def _higher_optimum(maximum: Maximum) -> Maximum | None:
+    """Return the optimum that the best point of the profiles leads to; None if it is not clearly higher."""
+    visited = maximum.limits.found
+    if not visited.objectives.min(initial=np.inf) < maximum.objective - _HIGHER:
+        return None
+    if not BatchLikelihood.can(maximum.problem):
+        return None
+    solver = BatchLikelihood.of(maximum.problem).finer()
+    with np.errstate(all="ignore"):
+        end = minimise_batch(solver, visited.visited[[int(np.argmin(visited.objectives))]])
+        found = _optimum_at(maximum, solver, end.v[0]) if np.isfinite(end.value[0]) else None
+    higher = found is not None and found.confirmed and found.objective < maximum.objective - _HIGHER
+    return found if higher else None
 
 
 def _verify(maximum: Maximum) -> Maximum:

@@ -15,8 +15,8 @@ from odinfer.apps.studio.initial_guess import guess, preload
 from odinfer.apps.studio.interactive import Source, choice_of, problems, table, understand
 from odinfer.apps.studio.scripts import Choice, compare_command, data_file, fit_command, model_file
 from odinfer.errors import InputError
-from odinfer.likelihood.loglik import solution
 from odinfer.noise import FAMILIES
+from odinfer.ode.reference import reference_trajectory
 
 NOTHING = choice_of({})
 
@@ -198,7 +198,7 @@ def misses(text: str, source: Source, values: dict[str, float]) -> list[float]:
 
         theta = np.array([model.fixed.get(p, value(p)) for p in model.parameters])
         x0 = np.array([value(f"{model.states[k]}(0)") for k in model.free_initial])
-        x = solution(condition, theta, condition.initial(theta[None], x0[None])[0], e.t)
+        x = reference_trajectory(condition, theta, condition.initial(theta[None], x0[None])[0], e.t)
         assert x is not None
         for m, column in enumerate(problem.observed):
             program = model.program((column.arguments[0],))

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from odinfer.apps.studio.interactive import GaussianNoise, Source, own_names, problems
 from odinfer.data.data import Experiment
-from odinfer.errors import InputError
+from odinfer.errors import InputError, none_if_singular
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial
-from odinfer.methods.multistart_mle import none_if_singular
 from odinfer.methods.odin import Odin
 from odinfer.ode.adaptive_mesh import Budget, BudgetExhausted
 from odinfer.problem.problem import Problem
