@@ -119,3 +119,18 @@ def test_of_solutions_of_one_likelihood_the_one_of_most_start_points_is_reported
     assert d["starts_agreeing"] + d["starts_at_alternatives"] <= d["starts"]
     assert f"{d['starts_agreeing']} of {d['starts']} start points lead to this result" in fit.summary()
     assert f"{d['starts_at_alternatives']} to other solutions" in " ".join(fit.summary().split())
+
+
+@pytest.mark.parametrize("seed", [0, 4])  # for which every start point leads to the same one of both
+def test_parameters_that_a_product_exchanges_are_named_where_all_start_points_agree(seed):
+    model = od.Model.from_text("N' = r*N*(1 - N/K)*(N/A - 1)")
+    t = np.linspace(0.0, 25.0, 25)
+    x = od.simulate(model, {"r": 0.5, "K": 100.0, "A": 20.0}, {"N": 25.0}, t)
+    data = od.Data(t, x + 0.02 * x.std() * np.random.default_rng(seed).normal(size=x.shape), states=["N"])
+    fit = od.fit(model, data)
+    (other,) = fit.details["alternatives"]
+    assert (other["K"], other["A"]) == pytest.approx((fit.theta["A"], fit.theta["K"]))
+    assert "choose by an order, " in " ".join(fit.warnings)
+    ordered = od.fit(model.with_statements("A < K"), data)
+    assert "alternatives" not in ordered.details
+    assert ordered.theta["K"] == pytest.approx(100.0, rel=0.02)

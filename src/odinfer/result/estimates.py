@@ -132,9 +132,9 @@ def standard_errors(fit: FitResult, kind: str) -> dict[str, float]:
     u = fit.uncertainty
     if u is None:
         return {}
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # of parameters at zero whose logarithms are not determined
         own = np.sqrt(np.diag(u.covariance))
-    return {n: float(s * abs(fit.theta[n]) if n in u.log else s) for n, s in zip(u.names, own, strict=True)}
+        return {n: float(s * abs(fit.theta[n]) if n in u.log else s) for n, s in zip(u.names, own, strict=True)}
 
 
 def _common_initial_values(fit: FitResult) -> set[str]:

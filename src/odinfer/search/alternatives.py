@@ -6,6 +6,8 @@ parameter vectors the same likelihood. Start points that agree in their likeliho
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,8 @@ from odinfer.search.trust_region import HeldUnknown, minimise_batch
 Array = NDArray[np.float64]
 
 EQUALLY_GOOD = 2.0  # nats below the best within which an optimum fits as well
+_EXCHANGEABLE = 0.05  # nats that an exchange of two parameters may cost
+_MOST_PARAMETERS = 20  # of which every pair is exchanged
 _APART = 0.1  # e-folds, or natural sizes, by which some unknown differs between two optima at least
 _POINTS = 7  # on the straight line between two optima, on which the likelihood falls if they are separate
 _MOST = 4  # other optima that are told apart
@@ -43,6 +47,35 @@ def separate_optima(solver: BatchLikelihood, v: Array, value: Array) -> Array:
         if len(found) > _MOST:
             break
     return v[found]
+
+
+def exchanged_optima(solver: BatchLikelihood, v: Array) -> Array:
+    """Find the optima that exchange the values of two parameters of an optimum, such as those of a product.
+
+    Args:
+        v: unknowns (P,) at the optimum.
+
+    Returns:
+        Unknowns (m, P) that fit the data as well.
+    """
+    problem, u = solver.problem, solver.likelihood.unknowns
+    copies: dict[str, list[int]] = {}
+    for j, name in enumerate(problem.free):
+        copies.setdefault(name.partition("[")[0], []).append(j)
+    trials = []
+    for pair in combinations(copies.values(), 2) if len(copies) <= _MOST_PARAMETERS else ():
+        one, other = ([*u.phi_index[j]] for j in pair)
+        if len(one) == len(other) and (problem.is_log[pair[0]] == problem.is_log[pair[1]]).all():
+            trial = v.copy()
+            trial[one + other] = v[other + one]
+            trials.append(trial)
+    if not trials:
+        return np.empty((0, len(v)))
+    ends = np.stack([v, *trials])
+    value = solver.solve(ends).worth.value
+    value[((ends < u.low) | (ends > u.high)).any(1)] = np.inf
+    good = value <= value[0] + _EXCHANGEABLE
+    return separate_optima(solver, ends[good], value[good])[1:]
 
 
 def _distinct(solver: BatchLikelihood, v: Array) -> Array:

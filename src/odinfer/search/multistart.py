@@ -38,7 +38,7 @@ from odinfer.odin.multistart import Minima
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
 from odinfer.scaling.dimensional_analysis import natural_sizes_of_free
-from odinfer.search.alternatives import nearest_counts, separate_optima
+from odinfer.search.alternatives import exchanged_optima, nearest_counts, separate_optima
 from odinfer.search.event_startpoints import event_startpoints
 from odinfer.search.evolutionary import SAME, StartGenerations, follow_most, generations
 from odinfer.search.growing_horizon import fit_growing_horizon
@@ -122,6 +122,20 @@ def search(
     """
     if executor is not None and not BatchLikelihood.can(problem):
         raise InputError("workers, cluster and store need a model from text, and no very long series; leave them out")
+    found = _search(problem, seed, progress, executor, minima, first, brief)
+    if found.best is None or found.alternatives is not None or not BatchLikelihood.can(problem):
+        return found
+    solver = BatchLikelihood.of(problem)
+    with np.errstate(all="ignore"):
+        v = solver.likelihood.unknowns.join([p.x0 for p in found.best.paths], found.best.phi)
+        return replace(found, alternatives=exchanged_optima(solver, v))
+
+
+def _search(
+    problem: Problem, seed: int, progress: Progress, executor: StartExecutor | None, minima: Minima | None,
+    first: OdinStart | None, brief: bool,
+) -> SearchResult:  # fmt: skip
+    """The same without optima that exchange parameters of the best."""
     best, led = None, 0
     if minima is not None and minima.solutions:
         best, led = _from_minima(problem, minima)
