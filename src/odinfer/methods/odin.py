@@ -42,6 +42,7 @@ from odinfer.search.multistart import OdinStart, misses, search
 from odinfer.search.release import released_by_matching
 from odinfer.search.start_executor import StartExecutor
 from odinfer.uncertainty.maximum import Maximum, RefinedResult
+from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.verification import judge_with_intervals, verified_optimum
 
 Array = NDArray[np.float64]
@@ -246,15 +247,10 @@ def _assemble(
         return found, found is not None and found.rejected(level)
 
     if reached is not None:
-        lost = misses(problem, reached.sigma, sigma)
-        follows = not (lost and _chaotic_at(problem, minima))
+        follows = not (misses(problem, reached.sigma, sigma) and _chaotic_at(problem, minima))
         if follows and isinstance(reached, Maximum):
-            unverified, verified = reached, verified_optimum(reached)
-            reached, case, known = judge_with_intervals(verified, judge_or_not)
-            if reached.refined is not unverified.refined:
-                details = details | {"starts_agreeing": 0}
-                notes = [*notes, *replacement_warnings(unverified, verified)]
-                notes += [] if reached.refined is verified.refined else [profile_replacement(verified, reached)]
+            reached, case, known, replaced = _verify_and_judge(reached, judge_or_not)
+            details, notes = details | ({"starts_agreeing": 0} if replaced else {}), [*notes, *replaced]
         elif follows:
             known = none_if_singular(reached.intervals)
         end = Status.CONVERGED if reached.converged else Status.MAX_ITERATIONS
@@ -271,11 +267,8 @@ def _assemble(
         status = Status.NOT_FOLLOWED if reached is None else Status.ODIN_KEPT
     if judged and case is None:
         case, _ = judge_or_not(None)
-    if case is not None:
-        verdicts = case.verdicts(names)
-    elif method.refine or not solutions or isinstance(engine, Sparse):
-        verdicts = dict.fromkeys(names, NOT_JUDGED)
-    else:
+    verdicts = case.verdicts(names) if case is not None else dict.fromkeys(names, NOT_JUDGED)
+    if solutions and not method.refine and not isinstance(engine, Sparse):
         # The paper's reading of γ, for which no rate of false alarms is known.
         wrong = method.gamma == "learn"
         verdicts = {k: CONTRADICTS for k, v in gamma.items() if wrong and v > CONTRADICTS_ABOVE}
@@ -293,11 +286,7 @@ def _assemble(
         units=engine.units,
         gradients=engine.gradients(s) if solutions else None,
         verdicts=verdicts,
-        warnings=(
-            *notes,
-            *engine.notes,
-            *([MODEL_IS_WRONG] if known is not None and rejected else []),
-        ),
+        warnings=(*notes, *engine.notes, *([MODEL_IS_WRONG] if known is not None and rejected else [])),
         uncertainty=known,
         cache=_cache(method, minima, reached, case),
         best=best,
@@ -310,6 +299,18 @@ def _assemble(
             **(case.numbers() if case else {}),
         },
     )
+
+
+def _verify_and_judge(
+    reached: Maximum, judge: Callable[[Maximum], tuple[Case | None, bool]]
+) -> tuple[Maximum, Case | None, Uncertainty | None, list[str]]:
+    """Verify an optimum, test the model there, and compute intervals; and say what has replaced the optimum."""
+    verified = verified_optimum(reached)
+    maximum, case, known = judge_with_intervals(verified, judge)
+    replaced = replacement_warnings(reached, verified)
+    if maximum.refined is not verified.refined:
+        replaced.append(profile_replacement(verified, maximum))
+    return maximum, case, known, replaced
 
 
 def _cache(method: Odin, minima: Minima, reached: RefinedResult | None, case: Case | None) -> Cache:

@@ -113,7 +113,15 @@ def next_step(fit: FitResult) -> str:
 _NOT_IDENTIFIABLE = ("not individually identifiable", "is not identifiable", "are not identifiable")
 # Warnings by importance: words that tell of which kind one is; all others come in between.
 _FIRST = (
-    *("contradict", "unknowns", "global optimum", "last digits", "fits the data as well", "fit the data as well"),
+    *(
+        "contradict",
+        "unknowns",
+        "global optimum",
+        "best optimum",
+        "last digits",
+        "fits the data as well",
+        "fit the data as well",
+    ),
     *("multimodal", *_NOT_IDENTIFIABLE, "at its bound", "set no limit"),
 )
 _LAST = ("input ", "is shown from")
