@@ -89,3 +89,28 @@ def test_a_long_table_has_a_column_of_errors_and_an_observable_of_doses():
     assert role.columns == set(columns)
     assert find_roles(columns, taken=["Dose", "sd"])[4:] == (None, None, {})
     assert found("time", "x", "sd").sd is None
+
+
+WORDS = {"t": ["0", "1", "0", "1"], "x": ["1", "2", "3", "4"], "Strain": ["wild type", "wild type", "ΔacrB", "ΔacrB"]}
+
+
+def test_a_column_of_words_that_tells_time_courses_apart_marks_experiments_and_it_is_said():
+    roles = find_roles(WORDS, taken=["x"])
+    assert roles.experiment == "Strain"
+    assert "each 'Strain' is an experiment" in roles.remarks()
+
+
+@pytest.mark.parametrize(
+    ("change", "taken"),
+    [
+        ({}, ["prey"]),  # a long table whose words are the observables
+        ({"t": ["0", "1", "2", "3"]}, ["x"]),  # one time course
+        ({"Strain": ["1", "1", "2", "2"]}, ["x"]),  # numbers may be a covariate or another series
+        ({"Strain": ["a", "b", "a", "b"]}, ["x"]),  # times still repeat
+        ({"t": ["0", "0", "0", "1"], "Strain": ["a", "b", "c", "c"]}, ["x"]),  # a word of a single row is a remark
+        ({"Medium": ["M9", "M9", "LB", "LB"]}, ["x"]),  # two columns that do
+        ({"group": ["1", "1", "2", "2"]}, ["x"]),  # a usual name wins
+    ],
+)
+def test_other_columns_of_words_do_not_mark_experiments(change, taken):
+    assert find_roles(WORDS | change, taken).experiment in (None, "group")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from odinfer.data.cells import is_number
 from odinfer.data.series import Names, quoted
 from odinfer.errors import InputError, nearest
 
@@ -83,6 +85,8 @@ class Roles(NamedTuple):
 def find_roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = (), time: str | None = None) -> Roles:
     """The roles of columns (name → cells) but for those that are `taken` as series; `time` if it was chosen.
 
+    Experiments are marked by a column of a usual name, or by the only column of words without which times repeat.
+
     Raises:
         InputError: if several columns may be the time.
     """
@@ -94,8 +98,11 @@ def find_roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = ()
     dose = next((name for name in DOSE if name in kinds and name not in taken), None)
     dosing = {name: column for name in DOSING if (column := _find_role(free, (name,)))}
     sd = _find_role(free, SD) if observable else None
+    experiment = _find_role(marks, EXPERIMENT)
+    if experiment is None and time and not observable and any(name in columns for name in taken):
+        experiment = _find_labels(columns, free, time)
     return Roles(
-        time, _find_role(marks, EXPERIMENT), observable, value, sd, dose, dosing if dose or "amt" in dosing else {}
+        time, experiment, observable, value, sd, dose, dosing if dose or "amt" in dosing else {}
     )
 
 
@@ -149,6 +156,22 @@ def _find_time_by_unit(columns: Iterable[str]) -> str | None:
     if len(found) > 1:
         raise InputError(f"{quoted(*found)} may each be the time; choose by --time COLUMN (in Python time=COLUMN)")
     return found[0] if found else None
+
+
+def _find_labels(columns: Mapping[str, Sequence[str]], free: Iterable[str], time: str) -> str | None:
+    """The only column of words that tells several time courses apart: with it times repeat no more, without it they do.
+
+    A word of every time course comes in at least two rows.
+    """
+    times, found = columns[time], []
+    if len(set(times)) == len(times):
+        return None
+    for name in free:
+        rows = Counter(columns[name])
+        words = all(word.strip() and not is_number(word) for word in rows)
+        if words and min(rows.values()) > 1 and len(set(zip(columns[name], times, strict=True))) == len(times):
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _numbers_rows(name: str, cells: Sequence[str]) -> bool:
