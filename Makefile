@@ -41,12 +41,13 @@ test: lint
 	@echo "The tests of the studio in a real browser were left out; make test-browser installs Chromium and runs them."
 
 # Chromium from the system, Playwright from the registry, and axe-core, which is for this only and not in the package.
+# A test is run once more where the driver lost an element that the page replaced at that moment, or Chromium crashed.
 test-browser: .venv/.browser
 	command -v chromium || (apt-get update && apt-get install -y chromium) || sudo apt-get install -y chromium
-	$(BIN)/python -m pytest -m browser -p no:xdist tests/apps/studio tests/test_site.py tests/result/test_report.py
+	$(BIN)/python -m pytest -m browser -p no:xdist --reruns 1 --only-rerun "not attached|detached|crashed" tests/apps/studio tests/test_site.py tests/result/test_report.py
 
-.venv/.browser: .venv/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+.venv/.browser: .venv/.installed constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright pytest-rerunfailures
 	cd .venv && npm pack --silent axe-core@4.14.0 && tar xzf axe-core-4.14.0.tgz package/axe.min.js || \
 	  echo "axe-core could not be had; its test will be skipped"
 	touch $@

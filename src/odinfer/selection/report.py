@@ -157,7 +157,10 @@ def failures(name: str, candidate: Candidate) -> list[str]:
             which = f" in experiment {g.experiment}" if len(candidate.fit.experiments) > 1 else ""
             if where:
                 lines.append(f"{name}: the equation for {j.state} fails at times {where}{which}.")
-        hints = [f"{h.term} (gains {format_number(h.gain, 3)})" for h in candidate.hints.get(j.state, ())[:3]]
+        hints = [
+            f"{'a constant' if h.term == '1' else h.term} (gains {format_number(h.gain, 3)})"
+            for h in candidate.hints.get(j.state, ())[:3]
+        ]
         if hints:
             lines.append(
                 f"{name}: a hint only: the equation for {j.state} may lack {', '.join(hints)}; discover tests terms."
