@@ -26,7 +26,7 @@ from odinfer.problem.problem import Problem
 Array = NDArray[np.float64]
 
 _ACCURACY = 1e-3  # of a solution, in units of the state's scale: its inputs are estimates
-_STEPS = 300  # of integration for one solution: those that can be followed take 50 to 200
+_STEPS = 200  # of integration for one solution: those that can be followed take 50 to 200
 _PARTS = 6  # points per gap of the grid at which the other states are handed over
 
 
