@@ -26,7 +26,7 @@ from odinfer.problem.problem import Problem
 Array = NDArray[np.float64]
 
 _ACCURACY = 1e-3  # of a solution, in units of the state's scale: its inputs are estimates
-_STEPS = 200  # of integration for one solution: those that can be followed take 50 to 200
+_ITERATIONS, _STEPS = 25, 2000  # for one solution, which takes 3 to 25, and 50 to 200 of integration, as a rule
 _PARTS = 6  # points per gap of the grid at which the other states are handed over
 
 
@@ -107,5 +107,5 @@ class Equation:
             for t, x, slope in (curves[e.name] for e in own.data.experiments)
         ]
         scale = estimate.risk.units.of_state(self.k).scale
-        found = refine(own, scale, paths_through(own, guess), phi, accuracy=_ACCURACY, budget=Budget(_STEPS))
+        found = refine(own, scale, paths_through(own, guess), phi, _ITERATIONS, _ACCURACY, Budget(_STEPS))
         return None if found is None else (own, found)
