@@ -5,13 +5,13 @@ import numpy as np
 import odinfer as od
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.search.evolutionary import StartGenerations, generations, mutated_copies
-from odinfer.search.trust_region import minimise_batch
+from odinfer.search.trust_region import TrustRegionResult, minimise_batch
 
 T = np.linspace(0.0, 8.0, 17)
 
 
-def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1e3"):
-    y = 2.0 + 3.0 * np.exp(-0.8 * T) + 0.1 * np.random.default_rng(0).normal(size=17)
+def solver(text="x' = -k*x + m; x(0) = 5; log k, m; 1e-4 < k < 1e3; 1e-4 < m < 1e3", wave=0.0):
+    y = 2.0 + 3.0 * np.exp(-0.8 * T) + wave * np.sin(T) + 0.1 * np.random.default_rng(0).normal(size=17)
     return BatchLikelihood.of(
         od.Problem(od.Model.from_text(text), od.Data(T, y[:, None], states=["x"]), positive=False)
     )
@@ -42,6 +42,28 @@ def test_where_that_is_not_good_enough_it_goes_on_until_nothing_becomes_better()
     own = solver()
     every = list(generations(own, anywhere(own, np.random.default_rng(0)), np.random.default_rng(1), lambda _: False))
     assert len(every) == 5
+
+
+def generations_with_small_gains(own):
+    """How many generations there are where each of the first ten finds an end that is 0.2 nats better."""
+    optimum = minimise_batch(own, own.likelihood.unknowns.low[None] + 6.0).v
+    line = optimum + np.linspace(1.0, 0.0, 1000)[:, None] * np.array([1.0, 0.0])
+    value = own.solve(line).worth.value
+    ends = iter(np.searchsorted(-value, -value[-1] - 0.2 * np.maximum(np.arange(10.0, -30.0, -1.0), 0.0)))
+
+    def followed(solver, v, best):
+        v = np.concatenate([line[[min(next(ends), len(line) - 1)]], v[1:]])
+        value = np.append(solver.solve(v[:1]).worth.value, np.full(len(v) - 1, np.inf))
+        none = np.zeros(len(v), bool)
+        return TrustRegionResult(v, value, ~none, none, none, np.ones(len(v), int))
+
+    rngs = np.random.default_rng(0), np.random.default_rng(1)
+    return sum(1 for _ in generations(own, anywhere(own, rngs[0]), rngs[1], lambda _: False, followed))
+
+
+def test_small_gains_prolong_the_search_only_where_little_is_left_to_explain():
+    assert generations_with_small_gains(solver(wave=0.0)) > 10
+    assert generations_with_small_gains(solver(wave=3.0)) < 10
 
 
 def test_copies_keep_to_bounds_and_differ():

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 DRAWS = 199  # simulations
 _SIDE_BY_SIDE = 20_000_000
 _ACCURACY = 1e-3  # nats to which they are fitted: what is compared differs by many times as much
+_TRIES, _FEWEST_TRIES = 30, 8  # of the optimiser, for usual trajectories and for those that cost many times as much
 # Values in all simulations that are fitted unasked, where data are compressed (likelihood/observation_operator.py) and
 # elsewhere; and the fewest simulations that say anything.
 _UNASKED, _UNASKED_WHOLE, _FEWEST = 200_000_000, 10_000_000, 39
@@ -98,8 +99,9 @@ def judge_model(
 def _refit_signals(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
     """Nats of evidence (n,) for a signal in what refits leave of n sets of simulated data, those that succeed."""
     refined = maximum.refined
+    most = max(int(_TRIES / refined.effort), _FEWEST_TRIES)
     on, found = refitted(
-        trajectories_near(maximum.likelihood, refined), refined, maximum.info.sigma, size, seed, _ACCURACY
+        trajectories_near(maximum.likelihood, refined), refined, maximum.info.sigma, size, seed, _ACCURACY, most
     )
     good = np.flatnonzero(np.isfinite(found.value))
     own = found.take(good)

@@ -17,6 +17,7 @@ from odinfer.gp.curves import Hermite
 from odinfer.gp.grids import finer_grid
 from odinfer.likelihood.refinement import TrajectoryOptimum, paths_through, refine
 from odinfer.model.model import Model
+from odinfer.ode.adaptive_mesh import Budget
 from odinfer.odin.dense_engine import Dense
 from odinfer.odin.gauss_newton import Solution
 from odinfer.odin.markov.engine import Markov
@@ -25,6 +26,7 @@ from odinfer.problem.problem import Problem
 Array = NDArray[np.float64]
 
 _ACCURACY = 1e-3  # of a solution, in units of the state's scale: its inputs are estimates
+_ITERATIONS, _STEPS = 25, 2000  # for one solution, which takes 3 to 25, and 50 to 200 of integration, as a rule
 _PARTS = 6  # points per gap of the grid at which the other states are handed over
 
 
@@ -105,5 +107,5 @@ class Equation:
             for t, x, slope in (curves[e.name] for e in own.data.experiments)
         ]
         scale = estimate.risk.units.of_state(self.k).scale
-        found = refine(own, scale, paths_through(own, guess), phi, accuracy=_ACCURACY)
+        found = refine(own, scale, paths_through(own, guess), phi, _ITERATIONS, _ACCURACY, Budget(_STEPS))
         return None if found is None else (own, found)

@@ -108,6 +108,17 @@ class HeldQuantity(Protocol):
         ...
 
 
+@dataclass
+class WorkLimit:
+    """Rounds of an optimiser that are left for several searches."""
+
+    rounds: int
+
+    @property
+    def exhausted(self) -> bool:
+        return self.rounds <= 0
+
+
 @dataclass(frozen=True)
 class Trajectories(ABC):
     """How many trajectories are computed and carried to maxima: on meshes (below), or forward in time."""
@@ -174,9 +185,14 @@ class Trajectories(ABC):
 
     def maximise(
         self, batch: Batch, held: HeldQuantity | None = None, target: Array | None = None,
-        most: int = 30, tolerance: float = 1e-6,
+        most: int = 30, tolerance: float = 1e-6, work: WorkLimit | None = None,
     ) -> Batch:  # fmt: skip
-        """Carry each to its maximum of the likelihood, the held quantity at its target (B,), by Levenberg–Marquardt."""
+        """Carry each to its maximum of the likelihood, the held quantity at its target (B,), by Levenberg–Marquardt.
+
+        Args:
+            most: tries.
+            work: what is left of them for this and for others.
+        """
         done = ~np.isfinite(batch.value)
         if done.all():
             return batch
@@ -214,8 +230,11 @@ class Trajectories(ABC):
             taken = better[some.places]
             return now.put(some.places[taken], some.batch.take(np.flatnonzero(taken)))
 
-        rule = Rule(damping=1e-4, most=1e8, tries=most, leave=True)
-        return replace(levenberg_marquardt(batch, propose, lambda *_: done, rule, merge).point, bend=bend)
+        rule = Rule(damping=1e-4, most=1e8, tries=most if work is None else min(most, max(work.rounds, 1)), leave=True)
+        ended = levenberg_marquardt(batch, propose, lambda *_: done, rule, merge)
+        if work is not None:
+            work.rounds -= ended.tries
+        return replace(ended.point, bend=bend)
 
 
 @dataclass(frozen=True)

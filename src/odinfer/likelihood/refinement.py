@@ -35,6 +35,7 @@ _STEPS = 3000  # of integration, where a mesh was too coarse
 _GAIN = 1e-11  # share of the objective that a step gains, below which it gains little
 _ROUNDING = 1e-13  # share of the objective that a step promises, below which it promises nothing
 _ROUGH = 1e-3  # nats that a step must gain as long as the mesh may still become finer
+_USUAL_STEPS, _FEW_TIMES = 10, 20  # of a mesh per observation time, where there are more than a few of these
 _WORSE, _NO_MATTER = 30.0, 1e-4  # a mesh suits as long as defects are no more than so many times as large, or so small
 
 
@@ -62,6 +63,12 @@ class TrajectoryOptimum:
     information: ArrowMatrix
     iterations: int
     converged: bool
+
+    @property
+    def effort(self) -> float:
+        """What this trajectory costs relative to usual ones, 1 at least: stiff ones have many steps per observation."""
+        times = (max(len(e.t), _FEW_TIMES) for e in self.paths[0].problem.data.experiments)
+        return max(1.0, sum(len(p.mesh) for p in self.paths) / (_USUAL_STEPS * sum(times)))
 
     def states(self, t: Sequence[Array]) -> list[Array]:
         """States (1, N, K) of every experiment at times (N,) inside its mesh."""

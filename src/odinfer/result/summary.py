@@ -53,10 +53,15 @@ def undetermined(fit: FitResult) -> bool:
     return bool(sum(fit.details.get("observations", {}).values()) <= fit.details.get("unknowns", -1))
 
 
+def _outcome(fit: FitResult) -> str:
+    """Say how a fit ended: an optimiser that converged to one of many equal values has not determined them."""
+    return "not determined" if fit.converged and fit.method != "gpr" and undetermined(fit) else fit.status
+
+
 def headline(fit: FitResult, gamma: str = "γ") -> str:
     """Say whether the result can be used, which equations contradict the data, and whether other solutions fit."""
     verdict, others = _verdict(fit, gamma), len(fit.details.get("alternatives") or ())
-    if not others or not fit.converged or fit.method == "gpr":
+    if not others or not fit.converged or fit.method == "gpr" or undetermined(fit):
         return verdict
     what = "Another solution fits" if others == 1 else f"{others} other solutions fit"
     return f"{verdict} {what} as well: see the table of solutions."
@@ -171,7 +176,7 @@ def summary(fit: FitResult, truth: Truth = None) -> str:
         fit: the result.
         truth: true or published parameters by name, where there are such: another column, the reference.
     """
-    parts = [printable(f"{fit.model}, fitted by {fit.method}: {fit.status}"), printable(headline(fit, "gamma"))]
+    parts = [printable(f"{fit.model}, fitted by {fit.method}: {_outcome(fit)}"), printable(headline(fit, "gamma"))]
     parts += [printable(f"Next: {step}.")] if (step := next_step(fit)) else []
     parts += [printable(f"Warning: {warning}") for warning in by_importance(fit.warnings)]
     tables = (parameter_table(fit, truth), solutions_table(fit), state_table(fit))
@@ -191,7 +196,7 @@ def summary_rich(fit: FitResult, truth: Truth = None) -> RenderableType:
     from rich.text import Text
 
     colour = {"good": "bold green", "bad": "bold red", "unknown": "bold"}[tone(fit)]
-    head = Text(printable(f"{fit.model}, fitted by {fit.method}: {fit.status}"))
+    head = Text(printable(f"{fit.model}, fitted by {fit.method}: {_outcome(fit)}"))
     parts: list[RenderableType] = [head, Text(printable(headline(fit)), colour)]
     parts += [Text(printable(f"Next: {step}."))] if (step := next_step(fit)) else []
     parts += [Text(printable(f"Warning: {warning}"), "yellow") for warning in by_importance(fit.warnings)]

@@ -116,13 +116,13 @@ def _are_connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, ha
     if not halvings:
         return False
     place = np.array([apart.argmax()])
-    for path in (_straight, _proportional):
-        middle = path(solver, a, b, np.full((1, 1), 0.5))
-        ends = minimise_batch(solver, middle, rounds=_ROUNDS, held=HeldUnknown(place, middle[0, place]))
-        on_ridge = ends.v[0]
-        if ends.value[0] <= limit and all(_are_connected(solver, end, on_ridge, limit, halvings - 1) for end in (a, b)):
-            return True
-    return False
+    middle = np.concatenate([path(solver, a, b, np.full((1, 1), 0.5)) for path in (_straight, _proportional)])
+    held = HeldUnknown(place.repeat(2), middle[:, place[0]])
+    ends = minimise_batch(solver, middle, rounds=_ROUNDS, held=held, group=np.arange(2))
+    return any(
+        all(_are_connected(solver, end, on_ridge, limit, halvings - 1) for end in (a, b))
+        for on_ridge in ends.v[ends.value <= limit]
+    )
 
 
 def _straight(solver: BatchLikelihood, a: Array, b: Array, share: Array) -> Array:

@@ -1,8 +1,9 @@
 """Evolutionary multi-start: generations of new start points and of mutated copies of the best optima.
 
 The search ends when several fresh starts have led to the best maximum, or none has become better for some generations,
-and changed copies of the best have not led away from it. Steps are coarse as long as the best end is worth the same
-with fine ones.
+and changed copies of the best have not led away from it. What counts as better is relative to what is left to explain:
+a wrong model is not searched for fractions of a nat. Steps are coarse as long as the best end is worth the same with
+fine ones.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _CHANGED = 32  # changed copies in a generation, at most, and twice as many afte
 _TRAJECTORIES = 1024  # of fresh starts in all experiments, at most: each keeps its steps in memory
 _FEW = 8  # searches that are carried on with the next generation
 _MOST, _STALE = 30, 4  # generations at all, and in a row without a better end
+_GAINS = 8  # like that of the last generation, in which the signal that the best end leaves must be gone
 _AGREE, SAME = 3, 0.05  # fresh starts that must agree with the best, and to how much
 _PARENTS, _APART = 5, 0.1  # ends that are changed, and by how much they differ, in nats
 _WIDTHS = (0.3, 1.0, 2.0)  # in e-folds, or steps of length one
@@ -100,10 +102,12 @@ def generations(
         starts, are_fresh = np.concatenate([new, copies]), np.arange(len(new) + len(copies)) < len(new)
         best = found.best
         found.advance(starts, are_fresh, functools.partial(followed, solver))
-        if (exact := _accurate(solver, finest, found)) is not solver:  # what was found is due to errors of the steps
+        negligible = _negligible(solver, found)
+        # What was found may be due to errors of the steps.
+        if (exact := _accurate(solver, finest, found, negligible)) is not solver:
             solver = exact
             found.value, best = _values(solver, found.v), np.inf
-        stale = 0 if found.best < best - SAME else stale + 1
+        stale = 0 if found.best < best - negligible else stale + 1
         last = i == _MOST - 1 or stale >= _STALE or not solver.likelihood.unknowns.size
         if last or (stale and len(copies) and found.agreeing >= _AGREE and done(found)):
             if found.left.any():
@@ -115,14 +119,26 @@ def generations(
         yield found
 
 
-def _accurate(solver: BatchLikelihood, finest: BatchLikelihood, found: StartGenerations) -> BatchLikelihood:
+def _negligible(solver: BatchLikelihood, found: StartGenerations) -> float:
+    """Nats that do not matter: a few gains like that would not explain the signal that the best end leaves."""
+    if not np.isfinite(found.best):
+        return SAME
+    solved = solver.solve(found.v[[found.value.argmin()]])
+    states, phi = solver.states(solved.trajectories), solver.likelihood.unknowns.phi(solved.v)
+    signal = np.nan_to_num(solver.likelihood.signal(states, solved.worth.noise[0], phi))
+    return float(max(SAME, np.maximum(signal, 0.0).sum() / _GAINS))
+
+
+def _accurate(
+    solver: BatchLikelihood, finest: BatchLikelihood, found: StartGenerations, error: float
+) -> BatchLikelihood:
     """The same solver, or one with steps so much finer that the best end is worth what the finest say it is."""
     best = int(found.value.argmin())
     if not np.isfinite(found.value[best]) or solver.tolerance <= finest.tolerance:
         return solver
     v, value = found.v[best : best + 1], found.value[best]
     true = _values(finest, v)[0]
-    while solver.tolerance > finest.tolerance and not abs(value - true) <= SAME:
+    while solver.tolerance > finest.tolerance and not abs(value - true) <= error:
         finer = max(_FINER * solver.tolerance, finest.tolerance)
         solver = replace(solver, tolerance=finer, most=finest.most)
         value = _values(solver, v)[0]

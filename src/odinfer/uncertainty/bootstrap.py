@@ -85,8 +85,9 @@ def refits(
 
 
 def refitted(
-    on: _Engine, refined: TrajectoryOptimum, sigma: Array, size: int, seed: tuple[int, int], accuracy: float = 1e-6
-) -> tuple[_Engine, Batch]:
+    on: _Engine, refined: TrajectoryOptimum, sigma: Array, size: int, seed: tuple[int, int], accuracy: float = 1e-6,
+    most: int = 30,
+) -> tuple[_Engine, Batch]:  # fmt: skip
     """Data simulated from a trajectory with noise sigma (..., K), and the trajectories fitted to them.
 
     The objective is infinite where there is none.
@@ -94,8 +95,9 @@ def refitted(
     Args:
         on: how trajectories are computed.
         accuracy: of their maxima, in nats.
+        most: tries of the optimiser.
     """
     rng, likelihood, phi = np.random.default_rng(seed), on.likelihood, refined.phi[None]
     x = refined.states(likelihood.t)
     on = on.with_observations([likelihood.observation.draw(rng, e, own, phi, sigma, size) for e, own in enumerate(x)])
-    return on, on.maximise(on.start(refined, size), tolerance=accuracy)
+    return on, on.maximise(on.start(refined, size), most=most, tolerance=accuracy)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from odinfer.errors import listed
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
-from odinfer.likelihood.collocation_batch import CollocationTrajectories
+from odinfer.likelihood.collocation_batch import CollocationTrajectories, WorkLimit
 from odinfer.likelihood.forward_batch import ForwardTrajectories, trajectories_near
 from odinfer.optimize.arrow_matrix import among
 from odinfer.problem.problem import Problem
@@ -19,7 +19,7 @@ from odinfer.scaling.dimensional_analysis import natural_sizes_of_free, natural_
 from odinfer.style.text import abbreviate
 from odinfer.uncertainty.identifiability import notes
 from odinfer.uncertainty.limit_verification import local_optima, verified_limits
-from odinfer.uncertainty.limits import Limits, Searches, WorkLimit, find_limits
+from odinfer.uncertainty.limits import FEW_ROUNDS, MOST_ROUNDS, Limits, Searches, find_limits
 from odinfer.uncertainty.quantities import HeldColumn, HeldState, HeldUnknown
 from odinfer.uncertainty.results import Uncertainty
 from odinfer.uncertainty.small_sample import CONFIDENCE, quantile
@@ -243,7 +243,8 @@ def unknown_limits(
     usable = np.isfinite(quadratic) & (quadratic > 0)
     first = np.where(usable, np.where(log, np.minimum(quadratic, _LONGEST), quadratic), np.where(log, 0.5, 0.1 * sizes))
     searches = Searches(side, threshold, first, stop)
-    some, work = len(index) > 0, WorkLimit()  # batches of no trajectories are for collocation only
+    work = WorkLimit(int((MOST_ROUNDS if maximum.verify else FEW_ROUNDS) / refined.effort))
+    some = len(index) > 0  # batches of no trajectories are for collocation only
     on = trajectories_near(likelihood, refined) if some else CollocationTrajectories.of(likelihood, refined)
     found = find_limits(on, on.start(refined, len(index)), held, searches, work=work)
     if not some:

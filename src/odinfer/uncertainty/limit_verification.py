@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.collocation_batch import Batch
+from odinfer.likelihood.collocation_batch import Batch, WorkLimit
 from odinfer.likelihood.forward_batch import ForwardTrajectories
 from odinfer.search.trust_region import minimise_batch
-from odinfer.uncertainty.limits import TOLERANCE, Limits, Points, Searches, WorkLimit, find_limits, profile_points
+from odinfer.uncertainty.limits import MOST_ROUNDS, TOLERANCE, Limits, Points, Searches, find_limits, profile_points
 from odinfer.uncertainty.quantities import HeldUnknown
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ def verified_limits(
         starts: optima, and points of other profiles (n, P).
         work: verification ends once it is exhausted.
     """
-    work = work or WorkLimit()
+    work = work or WorkLimit(MOST_ROUNDS)
     u, reference, estimate = on.likelihood.unknowns, float(best.value[0]), held.value(best)
     starts = np.concatenate([u.join(best.x0, best.phi)[:1], starts])
     found = _add_visited(found, starts, on.at(starts).value)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.collocation_batch import Batch, HeldQuantity, Trajectories
+from odinfer.likelihood.collocation_batch import Batch, HeldQuantity, Trajectories, WorkLimit
 from odinfer.likelihood.forward_batch import ForwardTrajectories
 from odinfer.search import trust_region
 from odinfer.search.trust_region import minimise_batch
@@ -39,20 +39,9 @@ _HELD = 0.01  # of the distance, by which a held quantity may miss its value
 _DAMPING = (1e-6, 1e-8)  # of the first-order step along the ridge, and of the step that estimates what is left to gain
 _ACCURACY = 1e-5  # nats of a re-optimised point on a mesh
 _RESTARTS = 2  # re-optimisations of one point, each of a limited number of steps
-# Rounds of trust regions for all limits of a fit. Limits that are well determined take 20 to 150; ridges that lead
-# nowhere would take 10,000.
-_MOST_ROUNDS = 800
-
-
-@dataclass
-class WorkLimit:
-    """Rounds of trust regions that are left for the limits of a fit."""
-
-    rounds: int = _MOST_ROUNDS
-
-    @property
-    def exhausted(self) -> bool:
-        return self.rounds <= 0
+# Rounds of trust regions, or tries of Levenberg–Marquardt, for all limits of a fit; and of one whose model the data
+# contradict. Limits that are well determined take 20 to 150; ridges that lead nowhere would take 10,000.
+MOST_ROUNDS, FEW_ROUNDS = 800, 120
 
 
 class Searches(NamedTuple):
@@ -192,7 +181,7 @@ def profile_points(
 def _optimise(on: Trajectories, start: Batch, held: HeldQuantity, goal: Array, work: WorkLimit) -> Batch:
     """Maximise the likelihood with a quantity held: by a trust region in e-folds; Levenberg–Marquardt on meshes."""
     if not (isinstance(on, ForwardTrajectories) and isinstance(held, HeldUnknown)):
-        return on.maximise(start, held, goal, tolerance=_ACCURACY)
+        return on.maximise(start, held, goal, tolerance=_ACCURACY, work=work)
     v = on.likelihood.unknowns.join(start.x0, start.phi)
     most = min(max(work.rounds, 1), trust_region.ROUNDS)
     found = minimise_batch(
@@ -226,7 +215,7 @@ def find_limits(
         failures: failed points in a row after which a search stops.
         work: once it is exhausted, searches stop without a limit.
     """
-    work = work or WorkLimit()
+    work = work or WorkLimit(MOST_ROUNDS)
     B, reference, estimate = len(searches.side), float(best.value[0]) if len(best.value) else 0.0, held.value(best)
     u, room = on.likelihood.unknowns, np.abs(searches.stop - estimate)
     inner = optimum_points(best) if begin is None else begin
