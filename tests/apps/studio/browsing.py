@@ -40,7 +40,7 @@ def still(page: Any) -> None:
 
 
 def box_of(page: Any, selector: str) -> dict[str, float]:
-    """Where the first such element is, scrolled into view; in one step of the page, which may replace it at any time."""
+    """Where the first such element is, scrolled into view; in one step of the page, which may replace it anytime."""
     return page.wait_for_function(
         """(selector) => {
           const element = document.querySelector(selector);

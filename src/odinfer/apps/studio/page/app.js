@@ -458,7 +458,7 @@ function shownFits() {
 
 const pictures = new Pictures($);
 function drawCharts() {
-  pictures.draw({ ...drawn(), u, curves, fits: shownFits(), comparing: page.showing === "compare", page, revision, timeName: timeName(), columnName });
+  pictures.draw({ ...drawn(), u, curves, fits: shownFits(), comparing: page.showing === "compare", page, revision, table, timeName: timeName(), columnName });
 }
 
 // --- controls
