@@ -331,6 +331,22 @@ def test_a_phone_shows_everything_without_scrolling_sideways(page):
     assert slider["y"] >= chart["y"] + chart["height"] - 1
 
 
+def test_a_chart_is_saved_on_a_touch_screen(browser, context, studio):
+    size = {"width": 390, "height": 800}
+    telephone = browser.new_context(viewport=size, has_touch=True, is_mobile=True, device_scale_factor=2)
+    telephone.add_cookies(context.cookies())
+    page = telephone.new_page()
+    page.goto(f"http://{studio.host}/")
+    page.tap("#examples button:has-text('Prey and predators')")
+    page.wait_for_selector(".chart canvas")
+    with page.expect_download() as found:
+        page.tap("[aria-label='Save the picture as an SVG file: prey']")
+    assert found.value.suggested_filename == "prey.svg"
+    below = "() => document.querySelector('.exports').getBoundingClientRect().top"
+    assert page.evaluate(below) >= page.evaluate(below.replace(".exports", ".plot").replace("top", "bottom")) - 1
+    telephone.close()
+
+
 def test_a_file_that_cannot_be_read_says_why_and_nothing_is_lost(page):
     page.expected.append("400")
     example(page, "Prey and predators")

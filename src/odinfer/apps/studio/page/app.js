@@ -730,10 +730,11 @@ addEventListener("drop", (event) => {
   dropped(event.dataTransfer).then(take, complain);
 });
 
-/** All files of a drop, also those in folders, which have a path then. */
+/** All files of a drop, also those in folders, which have a path then; not what systems hide there. */
 async function dropped(transfer) {
   const found = [];
   async function add(entry, path) {
+    if (entry.name.startsWith(".")) return;
     if (entry.isFile) {
       const file = await new Promise((done, failed) => entry.file(done, failed));
       found.push(Object.assign(file, { path: path + file.name }));
