@@ -146,7 +146,9 @@ def test_files_have_what_the_fit_has(fit, tmp_path):
         fit.save(tmp_path / "fit.txt")
 
 
-@pytest.mark.parametrize("kind", ["spaghetti", "fits", "observed", "residuals", "vpc", "effects", "covariates"])
+@pytest.mark.parametrize(
+    "kind", ["spaghetti", "fits", "individual", "observed", "residuals", "vpc", "effects", "covariates"]
+)
 def test_every_figure_can_be_drawn(fit, kind):
     assert len(fit.plot(kind).axes) >= 1
 
@@ -160,6 +162,7 @@ def test_pictures_draw_into_axes_of_the_caller_and_have_a_panel_for_each_label(f
     assert [ax.get_title(loc="left") or ax.get_title() for ax in axes] == ["y, sex f", "y, sex m"]
     assert axes[0].get_ylim() == axes[1].get_ylim()
     assert len(fit.plot("fits", subjects=["3"]).axes) == 1
+    assert len({ax.get_ylim() for ax in fit.plot("fits", subjects=["1", "2", "3"]).axes}) == 1
     with pytest.raises(od.InputError, match="has 2 panels, not 1"):
         fit.plot("observed", axes[0])
     with pytest.raises(od.InputError, match="no covariate 'age'"):
