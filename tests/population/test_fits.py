@@ -238,13 +238,37 @@ def test_a_lag_as_an_event_has_the_likelihood_of_later_doses():
     assert found[1] == pytest.approx(found[0], abs=1e-2)
 
 
-def test_a_single_effect_without_variation_is_named():
+def test_a_single_effect_without_variation_is_fixed_at_zero_and_said(tmp_path):
     rng, t = np.random.default_rng(2), np.tile([0.5, 1.0, 2.0, 4.0], 10)
     y = 10 * np.exp(-0.5 * t) + 0.3 * rng.normal(size=40)
     data = od.read_csv(pd.DataFrame({"id": np.repeat(np.arange(10), 4), "time": t, "y": y}), states=["y"])
     found = od.fit(od.Model.from_text(f"{TEXT}; k ~ lognormal(k_pop, omega_k) by subject"), data)
     assert any(said.startswith("The variation of k between subjects is estimated as zero") for said in found.warnings)
-    assert found.intervals["omega_k"][0] == 0.0
+    assert found.fixed_at_zero == ("k",)
+    assert found.theta["omega_k"] == 0.0
+    shared = od.fit(od.Model.from_text(TEXT), data, seed=0)
+    assert found.loglik == pytest.approx(shared.loglik, abs=1e-3)
+    assert found.theta["k_pop"] == pytest.approx(shared.theta["k"], rel=1e-3)
+    assert "omega_k 0 (fixed)" in " ".join(found.summary().split())
+    assert "no variation between subjects" in found.summary()
+    found.save(tmp_path / "report.html")
+    with pytest.raises(od.InputError, match="no parameter varies"):
+        found.plot("effects")
+
+
+def test_more_random_effects_than_observations_are_pointed_out(tmp_path):
+    rng, k, c = np.random.default_rng(3), 0.5, 10.0
+    k, c = k * np.exp(0.3 * rng.normal(size=12)), c * np.exp(0.3 * rng.normal(size=12))
+    t = rng.uniform(0.5, 4.0, 12)
+    frame = pd.DataFrame({"subject": np.arange(12), "time": t, "y": c * np.exp(-k * t) + 0.1 * rng.normal(size=12)})
+    text = "x' = -k*x; x(0) = c; y ~ normal(x, 0.1); k ~ lognormal(k_pop, omega_k) by subject"
+    text += "; c ~ lognormal(c_pop, 0.3) by subject"
+    found = od.fit(od.Model.from_text(text), od.read_csv(frame, states=["y"]))
+    said = "There are more random effects (24, 2 in each subject) than observations (12)"
+    assert any(warning.startswith(said) for warning in found.warnings)
+    (tmp_path / "m.ode").write_text(text)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    assert said in " ".join(odinfer("check", "m.ode", "d.csv", cwd=tmp_path).stdout.split())
 
 
 def test_a_fit_in_other_units_is_the_same_fit():

@@ -272,10 +272,15 @@ def predictive_check(fit: PopulationFit, by: str | None = None) -> list[Panel]:
     return [partial(panel, m=m, words=words, who=who) for m in range(len(fit.problem.columns)) for words, who in groups]
 
 
+def _varying(fit: PopulationFit) -> tuple[str, ...]:
+    if not fit.structure.varying:
+        raise InputError("no parameter varies between the subjects of this fit")
+    return fit.structure.varying
+
+
 def effects(fit: PopulationFit) -> list[Panel]:
     """Random effects drawn given the data beside their fitted distribution, and pairs of their conditional means."""
-    s, eta = fit.structure, fit.eta
-    names = [s.effects[i].name for i in s.active]
+    s, eta, names = fit.structure, fit.eta, _varying(fit)
     sd = np.sqrt(np.diag(s.covariance(fit.estimate.v)))
     drawn = conditional_draws(fit.estimate, _EACH, fit.seed)[0] - s.means(fit.estimate.v)[0][:, None]
 
@@ -321,7 +326,7 @@ def covariates(fit: PopulationFit) -> list[Panel]:
         set_label(ax.set_xlabel, shorten(covariate))
         set_label(ax.set_ylabel, f"η of {shorten(name)}")
 
-    names = [fit.structure.effects[i].name for i in fit.structure.active]
+    names = _varying(fit)
     return [partial(panel, covariate=covariate, name=name) for covariate in known for name in names]
 
 

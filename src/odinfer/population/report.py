@@ -23,9 +23,10 @@ OUTPUTS = ("fit.json", "individual.csv", "residuals.csv", "plot.png", "report.ht
 
 
 def picture_names(fit: PopulationFit) -> list[str]:
-    """The names of the pictures of the report: that of covariates only if there are any."""
-    known = any(e.covariates for e in fit.problem.data.experiments)
-    return [name for name in PICTURES if name != "covariates" or known]
+    """The names of the pictures of the report: those of random effects and covariates only if there are any."""
+    known, varying = any(e.covariates for e in fit.problem.data.experiments), bool(fit.structure.varying)
+    shown = {"effects": varying, "covariates": varying and known}
+    return [name for name in PICTURES if shown.get(name, True)]
 
 
 def pictures(fit: PopulationFit) -> dict[str, bytes]:
