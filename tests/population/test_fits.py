@@ -16,22 +16,26 @@ from odinfer.population.structure import Structure
 TRUTH = {"k_pop": 0.5, "omega_k": 0.3, "s": 0.3}
 TEXT = "x' = -k*x; x(0) = 10; y ~ normal(x, s); log s"
 
+VARIED = f"{TEXT}; k ~ lognormal(k_pop*where(sex == f, r, 1), omega_k) by subject"
 
-def study(seed: int = 0, subjects: int = 40, omega: float = 0.3) -> od.Data:
+
+def rows(seed: int = 0, subjects: int = 40, omega: float = 0.3) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     t = np.array([0.5, 1.0, 2.0, 4.0])
     sex = np.where(np.arange(subjects) % 2 == 0, "f", "m")
     k = 0.5 * np.exp(omega * rng.normal(size=subjects)) * np.where(sex == "f", 1.5, 1.0)
     y = 10 * np.exp(-k[:, None] * t) + 0.3 * rng.normal(size=(subjects, 4))
     columns = {"id": np.repeat(np.arange(subjects), 4), "time": np.tile(t, subjects), "y": y.ravel()}
-    return od.read_csv(pd.DataFrame(columns | {"sex": np.repeat(sex, 4)}), states=["y"], covariates=["sex"])
+    return pd.DataFrame(columns | {"sex": np.repeat(sex, 4)})
+
+
+def study(seed: int = 0, subjects: int = 40, omega: float = 0.3) -> od.Data:
+    return od.read_csv(rows(seed, subjects, omega), states=["y"], covariates=["sex"])
 
 
 @pytest.fixture(scope="module")
 def fit() -> od.PopulationFit:
-    return od.fit(
-        od.Model.from_text(f"{TEXT}; k ~ lognormal(k_pop*where(sex == f, r, 1), omega_k) by subject"), study(1)
-    )
+    return od.fit(od.Model.from_text(VARIED), study(1))
 
 
 def test_the_truth_lies_within_the_intervals_and_both_kinds_agree(fit):
@@ -90,6 +94,32 @@ def test_a_forecast_is_wide_for_a_new_subject_and_narrow_for_one_with_data(fit):
     assert widths[1] > widths[2]
     low, _, high = fit.forecast(t, data=known).band(noise=False)
     assert low[1, 0] < 10 * np.exp(-0.8 * 3.0) < high[1, 0]
+
+
+def test_the_command_forecasts_new_subjects_and_those_of_the_data_from_a_saved_fit(fit, tmp_path):
+    (tmp_path / "m.ode").write_text(VARIED)
+    rows(1).to_csv(tmp_path / "d.csv", index=False)
+    fit.save(tmp_path / "fit.json")
+    (tmp_path / "new.csv").write_text(
+        "id,time,y,sex\nsampled,1,4.5,m\nsampled,2,2.0,m\nunknown,1,<1000,m\nunknown,2,,m\n"
+    )
+    command = ["forecast", "m.ode", "d.csv", "--fit", "fit.json", "--times", "3,1"]
+    run = odinfer(*command, "--new", "new.csv", "--subject", "7", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert "y of 7, sampled and unknown, with 95 % bands at 2 times" in run.stdout
+    table = pd.read_csv(tmp_path / "forecast.csv").set_index(["subject", "time"])
+    assert [*table.index] == [(name, t) for name in ("7", "sampled", "unknown") for t in (1.0, 3.0)]
+    width = (table["y_high"] - table["y_low"]).xs(3.0, level="time")
+    assert 2 * width["sampled"] < width["unknown"]
+    low, middle, high = fit.forecast([1.0, 3.0], "7").band(noise=False)
+    assert table.loc["7"].to_numpy() == pytest.approx(np.hstack([middle, low, high]), rel=0.1)
+    assert odinfer(*command, "--observed", "--level", "0.5", cwd=tmp_path).code == 0
+    anyone = pd.read_csv(tmp_path / "forecast.csv")
+    assert [*anyone["subject"]] == ["new", "new"]
+    (tmp_path / "m.ode").write_text(VARIED.replace("-k*x", "-k*x - 0"))
+    assert "is a fit of other equations" in odinfer(*command, cwd=tmp_path).stderr
+    (tmp_path / "m.ode").write_text(TEXT)
+    assert "for models with parameters that vary" in odinfer(*command, "--subject", "7", cwd=tmp_path).stderr
 
 
 def test_simulated_studies_have_the_design_of_the_data_and_give_the_estimates_back(fit):

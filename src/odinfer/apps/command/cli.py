@@ -315,7 +315,7 @@ def forecast(
     ] = None,
     new: Annotated[
         Path | None,
-        option("--new", "FILE", "Population models: doses, covariates and any samples of new subjects.", HOW),
+        option("--new", "FILE", "Population models: doses, covariates and samples of new subjects.", HOW),
     ] = None,
     fitted: Fitted = None,
     seed: Seed = 0,

@@ -18,6 +18,7 @@ from odinfer.files import replaced_file
 from odinfer.model.statements import read_statements
 from odinfer.problem.problem import Problem
 from odinfer.style.text import TextTable, format_number
+from odinfer.uncertainty.results import checked_level
 
 if TYPE_CHECKING:
     from odinfer.data.data import Data
@@ -73,7 +74,7 @@ def run_forecast(
     problem: Problem, new: Data | None, subjects: Sequence[str], fitted: Path | None, seed: int, quiet: bool,
     times: str, level: float, observed: bool, out: Path,
 ) -> None:  # fmt: skip
-    """Write predictions with bands: of new subjects with their data, of subjects of the fit, or of one of the population.
+    """Write predictions with bands: of new subjects, of subjects of the fit, or of one drawn from the population.
 
     Args:
         new: doses, covariates and any observations of subjects that are not in the fit.
@@ -85,7 +86,7 @@ def run_forecast(
     from odinfer.population.simulation import Draws, forecast_new, forecast_subject
 
     t = np.unique(read_times(times))
-    checked_fraction("--level", level)
+    checked_level(level)
     known = [e.name for e in problem.data.experiments]
     for name in subjects:
         if name not in known:
