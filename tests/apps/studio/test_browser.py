@@ -124,6 +124,30 @@ def test_bounds_and_fixed_values_become_text_and_text_becomes_controls(page):
     assert page.locator(".slider .name small").all_inner_texts() == ["log", "log"]
 
 
+def test_a_bound_is_kept_while_the_server_has_not_read_it_yet(page):
+    example(page, "Prey and predators")
+    page.wait_for_selector("#fit:enabled")
+    still(page)
+    page.evaluate("""() => {
+      const fetched = window.fetch;
+      window.fetch = async (path, ...more) => {
+        if (path === "/api/understand") await new Promise((done) => { window.read = done; });
+        return fetched(path, ...more);
+      };
+    }""")
+    page.fill("[aria-label='Lower bound of a']", "0.5")
+    page.press("[aria-label='Lower bound of a']", "Enter")
+    page.wait_for_function("() => document.querySelector('#editor textarea').value.includes('0.5 < a')")
+    page.fill("[aria-label='Value of b']", "2")  # which draws sliders anew, if it may
+    page.press("[aria-label='Value of b']", "Enter")
+    page.fill("[aria-label='Upper bound of a']", "9")
+    page.press("[aria-label='Upper bound of a']", "Enter")
+    assert "0.5 < a < 9" in page.input_value("#editor textarea")
+    page.evaluate("window.read()")
+    page.wait_for_selector(".declared[aria-label='Upper bound of a']")
+    assert page.input_value("[aria-label='Value of b']") == "2"
+
+
 def test_scales_bounds_priors_and_starts_are_clicked_and_become_text(page):
     example(page, "Prey and predators")
     has = "(words) => document.querySelector('#editor textarea').value.includes(words)"
