@@ -304,7 +304,7 @@ class PopulationFit:
         """Draw a picture.
 
         Args:
-            kind: "fits", "spaghetti", "observed", "residuals", "vpc", "effects" or "covariates".
+            kind: "fits", "individual", "spaghetti", "observed", "residuals", "vpc", "effects" or "covariates".
             ax: matplotlib axes to draw into, or a list of them, one for each panel.
             options: `by="sex"` of "spaghetti" and "vpc": a panel for each label of a covariate, or for its values
                 below and above the median. `subjects=["3", "7"]` of "fits".
