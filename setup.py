@@ -1,6 +1,7 @@
-"""Compile the kernels when the package is built; everything else is in pyproject.toml."""
+"""Compile the kernels and copy the help when the package is built; everything else is in pyproject.toml."""
 
 import runpy
+import shutil
 from pathlib import Path
 
 from setuptools import Distribution, setup
@@ -8,11 +9,15 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 KERNELS = Path("src/odinfer/ode/kernels")
+STUDIO, DOCS = Path("src/odinfer/apps/studio"), Path("docs")
 RECIPE = runpy.run_path(str(KERNELS / "build.py"))
 
 
 class BuildPackage(build_py):
-    """Put the compiled library into the package; in the sources where these are what is installed."""
+    """Put the compiled library into the package; in the sources where these are what is installed.
+
+    The pages of the documentation are copied beside the studio, which shows them as help.
+    """
 
     def run(self):
         super().run()
@@ -21,6 +26,12 @@ class BuildPackage(build_py):
             old.unlink()
         folder.mkdir(parents=True, exist_ok=True)
         RECIPE["build"](folder)
+        if not self.editable_mode:
+            for page in DOCS.rglob("*.md"):
+                if not page.relative_to(DOCS).parts[0].startswith("_"):
+                    target = Path(self.build_lib, *STUDIO.parts[1:], page)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(page, target)
 
 
 class PlatformDistribution(Distribution):

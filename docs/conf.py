@@ -15,6 +15,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 extensions += ["languages", "pictures", "command_line", "reference", "accessible"]  # in _site
 exclude_patterns = ["_build", "_site"]
 source_suffix = {".md": "markdown"}
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 # Every reference must lead somewhere, but for types of other libraries.

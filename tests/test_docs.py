@@ -91,7 +91,9 @@ def test_what_a_page_shows_is_told_from_what_it_does_not():
 
 
 def staged(name: str, folder: Path, fit: od.Fit) -> dict[str, Any]:
-    """Write the files that a page takes for granted, and give the names that its Python does."""
+    """Write the files that a page takes for granted, and give the names that its Python does; README takes none."""
+    if name == "README.md":
+        return {}
     lv = "prey' = a*prey - b*prey*predator\npredator' = -c*predator + d*prey*predator\n"
     files = {"model.ode": lv, "with_limit.ode": lv.replace("\n", " - e*prey^2\n", 1), "without.ode": lv}
     experiment = fit.experiments["1"]
@@ -107,11 +109,6 @@ def staged(name: str, folder: Path, fit: od.Fit) -> dict[str, Any]:
     if name == "each.md":
         parts = [table.assign(experiment=f"plot {i}") for i in (16, 17)]
         pd.concat(parts).to_csv(folder / "plots.csv", index=False)
-    if name == "README.md":
-        staged("petab.md", folder, fit)  # problem.yaml is that of another, small model
-        files |= {"a.ode": files["with_limit.ode"], "b.ode": lv, "tree.ode": "h' = r*h*(1 - h/K); log r, K"}
-        h = [0.57, 1.31, 2.48, 4.13, 6.76, 8.35, 9.10, 9.78]
-        pd.DataFrame({"Days": range(8), "height [cm]": h, "Tree": "a"}).to_excel(folder / "trees.xlsx", index=False)
     if name in _EXCHANGED:
         files["model.ode"] = "A' = -k1*A + k2*B\nB' = k1*A - k2*B\nA(0) = 1; B(0) = 0; log k1, k2"
         files["model.ode"] += "\nA ~ normal(A, 0.02); B ~ normal(B, 0.02)"

@@ -16,22 +16,26 @@ from odinfer.population.structure import Structure
 TRUTH = {"k_pop": 0.5, "omega_k": 0.3, "s": 0.3}
 TEXT = "x' = -k*x; x(0) = 10; y ~ normal(x, s); log s"
 
+VARIED = f"{TEXT}; k ~ lognormal(k_pop*where(sex == f, r, 1), omega_k) by subject"
 
-def study(seed: int = 0, subjects: int = 40, omega: float = 0.3) -> od.Data:
+
+def rows(seed: int = 0, subjects: int = 40, omega: float = 0.3) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     t = np.array([0.5, 1.0, 2.0, 4.0])
     sex = np.where(np.arange(subjects) % 2 == 0, "f", "m")
     k = 0.5 * np.exp(omega * rng.normal(size=subjects)) * np.where(sex == "f", 1.5, 1.0)
     y = 10 * np.exp(-k[:, None] * t) + 0.3 * rng.normal(size=(subjects, 4))
     columns = {"id": np.repeat(np.arange(subjects), 4), "time": np.tile(t, subjects), "y": y.ravel()}
-    return od.read_csv(pd.DataFrame(columns | {"sex": np.repeat(sex, 4)}), states=["y"], covariates=["sex"])
+    return pd.DataFrame(columns | {"sex": np.repeat(sex, 4)})
+
+
+def study(seed: int = 0, subjects: int = 40, omega: float = 0.3) -> od.Data:
+    return od.read_csv(rows(seed, subjects, omega), states=["y"], covariates=["sex"])
 
 
 @pytest.fixture(scope="module")
 def fit() -> od.PopulationFit:
-    return od.fit(
-        od.Model.from_text(f"{TEXT}; k ~ lognormal(k_pop*where(sex == f, r, 1), omega_k) by subject"), study(1)
-    )
+    return od.fit(od.Model.from_text(VARIED), study(1))
 
 
 def test_the_truth_lies_within_the_intervals_and_both_kinds_agree(fit):
@@ -92,6 +96,32 @@ def test_a_forecast_is_wide_for_a_new_subject_and_narrow_for_one_with_data(fit):
     assert low[1, 0] < 10 * np.exp(-0.8 * 3.0) < high[1, 0]
 
 
+def test_the_command_forecasts_new_subjects_and_those_of_the_data_from_a_saved_fit(fit, tmp_path):
+    (tmp_path / "m.ode").write_text(VARIED)
+    rows(1).to_csv(tmp_path / "d.csv", index=False)
+    fit.save(tmp_path / "fit.json")
+    (tmp_path / "new.csv").write_text(
+        "id,time,y,sex\nsampled,1,4.5,m\nsampled,2,2.0,m\nunknown,1,<1000,m\nunknown,2,,m\n"
+    )
+    command = ["forecast", "m.ode", "d.csv", "--fit", "fit.json", "--times", "3,1"]
+    run = odinfer(*command, "--new", "new.csv", "--subject", "7", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert "y of 7, sampled and unknown, with 95 % bands at 2 times" in run.stdout
+    table = pd.read_csv(tmp_path / "forecast.csv").set_index(["subject", "time"])
+    assert [*table.index] == [(name, t) for name in ("7", "sampled", "unknown") for t in (1.0, 3.0)]
+    width = (table["y_high"] - table["y_low"]).xs(3.0, level="time")
+    assert 2 * width["sampled"] < width["unknown"]
+    low, middle, high = fit.forecast([1.0, 3.0], "7").band(noise=False)
+    assert table.loc["7"].to_numpy() == pytest.approx(np.hstack([middle, low, high]), rel=0.1)
+    assert odinfer(*command, "--observed", "--level", "0.5", cwd=tmp_path).code == 0
+    anyone = pd.read_csv(tmp_path / "forecast.csv")
+    assert [*anyone["subject"]] == ["new", "new"]
+    (tmp_path / "m.ode").write_text(VARIED.replace("-k*x", "-k*x - 0"))
+    assert "is a fit of other equations" in odinfer(*command, cwd=tmp_path).stderr
+    (tmp_path / "m.ode").write_text(TEXT)
+    assert "for models with parameters that vary" in odinfer(*command, "--subject", "7", cwd=tmp_path).stderr
+
+
 def test_simulated_studies_have_the_design_of_the_data_and_give_the_estimates_back(fit):
     again = od.fit(fit.problem.model, fit.simulate(1, seed=3)[0])
     for name, se in fit.standard_errors.items():
@@ -146,7 +176,9 @@ def test_files_have_what_the_fit_has(fit, tmp_path):
         fit.save(tmp_path / "fit.txt")
 
 
-@pytest.mark.parametrize("kind", ["spaghetti", "fits", "observed", "residuals", "vpc", "effects", "covariates"])
+@pytest.mark.parametrize(
+    "kind", ["spaghetti", "fits", "individual", "observed", "residuals", "vpc", "effects", "covariates"]
+)
 def test_every_figure_can_be_drawn(fit, kind):
     assert len(fit.plot(kind).axes) >= 1
 
@@ -160,6 +192,7 @@ def test_pictures_draw_into_axes_of_the_caller_and_have_a_panel_for_each_label(f
     assert [ax.get_title(loc="left") or ax.get_title() for ax in axes] == ["y, sex f", "y, sex m"]
     assert axes[0].get_ylim() == axes[1].get_ylim()
     assert len(fit.plot("fits", subjects=["3"]).axes) == 1
+    assert len({ax.get_ylim() for ax in fit.plot("fits", subjects=["1", "2", "3"]).axes}) == 1
     with pytest.raises(od.InputError, match="has 2 panels, not 1"):
         fit.plot("observed", axes[0])
     with pytest.raises(od.InputError, match="no covariate 'age'"):
@@ -235,13 +268,37 @@ def test_a_lag_as_an_event_has_the_likelihood_of_later_doses():
     assert found[1] == pytest.approx(found[0], abs=1e-2)
 
 
-def test_a_single_effect_without_variation_is_named():
+def test_a_single_effect_without_variation_is_fixed_at_zero_and_said(tmp_path):
     rng, t = np.random.default_rng(2), np.tile([0.5, 1.0, 2.0, 4.0], 10)
     y = 10 * np.exp(-0.5 * t) + 0.3 * rng.normal(size=40)
     data = od.read_csv(pd.DataFrame({"id": np.repeat(np.arange(10), 4), "time": t, "y": y}), states=["y"])
     found = od.fit(od.Model.from_text(f"{TEXT}; k ~ lognormal(k_pop, omega_k) by subject"), data)
     assert any(said.startswith("The variation of k between subjects is estimated as zero") for said in found.warnings)
-    assert found.intervals["omega_k"][0] == 0.0
+    assert found.fixed_at_zero == ("k",)
+    assert found.theta["omega_k"] == 0.0
+    shared = od.fit(od.Model.from_text(TEXT), data, seed=0)
+    assert found.loglik == pytest.approx(shared.loglik, abs=1e-3)
+    assert found.theta["k_pop"] == pytest.approx(shared.theta["k"], rel=1e-3)
+    assert "omega_k 0 (fixed)" in " ".join(found.summary().split())
+    assert "no variation between subjects" in found.summary()
+    found.save(tmp_path / "report.html")
+    with pytest.raises(od.InputError, match="no parameter varies"):
+        found.plot("effects")
+
+
+def test_more_random_effects_than_observations_are_pointed_out(tmp_path):
+    rng, k, c = np.random.default_rng(3), 0.5, 10.0
+    k, c = k * np.exp(0.3 * rng.normal(size=12)), c * np.exp(0.3 * rng.normal(size=12))
+    t = rng.uniform(0.5, 4.0, 12)
+    frame = pd.DataFrame({"subject": np.arange(12), "time": t, "y": c * np.exp(-k * t) + 0.1 * rng.normal(size=12)})
+    text = "x' = -k*x; x(0) = c; y ~ normal(x, 0.1); k ~ lognormal(k_pop, omega_k) by subject"
+    text += "; c ~ lognormal(c_pop, 0.3) by subject"
+    found = od.fit(od.Model.from_text(text), od.read_csv(frame, states=["y"]))
+    said = "There are more random effects (24, 2 in each subject) than observations (12)"
+    assert any(warning.startswith(said) for warning in found.warnings)
+    (tmp_path / "m.ode").write_text(text)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    assert said in " ".join(odinfer("check", "m.ode", "d.csv", cwd=tmp_path).stdout.split())
 
 
 def test_a_fit_in_other_units_is_the_same_fit():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,14 +110,20 @@ def estimate(structure: Structure, seed: int = 0, progress: Progress = no_progre
     found = _newton(engine, ends[0][1], progress).estimate
     assert found is not None
     found = replace(found, others=tuple(own for own in others if own[0] > found.marginal.value - _MUCH))
-    for effect in vanishing_effects(found) if len(structure.active) > 1 else ():
+    for effect, unit in vanishing_effects(found).items():
         progress(f"trying {effect} without variation", 0.7)
-        less = structure.without(effect)
+        less = structure.without(effect, unit)
         values = {n: x for n, x in structure.values(found.v).items() if n in less.names}
         simpler = estimate(less, seed, progress, less.vector(_repair_correlations(values)))
         if simpler.marginal.value > found.marginal.value - _EQUAL:
             return replace(simpler, others=found.others)
     return found
+
+
+def estimate_at(structure: Structure, values: Mapping[str, float]) -> Estimate:
+    """What the data say at given values of all parameters, without a search; curvature and slopes are not computed."""
+    engine, v = Engine(structure), structure.vector(values)
+    return Estimate(structure, v, marginal(engine, v), np.zeros((len(v), len(v))), np.zeros(len(v)), 0, True)
 
 
 def _distinct(ends: list[tuple[float, Array]]) -> list[tuple[float, Array]]:
@@ -148,8 +155,8 @@ def _repair_correlations(values: dict[str, float]) -> dict[str, float]:
     return {name: 0.95 * value if name.startswith("corr(") else value for name, value in values.items()}
 
 
-def vanishing_effects(found: Estimate) -> list[str]:
-    """Effects whose standard deviation has become small, the smallest first."""
+def vanishing_effects(found: Estimate) -> dict[str, float]:
+    """Effects whose standard deviation has become small, the smallest first, with the size of their latent values."""
     s = found.structure
     m, omega = s.means(found.v)[0], np.sqrt(np.diag(s.covariance(found.v)))
     small = []
@@ -157,8 +164,8 @@ def vanishing_effects(found: Estimate) -> list[str]:
         effect = s.effects[i]
         unit = float(np.abs(m[:, i]).mean()) if effect.family == "normal" else 1.0
         if isinstance(effect.omega, str) and omega[k] < _NO_SPREAD * unit:
-            small.append((omega[k] / unit, effect.name))
-    return [name for _, name in sorted(small)]
+            small.append((omega[k] / unit, effect.name, unit))
+    return {name: unit for _, name, unit in sorted(small)}
 
 
 def _expectation_maximisation(engine: Engine, v: Array, progress: Progress) -> tuple[float, Array]:

@@ -46,6 +46,7 @@ Array = NDArray[np.float64]
 Panel = Callable[["Axes"], None]
 
 MOST_SUBJECTS = 20  # in small multiples
+_NAMED = 12  # subjects whose names have room below an axis
 _CURVE = 60  # times of a curve
 _DRAWS = 200  # of a band
 _EACH = 20  # draws of each subject in a histogram
@@ -61,6 +62,7 @@ class Picture:
         panels: of a fit and options.
         across: panels in a row, at most.
         tall: inches of a panel.
+        alike: whether all panels have the same limits.
     """
 
     title: str
@@ -68,6 +70,7 @@ class Picture:
     panels: Callable[..., list[Panel]]
     across: int
     tall: float
+    alike: bool = False
 
 
 def draw(fit: PopulationFit, kind: str, ax: Any = None, **options: Any) -> Figure:
@@ -95,8 +98,8 @@ def draw(fit: PopulationFit, kind: str, ax: Any = None, **options: Any) -> Figur
             axes.append(add_axes(figure, 0.65 + column * (width + 0.7), bottom, width, picture.tall - 0.1))
     for panel, own in zip(panels, axes, strict=True):
         panel(own)
-    if options.get("by"):
-        _share_limits(axes, len(fit.problem.columns))
+    if options.get("by") or picture.alike:
+        _share_limits(axes, 1 if picture.alike else len(fit.problem.columns))
     return figure
 
 
@@ -165,6 +168,29 @@ def individual_fits(fit: PopulationFit, subjects: Sequence[str] | None = None) -
         set_title(ax, shorten(name))
 
     return [partial(panel, name=name) for name in chosen]
+
+
+def individual_parameters(fit: PopulationFit) -> list[Panel]:
+    """The parameters of all subjects with 95 % bands, by size, and their median."""
+    table = fit.individual
+
+    def panel(ax: Axes, name: str, family: str) -> None:
+        own = table.sort_values(name)
+        rank = np.arange(len(own))
+        ax.vlines(rank, own[f"{name}_low"], own[f"{name}_high"], color=STYLE["faint"], lw=1)
+        ax.plot(rank, own[name], "o", ms=3, color=PALETTE[0])
+        ax.axhline(float(own[name].median()), color=STYLE["ink"], lw=0.8, ls="--")
+        if family == "lognormal":
+            ax.set_yscale("log")
+            for write in (ax.yaxis.set_major_formatter, ax.yaxis.set_minor_formatter):
+                write(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "1235" else "")
+        few = len(own) <= _NAMED
+        ax.set_xticks(rank if few else [], own.index if few else [])
+        set_title(ax, shorten(name))
+        set_label(ax.set_xlabel, "subjects by size")
+
+    shown = [e for e in fit.structure.effects if e.name in table]
+    return [partial(panel, name=e.name, family=e.family) for e in shown[:MOST_SUBJECTS]]
 
 
 def observed_predicted(fit: PopulationFit) -> list[Panel]:
@@ -246,10 +272,15 @@ def predictive_check(fit: PopulationFit, by: str | None = None) -> list[Panel]:
     return [partial(panel, m=m, words=words, who=who) for m in range(len(fit.problem.columns)) for words, who in groups]
 
 
+def _varying(fit: PopulationFit) -> tuple[str, ...]:
+    if not fit.structure.varying:
+        raise InputError("no parameter varies between the subjects of this fit")
+    return fit.structure.varying
+
+
 def effects(fit: PopulationFit) -> list[Panel]:
     """Random effects drawn given the data beside their fitted distribution, and pairs of their conditional means."""
-    s, eta = fit.structure, fit.eta
-    names = [s.effects[i].name for i in s.active]
+    s, eta, names = fit.structure, fit.eta, _varying(fit)
     sd = np.sqrt(np.diag(s.covariance(fit.estimate.v)))
     drawn = conditional_draws(fit.estimate, _EACH, fit.seed)[0] - s.means(fit.estimate.v)[0][:, None]
 
@@ -295,7 +326,7 @@ def covariates(fit: PopulationFit) -> list[Panel]:
         set_label(ax.set_xlabel, shorten(covariate))
         set_label(ax.set_ylabel, f"η of {shorten(name)}")
 
-    names = [fit.structure.effects[i].name for i in fit.structure.active]
+    names = _varying(fit)
     return [partial(panel, covariate=covariate, name=name) for covariate in known for name in names]
 
 
@@ -304,7 +335,12 @@ PICTURES: dict[str, Picture] = {
     "fits": Picture(
         "Individual fits",
         "Individual prediction with its 95 % band; dashed: prediction for the population.",
-        individual_fits, 4, 1.5,
+        individual_fits, 4, 1.5, alike=True,
+    ),
+    "individual": Picture(
+        "Parameters of the subjects",
+        "Individual estimates with their 95 % bands, from the smallest to the largest; dashed: their median.",
+        individual_parameters, 3, 2.1,
     ),
     "observed": Picture(
         "Observed and predicted", "On the line, prediction and observation agree.", observed_predicted, 2, 3.0

@@ -12,18 +12,21 @@ from odinfer.population.figures import MOST_SUBJECTS, PICTURES, draw
 from odinfer.population.summary import headline, likelihood_table, population_table
 from odinfer.style.drawing import png, svg
 from odinfer.style.html import render_page
+from odinfer.style.text import TextTable
 from odinfer.version import __version__
 
 if TYPE_CHECKING:
     from odinfer.population.result import PopulationFit
 
+_ORDER = (1, 2, 4, 3, 5, 6, 0)  # columns of the table of parameters, the most important first
 OUTPUTS = ("fit.json", "individual.csv", "residuals.csv", "plot.png", "report.html")
 
 
 def picture_names(fit: PopulationFit) -> list[str]:
-    """The names of the pictures of the report: that of covariates only if there are any."""
-    known = any(e.covariates for e in fit.problem.data.experiments)
-    return [name for name in PICTURES if name != "covariates" or known]
+    """The names of the pictures of the report: those of random effects and covariates only if there are any."""
+    known, varying = any(e.covariates for e in fit.problem.data.experiments), bool(fit.structure.varying)
+    shown = {"effects": varying, "covariates": varying and known}
+    return [name for name in PICTURES if shown.get(name, True)]
 
 
 def pictures(fit: PopulationFit) -> dict[str, bytes]:
@@ -39,6 +42,7 @@ def _caption(fit: PopulationFit, name: str) -> str:
 
 def html(fit: PopulationFit, drawn: Mapping[str, bytes] | None = None) -> str:
     """The report as one HTML page; `drawn` are its pictures, if they are there already."""
+    parameters = population_table(fit)
     shown = [
         {"title": PICTURES[name].title, "why": _caption(fit, name), "image": base64.b64encode(image).decode()}
         for name, image in (pictures(fit) if drawn is None else drawn).items()
@@ -50,7 +54,11 @@ def html(fit: PopulationFit, drawn: Mapping[str, bytes] | None = None) -> str:
         version=__version__,
         headline=headline(fit),
         good=fit.converged,
-        tables=(population_table(fit), likelihood_table(fit)),
+        parameters=TextTable(
+            tuple("kind" if i == 0 else parameters.header[i] for i in _ORDER),
+            tuple(tuple(row[i] for i in _ORDER) for row in parameters.rows),
+        ),
+        likelihood=likelihood_table(fit),
         warnings=fit.warnings,
         test="" if fit.model_test is None else str(fit.model_test),
         text=fit.problem.model.text or "",

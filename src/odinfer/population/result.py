@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from odinfer.checks import checked_choice, checked_integer
 from odinfer.data.data import Data
 from odinfer.errors import InputError, listed, nearest
-from odinfer.files import write_file
-from odinfer.population.estimate import FLAT, Estimate, vanishing_effects
+from odinfer.files import readable, write_file
+from odinfer.population.estimate import FLAT, Estimate, estimate_at
 from odinfer.population.intervals import KINDS, intervals, profile
 from odinfer.population.marginal import LARGEST_ERROR, laplace
 from odinfer.population.modes import find_modes
@@ -175,7 +175,7 @@ class PopulationFit:
         """Share of each effect's standard deviation that the conditional means do not show."""
         s, eta = self.structure, self.eta
         sd = np.sqrt(np.diag(s.covariance(self.estimate.v)))
-        own = [(s.effects[i].name, sd[k]) for k, i in enumerate(s.active)]
+        own = [(name, sd[k]) for k, i in enumerate(s.active) if (name := s.effects[i].name) in s.varying]
         return {name: float(1.0 - eta[name].std(ddof=0) / omega) for name, omega in own}
 
     @property
@@ -304,7 +304,7 @@ class PopulationFit:
         """Draw a picture.
 
         Args:
-            kind: "fits", "spaghetti", "observed", "residuals", "vpc", "effects" or "covariates".
+            kind: "fits", "individual", "spaghetti", "observed", "residuals", "vpc", "effects" or "covariates".
             ax: matplotlib axes to draw into, or a list of them, one for each panel.
             options: `by="sex"` of "spaghetti" and "vpc": a panel for each label of a covariate, or for its values
                 below and above the median. `subjects=["3", "7"]` of "fits".
@@ -368,6 +368,27 @@ def as_json(document: Mapping[str, Any]) -> str:
     return json.dumps(_finite(document), indent=1, ensure_ascii=False) + "\n"
 
 
+def saved_estimate(path: Path, problem: Problem) -> Estimate:
+    """The estimate in a fit.json of the same problem, without a search.
+
+    Raises:
+        InputError: the file cannot be read, or is no population fit of this model.
+    """
+    try:
+        content = json.loads(readable(path).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not JSON'}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{path} is no population fit; give the fit.json that `odinfer fit` wrote for this model")
+    if content["equations"] != problem.model.text:
+        raise InputError(f"{path} is a fit of other equations; fit this model, or give the model of that fit")
+    structure = Structure.of(problem)
+    for name in content["fixed_at_zero"]:
+        if name not in structure.fixed_at_zero:
+            structure = structure.without(name)
+    return estimate_at(structure, {n: x for n, x in content["theta"].items() if n in structure.names})
+
+
 def _finite(value: Any) -> Any:
     """Values that JSON has: numbers that are not finite become null."""
     if isinstance(value, Mapping):
@@ -385,31 +406,21 @@ def made(problem: Problem, found: Estimate, seed: int, progress: Progress = no_p
     s = found.structure
     theta = s.values(found.v)
     limits = intervals(found, progress=progress)
-    for name in s.zero:
-        omega = next(e.omega for e in s.effects if e.name == name)
-        if isinstance(omega, str) and omega not in theta:
-            theta[omega] = 0.0
-    warnings = _warnings(found, theta, limits)
+    theta |= {omega: 0.0 for omega in s.fixed_at_zero.values() if omega not in theta}
+    warnings = _warnings(found, theta)
     return PopulationFit(
         problem, found, theta, found.marginal.value, found.marginal.error,
         float(laplace(found.engine, found.v, modes, expected=True).sum()),
         float(laplace(found.engine, found.v, modes).sum()),
-        limits, s.zero, warnings, seed, 0.0,
+        limits, tuple(s.fixed_at_zero), warnings, seed, 0.0,
     )  # fmt: skip
 
 
-def _warnings(
-    found: Estimate, theta: Mapping[str, float], limits: Mapping[str, tuple[float, float]]
-) -> tuple[str, ...]:
+def _warnings(found: Estimate, theta: Mapping[str, float]) -> tuple[str, ...]:
     """What a reader should know, in a sentence each."""
     s, warnings = found.structure, []
-    for name in s.zero:
+    for name in s.fixed_at_zero:
         warnings.append(f"The variation of {name} between subjects is estimated as zero and was fixed there.")
-    for name in vanishing_effects(found):  # others were tried without
-        omega = next(str(e.omega) for e in s.effects if e.name == name)
-        if len(s.active) == 1 and limits[omega][0] == 0.0:
-            shown = f"{omega} = {format_number(theta[omega], 2)}"
-            warnings.append(f"The variation of {name} between subjects is estimated as zero ({shown}); leave it out.")
     if found.marginal.error > LARGEST_ERROR:
         warnings.append(f"The numerical error of the log-likelihood is {found.marginal.error:.2g}, which is large.")
     every = np.arange(len(s.subjects))
@@ -432,9 +443,8 @@ def _warnings(
             warnings.append(f"{p.name} is estimated as zero, where the likelihood no longer changes with it.")
         elif flat[i]:
             warnings.append(f"The likelihood hardly depends on {p.name}; fix it, or give more data.")
-    few = [c for c in found.engine.subjects.counts if c < len(s.active)]
-    if len(few) == len(s.subjects):
-        warnings.append("Every subject has fewer observations than random effects; omit some of them.")
+    if s.sparse:
+        warnings.append(s.sparse)
     for value, other in found.others:
         shown = ", ".join(f"{n} = {format_number(other[n], 3)}" for n in s.names if n in other)
         kind = "higher" if value > found.marginal.value else "nearly as high"

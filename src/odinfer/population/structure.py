@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _PROBES, _SINGULAR = 5, 1e-8  # random parameters at which ranks are computed, and singular values that count as zero
+_NEGLIGIBLE = 1e-4  # standard deviation of a latent value that changes no likelihood
 _STEP = 1e-6  # of an unconstrained parameter, for derivatives of what is cheap and smooth
 OMEGA_START = 0.3  # standard deviation of a latent value where a fit starts, about 30 %
 
@@ -103,12 +104,15 @@ class Structure:
         effects: the random effects, D of them.
         zero: names of effects whose standard deviation is zero: all subjects have the centre.
         units: of parameters without bounds, by name; 1 if not given.
+        negligible: names of effects whose standard deviation is held at next to nothing, and of that deviation: zero
+            if there is no other effect, since the integrals need one.
     """
 
     problem: Problem
     effects: tuple[RandomEffect, ...]
     zero: tuple[str, ...] = ()
     units: Mapping[str, float] = field(default_factory=dict)
+    negligible: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(problem: Problem, zero: tuple[str, ...] = ()) -> Structure:
@@ -153,11 +157,40 @@ class Structure:
             unclear &= {name for name, own in zip(names, free, strict=True) if own}
         return [name for name in names if name in unclear]
 
-    def without(self, name: str) -> Structure:
-        """The same with the standard deviation of one effect, and of those that share it, at zero."""
+    def without(self, name: str, unit: float = 1.0) -> Structure:
+        """The same with the standard deviation of one effect, and of those that share it, at zero.
+
+        Args:
+            unit: the size of its latent values, if it is normal.
+        """
         omega = next(e.omega for e in self.effects if e.name == name)
         shared = [e.name for e in self.effects if e.name == name or (e.omega == omega and isinstance(omega, str))]
+        if {self.effects[i].name for i in self.active} <= {*shared}:
+            held = tuple(replace(e, omega=_NEGLIGIBLE * unit) if e.name in shared else e for e in self.effects)
+            return replace(self, effects=held, negligible={e: str(omega) for e in shared})
         return replace(self, zero=(*self.zero, *shared))
+
+    @property
+    def sparse(self) -> str:
+        """A sentence if there are more random effects than observations, else nothing."""
+        each = sum(e.deviates is None for e in self.effects)
+        effects, count = each * len(self.subjects), int(self.problem.count.sum())
+        if count >= effects:
+            return ""
+        return (
+            f"There are more random effects ({effects}, {each} in each subject) than observations ({count}): their "
+            "variation is hardly determined; let fewer parameters vary."
+        )
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """Names of the effects whose standard deviation is not zero."""
+        return tuple(name for i in self.active if (name := self.effects[i].name) not in self.negligible)
+
+    @property
+    def fixed_at_zero(self) -> dict[str, str]:
+        """Effects whose standard deviation is zero, and its name if it was estimated."""
+        return {e.name: str(e.omega) for e in self.effects if e.name in self.zero} | {**self.negligible}
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -204,7 +237,7 @@ class Structure:
     def parameters(self) -> tuple[Parameter, ...]:
         """What is estimated, in the order of the vector v."""
         p, omegas = self.problem, self._omegas
-        spreads = {e.omega for e in self.effects}
+        spreads = {e.omega for e in self.effects} | {*self.negligible.values()}
         in_centres = [n for n in p.model.declarations.effects.names if n not in spreads and n not in self.covariates[0]]
         own = {e.name for e in self.effects}
         found = [self._centre(name) for name in in_centres if name not in p.fixed]

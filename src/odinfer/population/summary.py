@@ -64,13 +64,12 @@ def headline(fit: PopulationFit) -> str:
     """Who was fitted, by what, and whether it worked out."""
     s = fit.structure
     levels: dict[str, dict[str, None]] = {}
-    for i in s.active:
-        own = s.effects[i]
+    for own in (e for e in s.effects if e.name in s.varying):
         levels.setdefault(own.by, {})[(own.deviates or own).name] = None
     vary = ", ".join(f"{listed(list(names))} by {level}" for level, names in levels.items())
     return (
         f"{fit.problem.model.name}: {len(fit.subjects)} subjects, {fit.observations} observations; "
-        f"variation of {vary}; {fit.status}"
+        f"{f'variation of {vary}' if vary else 'no variation between subjects'}; {fit.status}"
     )
 
 

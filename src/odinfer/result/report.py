@@ -146,7 +146,7 @@ def html(fit: FitResult, truth: Truth = None) -> str:
         chains=fit.sampled.status if fit.sampled is not None else fit.status,
         correlations=correlation_table(fit),
         judged=TextTable(("equation for", "verdict", "γ", "typical slope error"), judged),
-        noise=rows if fit.noise else noise,
+        noise=TextTable(rows.header, tuple(r for r in rows.rows if r[1] != "hidden")) if fit.noise else noise,
         constants=constant_table(fit),
         stages=stage_table(fit),
         facts=facts(fit),

@@ -192,7 +192,8 @@ def estimates_table(comparison: Comparison) -> TextTable:
             elif math.isnan(low + high):
                 cells.append(format_number(value, 4))
             else:
-                shown = format_with_error([value, low, high], 0.25 * (high - low))
+                reach = min(abs(value - end) for end in (low, high))  # the other may be infinite
+                shown = format_with_error([value, low, high], 0.5 * (reach or high - low))
                 cells.append(f"{shown[0]} ({shown[1]} to {shown[2]})")
         rows.append((parameter, *cells))
     return TextTable(("parameter", *(f"{letter} {name}" for name, letter in called.items())), tuple(rows))

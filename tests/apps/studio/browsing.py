@@ -39,6 +39,12 @@ def still(page: Any) -> None:
     )
 
 
+def guessed(page: Any) -> None:
+    """Wait until the sliders of prey and predators stand where the data suggest, and the curve with them."""
+    page.wait_for_function("() => document.querySelector(`[aria-label='Value of a']`)?.value === '2.02'")
+    still(page)
+
+
 def box_of(page: Any, selector: str) -> dict[str, float]:
     """Where the first such element is, scrolled into view: in one step, since the page may replace it at any time."""
     return page.wait_for_function(

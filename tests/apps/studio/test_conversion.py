@@ -125,3 +125,43 @@ def test_the_page_opens_an_sbml_model_and_then_a_petab_problem_whose_files_come_
     assert page.input_value("[aria-label='Value of k']") == "0.5"  # nominal
     page.click("#home")
     page.wait_for_selector("#projects button:has-text('drug')")  # the model before, which was not lost
+
+
+@pytest.mark.browser
+def test_a_folder_that_is_dropped_on_the_page_is_the_problem_in_it(page, tmp_path):
+    folder = tmp_path / "My problem"
+    (folder / "tables" / "deep").mkdir(parents=True)
+    path = petab(folder)
+    (folder / ".DS_Store").write_bytes(b"\0\1")
+    (folder / "tables" / "deep" / "notes.txt").write_text("mine")
+    dropped_by_mouse(page, folder)
+    page.wait_for_selector("body[data-view=workspace]")
+    page.wait_for_selector("#file-name:has-text('drug.csv')")
+    page.wait_for_function("() => document.querySelector('#model-name').value === 'drug'")
+    page.wait_for_selector("#fit:enabled")
+    assert page.is_hidden("#message")
+    assert page.is_hidden("#dropping")
+    assert page.input_value("[aria-label='Value of k']") == f"{nominal(path)['k']:g}"
+    path.unlink()
+    dropped_by_mouse(page, folder)
+    page.wait_for_selector("#message:has-text('needs its .yaml')")
+    assert page.input_value("#model-name") == "drug"
+
+
+@pytest.mark.browser
+def test_a_folder_with_data_and_a_model_is_both_of_them(page, tmp_path):
+    (tmp_path / "data.csv").write_text("time,x\n0,4\n1,3\n2,2.2\n3,1.7\n")
+    (tmp_path / "decay.ode").write_text("x' = -k*x\n")
+    (tmp_path / ".DS_Store").write_bytes(b"\0\1")
+    dropped_by_mouse(page, tmp_path)
+    page.wait_for_selector("#file-name:has-text('data.csv')")
+    page.wait_for_function("() => document.querySelector('#model-name').value === 'decay'")
+    assert page.is_hidden("#message")
+
+
+def dropped_by_mouse(page, *paths: Path) -> None:
+    """Drop files or folders of the disk as a mouse does."""
+    client = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        client.send("Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 300, "data": data})

@@ -113,11 +113,16 @@ def findings(problem: Problem) -> list[str]:
     subjects = [_typos, findings_of_rest, _amount, _signal, _gaps, _inputs, _bounds]
     if problem.model.declarations.effects:
         # Single subjects may have few data and gaps: the others tell what is missing.
-        subjects = [_typos, findings_of_rest, _signal, _inputs, _one_for_two]
+        subjects = [_typos, findings_of_rest, _signal, _inputs, _one_for_two, _sparse]
     if problem.fully_observed_gaussian:  # both ask the equations at the data, which must have every state for that
         problem.check_field()
         subjects.insert(0, _identifiability)
     return [sentence for subject in subjects for sentence in _first(list(subject(problem)))]
+
+
+def _sparse(problem: Problem) -> Iterator[str]:
+    if said := Structure.of(problem).sparse:
+        yield said
 
 
 def _first(sentences: list[str]) -> list[str]:

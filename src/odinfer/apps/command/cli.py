@@ -297,7 +297,10 @@ Fitted = Annotated[
 ]
 
 
-@app.command(epilog="Example:\n\n  odinfer forecast model.ode data.csv --times 0:30:61 -o forecast.csv")
+@app.command(
+    epilog="Examples:\n\n  odinfer forecast model.ode data.csv --times 0:30:61 -o forecast.csv\n\n"
+    "  odinfer forecast population.ode data.csv --fit fit/fit.json --new patient.csv --times 0:24:25"
+)
 @with_problem_options
 def forecast(
     model: ModelFile,
@@ -307,6 +310,13 @@ def forecast(
     times: Annotated[str, typer.Option(metavar="START:STOP:COUNT", help="Times, also a list such as 10,20,30.")],
     level: Annotated[float, option("--level", "P", "Level of the bands; 0.95 if not given.", OUT)] = 0.95,
     observed: Annotated[bool, option("--observed", "", "Bands of new observations, noise included.", OUT)] = False,
+    subject: Annotated[
+        list[str] | None, option("--subject", "NAME", "Population models: a subject of the data; repeat for more.", HOW)
+    ] = None,
+    new: Annotated[
+        Path | None,
+        option("--new", "FILE", "Population models: doses, covariates and samples of new subjects.", HOW),
+    ] = None,
     fitted: Fitted = None,
     seed: Seed = 0,
     out: Annotated[Path, option("--out -o", "FILE", "A CSV file; forecast.csv if not given.", OUT)] = Path(
@@ -315,12 +325,20 @@ def forecast(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Predict states with bands at any times, also beyond the data."""
+    """Predict states with bands at any times, also beyond the data; of population models, observed columns."""
+    from odinfer.apps.command import population
     from odinfer.apps.command.results import fit_of, run_forecast
 
     with collected_notes(quiet) as notes:
-        found = fit_of(read_problem(model, data, posed, notes), fitted, seed, quiet)
-        run_forecast(found, times, level, observed, out)
+        problem = read_problem(model, data, posed, notes)
+        if problem.model.declarations.effects:
+            brought = None if new is None else read_problem(model, new, posed, notes).data
+            names = tuple(subject or ())
+            population.run_forecast(problem, brought, names, fitted, seed, quiet, times, level, observed, out)
+            return DONE
+        if subject or new:
+            raise InputError("--subject and --new are for models with parameters that vary by subject")
+        run_forecast(fit_of(problem, fitted, seed, quiet), times, level, observed, out)
     return DONE
 
 

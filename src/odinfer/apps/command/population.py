@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from odinfer.apps.command.flags import read_values
+from odinfer.apps.command.flags import read_times, read_values
 from odinfer.apps.command.terminal import progress, show, staged
-from odinfer.errors import listed
+from odinfer.data.csv_file import write_csv
+from odinfer.errors import InputError, listed, nearest
+from odinfer.files import replaced_file
 from odinfer.model.statements import read_statements
 from odinfer.problem.problem import Problem
 from odinfer.style.text import TextTable, format_number
+from odinfer.uncertainty.results import checked_level
 
 if TYPE_CHECKING:
+    from odinfer.data.data import Data
     from odinfer.population.result import PopulationFit
     from odinfer.population.structure import Structure
+
+
+_DRAWS = 2000  # of random effects in a forecast
 
 
 def fit_population(
@@ -61,6 +68,48 @@ def fit_population(
         first = names[-1]
         show(f"\nOpen {folder / first} first. Also in {folder}: {', '.join(names[:-1])}")
     return result.converged
+
+
+def run_forecast(
+    problem: Problem, new: Data | None, subjects: Sequence[str], fitted: Path | None, seed: int, quiet: bool,
+    times: str, level: float, observed: bool, out: Path,
+) -> None:  # fmt: skip
+    """Write predictions with bands: of new subjects, of subjects of the fit, or of one drawn from the population.
+
+    Args:
+        new: doses, covariates and any observations of subjects that are not in the fit.
+        subjects: names of those in the fit.
+        fitted: fit.json; fitted anew if not given.
+    """
+    from odinfer.population.fit import fit_population as run
+    from odinfer.population.result import saved_estimate
+    from odinfer.population.simulation import Draws, forecast_new, forecast_subject
+
+    t = np.unique(read_times(times))
+    checked_level(level)
+    known = [e.name for e in problem.data.experiments]
+    for name in subjects:
+        if name not in known:
+            raise InputError(f"there is no subject '{name}'{nearest(name, known)}")
+    with progress(quiet) as tell:
+        found = saved_estimate(fitted, problem) if fitted else run(problem, seed, tell).estimate
+    draws: dict[str, Draws] = {}
+    for name in subjects:
+        draws[name] = forecast_subject(found, t, name, _DRAWS, seed)
+    if new is not None:
+        draws |= {e.name: forecast_new(found, t, new.only(e.name), _DRAWS, seed) for e in new.experiments}
+    if anyone := not draws:
+        draws["new"] = forecast_subject(found, t, None, _DRAWS, seed)
+    columns: dict[str, Any] = {"subject": np.repeat([*draws], len(t)), "time": np.tile(t, len(draws))}
+    names = problem.columns
+    bands = [own.band(level, observed) for own in draws.values()]
+    for m, name in enumerate(names):
+        for end, which in (("", 1), ("_low", 0), ("_high", 2)):
+            columns[name + end] = np.concatenate([band[which][:, m] for band in bands])
+    with replaced_file(out) as temporary:
+        write_csv(temporary, columns)
+    of = "a subject of the population with the doses and covariates of the first" if anyone else listed([*draws])
+    show(f"Wrote {out}: {', '.join(names)} of {of}, with {100 * level:g} % bands at {len(t)} times.")
 
 
 def _compare_with_truth(fit: PopulationFit, truth: Mapping[str, float]) -> TextTable:

@@ -30,7 +30,7 @@ def fit_of(problem: Problem, fitted: Path | None, seed: int, quiet: bool) -> Fit
     from odinfer.result.formats.load import load
 
     if problem.model.declarations.effects:
-        raise InputError("this command does not support models with random effects; use `odinfer fit`")
+        raise InputError("`odinfer profile` has no random effects; intervals of `odinfer fit` are profiles already")
     if fitted is not None:
         return load(fitted).attach(problem)
     with progress(quiet) as tell:

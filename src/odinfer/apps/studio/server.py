@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from odinfer.apps.studio import conversion, initial_guess, interactive, jobs, live_likelihood, projects
+from odinfer.apps.studio import conversion, documentation, initial_guess, interactive, jobs, live_likelihood, projects
 from odinfer.apps.studio.access import Guard, TooLarge, is_loopback
 from odinfer.apps.studio.sessions import Job, Queue, Session, Sessions, new_project
 from odinfer.apps.studio.worker_process import WorkerEnded, WorkerProcess
@@ -150,6 +150,14 @@ class Handlers:
         if path is None:
             return _bytes(b"there is no such page", "text/plain", 404)
         return _bytes(path.read_bytes(), _TYPES[path.suffix])
+
+    async def help(self, request: Request) -> Response:
+        """Send a page of the documentation."""
+        try:
+            text = await asyncio.to_thread(documentation.page, request.path_params["name"].removesuffix("/"))
+        except InputError as error:
+            return _bytes(str(error).encode(), "text/plain", 404)
+        return _bytes(text.encode(), "text/html")
 
     async def module(self, request: Request) -> Response:
         """Send a translated model."""
@@ -406,6 +414,7 @@ def application(studio: Studio) -> Starlette:
     routes = [
         Route("/", handle.page),
         Route("/static/{name:path}", handle.page),
+        Route("/help/{name:path}", handle.help),
         Route("/model/{key}.js", handle.module),
         Route("/api/session", handle.begin, methods=["POST"]),
         Route("/api/session", handle.found, methods=["GET"]),

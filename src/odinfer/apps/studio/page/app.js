@@ -296,7 +296,7 @@ async function show() {
 
 // --- understanding
 
-let asked = 0;
+let asked = 0, understood = 0;  // of the questions about the text: the latest, and that whose answer is on the page
 async function understand() {
   clearTimeout(timer);
   timer = null;
@@ -305,10 +305,11 @@ async function understand() {
   try {
     found = await api.understand(m.name, m.text, page.choice);
   } catch (error) {
-    if (number === asked) complain(error);
+    if (number === asked) { understood = number; complain(error); }
     return;
   }
   if (number !== asked || m !== model()) return;  // typed on meanwhile
+  understood = number;
   $("model-error").textContent = found.error ? `${found.error.line ? `Line ${found.error.line}: ` : ""}${found.error.message}` : found.data_error ?? "";
   $("model-notes").replaceChildren(...found.notes.map((text) => element("li", "", text)));
   $("fit").disabled = Boolean(found.error || found.data_error || !dataName || found.candidates > 1);
@@ -458,7 +459,7 @@ function shownFits() {
 
 const pictures = new Pictures($);
 function drawCharts() {
-  pictures.draw({ ...drawn(), u, curves, fits: shownFits(), comparing: page.showing === "compare", page, revision, timeName: timeName(), columnName });
+  pictures.draw({ ...drawn(), u, curves, fits: shownFits(), comparing: page.showing === "compare", page, revision, table, timeName: timeName(), columnName });
 }
 
 // --- controls
@@ -494,6 +495,7 @@ function drawSliders() {
   $("no-parameters").hidden = Boolean(u);
   $("guess").hidden = !u || !dataName || !model().moved;
   if (!u) return sliders.clear();
+  if (understood !== asked) return;  // the text says something else by now, and sliders of that are on their way
   const every = experiments();
   const rows = rowsOf(u).filter((row) => !row.hidden).map((row) => {
     const keys = keysOf(row, every), chosen = every.indexOf(page.experiment);
@@ -730,10 +732,11 @@ addEventListener("drop", (event) => {
   dropped(event.dataTransfer).then(take, complain);
 });
 
-/** All files of a drop, also those in folders, which have a path then. */
+/** All files of a drop, also those in folders, which have a path then; not what systems hide there. */
 async function dropped(transfer) {
   const found = [];
   async function add(entry, path) {
+    if (entry.name.startsWith(".")) return;
     if (entry.isFile) {
       const file = await new Promise((done, failed) => entry.file(done, failed));
       found.push(Object.assign(file, { path: path + file.name }));

@@ -51,7 +51,7 @@ Group.count = 0;
 export class Chart {
   /** height: of the plot in CSS pixels; zero: a line at y = 0. */
   constructor(parent, { title, note = "", height = 230, zero = false, x = "", y = "", group = new Group() }) {
-    Object.assign(this, { height, zero, group, log: false, labels: [x, y], layers: { points: [], lines: [], bands: [] }, x: [0, 1], y: [0, 1] });
+    Object.assign(this, { height, zero, group, log: false, labels: [x, y], layers: { points: [], lines: [], bands: [], moving: [] }, x: [0, 1], y: [0, 1] });
     this.card = parent.appendChild(element("div", "chart"));
     const head = this.card.appendChild(element("header"));
     const name = head.appendChild(element("h3", "", title));
@@ -159,8 +159,9 @@ export class Chart {
     this.show();
   }
 
-  /** x and y: ranges; layers: what to draw. */
+  /** x and y: ranges; layers: what to draw. If only the lines of `moving` differ, the rest is not drawn again. */
   set(layers, x, y, log = false) {
+    const alone = Object.keys(layers).every((name) => name === "moving" || layers[name] === this.layers[name]);
     Object.assign(this.layers, layers);
     if (log !== this.log) { this.log = log; [this.x, this.y] = [x, y]; return this.rebuild(); }
     this.late = !this.inSight;
@@ -169,7 +170,7 @@ export class Chart {
     this.y = y;
     if (!this.u) return this.resize();
     if (this.late) return;
-    if (same) this.u.redraw(false); else this.u.setData(this.data());
+    if (!same) this.u.setData(this.data()); else if (alone && this.still) this.move(); else this.u.redraw(false);
   }
 
   cursor(u) {
@@ -177,14 +178,50 @@ export class Chart {
     this.readout.textContent = left === null || left === undefined || left < 0 ? "" : this.read(u.posToVal(left, "x"));
   }
 
+  /** Draw what stands still, keep it as a picture, and draw over it what moves. */
   draw(u) {
-    const { ctx } = u, ratio = devicePixelRatio || 1;
-    const X = (v) => u.valToPos(v, "x", true), Y = (v) => u.valToPos(v, "y", true);
+    const { canvas } = u.ctx;
+    this.cloud = this.layers.points.reduce((sum, { t }) => sum + t.length, 0) > CLOUD;
+    this.clipped(u, (ratio) => this.drawStill(u, ratio));
+    this.still = null;
+    if (this.layers.moving.length) {
+      this.still = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+      this.still.getContext("2d").drawImage(canvas, 0, 0);
+    }
+    this.clipped(u, (ratio) => this.drawMoving(u, ratio));
+  }
+
+  move() {
+    const { u } = this, { canvas } = u.ctx;
+    u.ctx.clearRect(0, 0, canvas.width, canvas.height);
+    u.ctx.drawImage(this.still, 0, 0);
+    this.clipped(u, (ratio) => this.drawMoving(u, ratio));
+  }
+
+  clipped(u, act) {
+    const { ctx } = u;
     ctx.save();
     ctx.beginPath();
     ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
     ctx.clip();
     ctx.lineJoin = "round";
+    act(devicePixelRatio || 1);
+    ctx.restore();
+  }
+
+  /** Functions from values to pixels of the canvas: those of uPlot, without asking it for every point. */
+  pixels(u) {
+    return ["x", "y"].map((name) => {
+      const { min, max } = u.scales[name], log = name === "y" && this.log;
+      const scale = log ? (v) => Math.log(Math.max(v, min / 10)) : (v) => v;
+      const [low, from] = [scale(min), u.valToPos(min, name, true)];
+      const slope = (u.valToPos(max, name, true) - from) / (scale(max) - low);
+      return (v) => from + slope * (scale(v) - low);
+    });
+  }
+
+  drawStill(u, ratio) {
+    const { ctx } = u, [X, Y] = this.pixels(u);
     if (this.zero) {
       ctx.strokeStyle = css("--muted");
       ctx.lineWidth = ratio;
@@ -210,16 +247,18 @@ export class Chart {
       ctx.globalAlpha = 1;
     }
     // Lines lie over a cloud of points, and under points that can be told apart.
-    const cloud = this.layers.points.reduce((sum, { t }) => sum + t.length, 0) > CLOUD;
-    if (cloud) this.drawPoints(u, ratio);
-    this.drawLines(u, ratio);
-    if (!cloud) this.drawPoints(u, ratio);
-    ctx.restore();
+    if (this.cloud) this.drawPoints(u, ratio);
+    this.drawLines(u, ratio, this.layers.lines);
   }
 
-  drawLines(u, ratio) {
-    const { ctx } = u, X = (v) => u.valToPos(v, "x", true), Y = (v) => u.valToPos(v, "y", true);
-    for (const { t: times, y: values, colour, dash = [], width = 2, alpha = 1, path = false } of this.layers.lines) {
+  drawMoving(u, ratio) {
+    this.drawLines(u, ratio, this.layers.moving);
+    if (!this.cloud) this.drawPoints(u, ratio);
+  }
+
+  drawLines(u, ratio, lines) {
+    const { ctx } = u, [X, Y] = this.pixels(u);
+    for (const { t: times, y: values, colour, dash = [], width = 2, alpha = 1, path = false } of lines) {
       const { t, y } = path ? { t: times, y: values } : within(times, values, u.scales.x.min, u.scales.x.max);
       ctx.globalAlpha = alpha;
       ctx.strokeStyle = colour;
@@ -240,7 +279,7 @@ export class Chart {
   }
 
   drawPoints(u, ratio) {
-    const { ctx } = u, X = (v) => u.valToPos(v, "x", true), Y = (v) => u.valToPos(v, "y", true);
+    const { ctx } = u, [X, Y] = this.pixels(u);
     for (const { t, y, limit, colour, alpha = 0.9 } of this.layers.points) {
       ctx.globalAlpha = alpha;
       ctx.fillStyle = ctx.strokeStyle = colour;
@@ -293,10 +332,11 @@ export function range(values, room = 0.06) {
   return [low - room * span, high + room * span];
 }
 
-/** A range that reaches to another one, but by no more than a share of its own length to either side. */
-export function widened([low, high], other, share) {
-  const most = share * (high - low);
-  return [Math.max(Math.min(low, other[0]), low - most), Math.min(Math.max(high, other[1]), high + most)];
+/** A range that reaches to another one, but by no more than a share of its own length to either side; in so many steps. */
+export function widened([low, high], other, share, steps = 0) {
+  const most = share * (high - low), step = most / steps;
+  const reach = (beyond) => Math.min(Math.max(0, steps ? Math.ceil(beyond / step) * step : beyond), most);
+  return [low - reach(low - other[0]), high + reach(other[1] - high)];
 }
 
 /** Where in sorted times a time lies: the value there, between its neighbours. */

@@ -33,7 +33,7 @@ export function picture(chart, title) {
     const back = [...at].reverse();
     if (at.length) parts.push(`<path d="M${[...at.map((i) => `${X(t[i])} ${Y(high[i])}`), ...back.map((i) => `${X(t[i])} ${Y(low[i])}`)].join("L")}z" fill="${colour}" opacity="${alpha}"/>`);
   }
-  for (const { t, y, colour, dash = [], width = 2 } of chart.layers.lines) parts.push(`<path d="${path(t, y)}" fill="none" stroke="${colour}" stroke-width="${width}" stroke-dasharray="${dash.join(" ")}"/>`);
+  for (const { t, y, colour, dash = [], width = 2 } of [...chart.layers.lines, ...chart.layers.moving]) parts.push(`<path d="${path(t, y)}" fill="none" stroke="${colour}" stroke-width="${width}" stroke-dasharray="${dash.join(" ")}"/>`);
   for (const { t, y, colour } of chart.layers.points) t.forEach((time, i) => { if (seen(time, y[i])) parts.push(`<circle cx="${X(time)}" cy="${Y(y[i])}" r="3" fill="${colour}"/>`); });
   const words = (x, y, text, more = "") => `<text x="${x}" y="${y}" ${more}>${escaped(text)}</text>`;
   const powers = log ? ticks(Math.log10(y0), Math.log10(y1)).filter(Number.isInteger).map((p) => 10 ** p) : ticks(y0, y1);

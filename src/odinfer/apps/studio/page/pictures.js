@@ -4,13 +4,20 @@ import { element } from "./editor.js";
 import { LETTERS } from "./results.js";
 
 const MOST_COLOURS = 10;  // experiments that are told apart by colour
+const STEPS = 4;  // in which a picture gets higher for the curves of the sliders, so that it does not change all the time
 
 export class Pictures {
-  constructor($) { Object.assign(this, { $, charts: new Map(), signature: "", group: new Group(), phase: null }); }
+  constructor($) { Object.assign(this, { $, charts: new Map(), signature: "", group: new Group(), phase: null, of: [], made: null }); }
+
+  /** What stands still while sliders move: made anew when something that it is made of is another. */
+  still(of, make) {
+    if (of.length !== this.of.length || of.some((part, i) => part !== this.of[i])) Object.assign(this, { of, made: make() });
+    return this.made;
+  }
 
   /** now: columns (names, hidden), experiments, curves of the sliders, fits; what page and axes are called. */
   draw(now) {
-    const { $ } = this, { names, hidden, experiments: every, page, curves, u, fits, comparing, revision, timeName, columnName } = now;
+    const { $ } = this, { names, hidden, experiments: every, page, curves, u, fits, comparing, revision, table, timeName, columnName } = now;
     const key = JSON.stringify([names, names.map(hidden), timeName, names.map(columnName), revision]);
     if (key !== this.signature) {
       for (const chart of this.charts.values()) chart.remove();
@@ -23,35 +30,28 @@ export class Pictures {
     const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
     $("slider-key").hidden = comparing;
     const chosen = every.map((e, i) => ({ ...e, i })).filter((e) => !page.experiment || e.name === page.experiment);
-    const times = range(chosen.flatMap((e) => Object.values(e.columns).map((d) => d.t)), 0);
-    const measured = chosen.some((e) => Object.values(e.columns).some((d) => d.t.length)) ? times : null;
+    const tint = (c, i) => colour(several && !many ? i : c);
+    const { measured, columns } = this.still([u, table, page.experiment, comparing, ink, ...names, ...fits.map(({ fit }) => fit)], () => {
+      const times = range(chosen.flatMap((e) => Object.values(e.columns).map((d) => d.t)), 0);
+      return {
+        measured: chosen.some((e) => Object.values(e.columns).some((d) => d.t.length)) ? times : null,
+        columns: names.map((name, c) => column(name, (i) => tint(c, i), { chosen, fits, many, paint: comparing ? ink : null })),
+      };
+    });
     names.forEach((name, c) => {
-      const tint = (i) => colour(several && !many ? i : c);
-      const points = [], lines = [], bands = [];
-      for (const e of chosen) {
-        const d = e.columns[name];
-        if (d) points.push({ ...d, colour: comparing ? ink : tint(e.i), alpha: many ? 0.6 : 0.9 });
-        for (const { fit, colour: own } of fits) {
-          const found = fit.experiments[e.name], curve = found?.columns[name];
-          if (!curve) continue;
-          const paint = own === null ? tint(e.i) : colour(own);
-          if (fits.length * chosen.length <= 4) bands.push({ t: found.t, low: curve.low, high: curve.high, colour: paint, alpha: fits.length > 1 ? 0.1 : 0.18 });
-          lines.push({ t: found.t, y: curve.y, colour: paint, width: many ? 1 : chosen.length > 4 ? 1.4 : 2.2, alpha: many ? 0.45 : 1 });
-        }
-      }
-      const solid = range([...points.map((p) => p.y), ...bands.flatMap((b) => [b.low, b.high]), ...lines.map((l) => l.y)], 0.08);
+      const { points, lines, bands, solid, span, positive, count } = columns[c];
       const followed = [];
       for (const curve of comparing ? [] : curves) {
         const e = u?.experiments[curve.course], m = u?.columns.indexOf(name) ?? -1;
         if (!e || m < 0 || !curve.y[m] || !chosen.some((own) => own.name === e.name)) continue;
-        const own = chosen.length > 1 && !many ? tint(curve.course) : ink;
+        const own = chosen.length > 1 && !many ? tint(c, curve.course) : ink;
         followed.push({ t: curve.t, y: curve.y[m], colour: own, dash: many ? [] : [6, 4], width: many ? 0.8 : chosen.length > 4 ? 1.1 : 1.8, alpha: many ? 0.35 : 1 });
       }
       // Curves of sliders may go far, and those that settle begin long before: they widen the picture, but do not flatten the data.
       const empty = !points.length && !lines.length;
       const wide = range(followed.map((l) => l.y), 0.08);
-      const y = empty ? wide : followed.length ? widened(solid, wide, 0.5) : solid;
-      const all = range([...points, ...lines, ...followed].map((l) => l.t), 0);
+      const y = empty ? wide : followed.length ? widened(solid, wide, 0.5, STEPS) : solid;
+      const all = range([span, ...followed.map((l) => l.t)], 0);
       const x = range([measured ? widened(measured, all, 1) : all], 0.025);
       const chart = this.charts.get(name);
       chart.card.hidden = comparing && empty;  // a hidden state of models that do not say it
@@ -66,11 +66,9 @@ export class Pictures {
         nearestDatum(points, time, x),
         followed[0] ? `sliders ${shown(at(followed[0].t, followed[0].y, time), 3)}` : "",
       ].filter(Boolean).join(" · ");
-      const count = points.reduce((sum, p) => sum + p.y.length, 0);
       chart.describe(`${name}: ${count} observations${fits.length ? ", with the fit" : ""}${followed.length ? ", with the curve of the sliders" : ""}`);
-      const positive = page.log ? range([...points, ...lines].map((p) => p.y.filter((v) => v > 0)), 0) : null;
       const logarithmic = page.log && positive[0] > 0 && positive[1] > positive[0];
-      chart.set({ points, bands, lines: [...lines, ...followed] }, x, logarithmic ? [positive[0] / 1.5, positive[1] * 1.5] : y, logarithmic);
+      chart.set({ points, bands, lines, moving: followed }, x, logarithmic ? [positive[0] / 1.5, positive[1] * 1.5] : y, logarithmic);
     });
     this.drawPhase(now, chosen, several);
     const keys = fits.map(({ name, colour: own }, i) => {
@@ -119,6 +117,28 @@ export class Pictures {
     this.phase.describe(`${title}: the path of the states`);
     this.phase.set({ points, lines }, widened(range(solid.map((p) => p.t), 0.1), range(lines.map((l) => l.t)), 0.5), widened(range(solid.map((p) => p.y), 0.1), range(lines.map((l) => l.y)), 0.5));
   }
+}
+
+/** Data and fits of a column, and how far they reach; paint: the one colour of the data, if they have none of their own. */
+function column(name, tint, { chosen, fits, many, paint: one }) {
+  const points = [], lines = [], bands = [];
+  for (const e of chosen) {
+    const d = e.columns[name];
+    if (d) points.push({ ...d, colour: one ?? tint(e.i), alpha: many ? 0.6 : 0.9 });
+    for (const { fit, colour: own } of fits) {
+      const found = fit.experiments[e.name], curve = found?.columns[name];
+      if (!curve) continue;
+      const paint = own === null ? tint(e.i) : colour(own);
+      if (fits.length * chosen.length <= 4) bands.push({ t: found.t, low: curve.low, high: curve.high, colour: paint, alpha: fits.length > 1 ? 0.1 : 0.18 });
+      lines.push({ t: found.t, y: curve.y, colour: paint, width: many ? 1 : chosen.length > 4 ? 1.4 : 2.2, alpha: many ? 0.45 : 1 });
+    }
+  }
+  return {
+    points, lines, bands, count: points.reduce((sum, p) => sum + p.y.length, 0),
+    solid: range([...points.map((p) => p.y), ...bands.flatMap((b) => [b.low, b.high]), ...lines.map((l) => l.y)], 0.08),
+    span: points.length || lines.length ? range([...points, ...lines].map((l) => l.t), 0) : [],
+    positive: range([...points, ...lines].map((p) => p.y.filter((v) => v > 0)), 0),
+  };
 }
 
 /** The observation next to a time, if there is one within a fiftieth of what is in sight. */
