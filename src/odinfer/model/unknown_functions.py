@@ -51,7 +51,7 @@ class UnknownFunction:
         period: of a periodic function.
         domain: (low, high) of each argument; empty until it is known.
         scale: standard deviation and length as a share of the range; None until they are known.
-        basis: basis functions along each argument; `_BASIS` if not known. Monotone and periodic functions have their own.
+        basis: sines along each argument; `_BASIS` if not known. Monotone and periodic functions have none.
         line: where it is met first.
     """
 
