@@ -129,3 +129,29 @@ def test_a_function_that_falls_to_zero_is_found_within_its_band():
     assert (np.diff(found["value"]) <= 1e-12).all()
     assert (found["low"] >= 0).all()
     assert np.mean((found["low"] <= truth) & (truth <= found["high"])) > 0.85
+
+
+def test_functions_with_laplace_noise_are_warned_of(data, monkeypatch):
+    model = od.Model.from_text("x' = -0.5*x + ?(t); x ~ laplace(x, s)")
+    monkeypatch.setattr("odinfer.methods.unknown.with_chosen_scales", refuse)
+    with pytest.warns(od.InputWarning, match="kinks"), pytest.raises(od.InputError, match="stopped"):
+        od.fit(model, data)
+
+
+def refuse(*_):
+    raise od.InputError("stopped here")
+
+
+def test_the_band_is_wider_by_what_the_basis_leaves_out():
+    few = od.Model.from_text("x' = ?(t); ?(t) from 0 to 1; ?(t) ~ gp(2, 0.1); ?(t) basis 6").declarations.unknown[0]
+    many = od.Model.from_text("x' = ?(t); ?(t) from 0 to 1; ?(t) ~ gp(2, 0.1); ?(t) basis 60").declarations.unknown[0]
+    assert len(few.coefficients) == 6
+    assert 0.4 < few.unresolved_variance < 1.6
+    assert many.unresolved_variance < 0.01
+
+
+def test_few_observations_have_fewer_basis_functions():
+    t = np.linspace(0, 1, 60)
+    for count, functions in ((10, 12), (60, 20)):
+        problem = od.Problem(od.Model.from_text("x' = ?(t)"), od.Data(t[:count], t[:count], states=["x"]))
+        assert len(problem.model.declarations.unknown[0].coefficients) == functions

@@ -59,8 +59,8 @@ def test_the_prior_is_a_gaussian_process_of_the_stated_scale():
     _, _, slopes = model.linearise(np.zeros(3), x[:, None], np.zeros(len(model.parameters)), np.zeros((3, 0)))
     sd = np.array([0.0 if n == own.mean else model.prior[n][2] for n in model.parameters])
     covariance = (slopes[:, 0] * sd**2) @ slopes[:, 0].T
-    r = np.sqrt(5) * np.abs(x[:, None] - x) / 3.0  # the length is 0.3 of the range
-    assert np.allclose(covariance, 4.0 * (1 + r + r**2 / 3) * np.exp(-r), atol=0.2)
+    r = np.sqrt(3) * np.abs(x[:, None] - x) / 3.0  # the length is 0.3 of the range
+    assert np.allclose(covariance, 4.0 * (1 + r) * np.exp(-r), atol=0.2)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from odinfer.errors import InputWarning
 from odinfer.methods.unknown_scale import (
     effective_unknowns,
     freedom_of,
@@ -15,6 +17,7 @@ from odinfer.methods.unknown_scale import (
     values_along,
     with_chosen_scales,
 )
+from odinfer.noise.laplace import Laplace
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, sub_progress
 from odinfer.result.fit import Fit
@@ -25,7 +28,18 @@ _SATURATED = 0.8  # of the basis functions: with more degrees of freedom, a func
 
 
 def fit_unknown(method: Any, problem: Problem, seed: int, progress: Progress | None, options: dict[str, Any]) -> Fit:
-    """Infer parameters, states and unknown functions by a method."""
+    """Infer parameters, states and unknown functions by a method.
+
+    Warns:
+        InputWarning: the likelihood has kinks, about which it is not quadratic.
+    """
+    if any(isinstance(column.family, Laplace) for column in problem.observed):
+        warnings.warn(
+            "the likelihood of Laplace noise has kinks: with unknown functions the fit is slow, and bands and tests "
+            "are unreliable; student(mean, s, 4) also allows outliers and has none",
+            InputWarning,
+            stacklevel=2,
+        )
     chosen = with_chosen_scales(problem, seed, sub_progress(progress, 0.0, 0.5))
     given = {own.label for own in problem.model.declarations.unknown if own.scale is not None}
     return with_functions(method.fit(chosen, seed, sub_progress(progress, 0.5, 1.0), **options), given)

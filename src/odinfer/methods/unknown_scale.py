@@ -3,7 +3,8 @@
 The marginal likelihood of standard deviation and length is Laplace's approximation about the best trajectory: the
 log-likelihood is quadratic in all unknowns there, and the priors of the coefficients are normal. The scale that
 maximises it gives new priors, with which the trajectory is fitted again, until the scale stays (performance iteration,
-Wood 2017, section 6.5).
+Wood 2017, section 6.5). The prior of the standard deviation is uniform (Gelman 2006): without it, functions that the
+data say little about are often estimated as constants, with bands that are too narrow.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def with_chosen_scales(problem: Problem, seed: int, progress: Progress) -> Probl
         if again is None:
             break
         found, curves = again, curves_of(again)
-        if wider is not None or marginal_likelihood(found) > marginal_likelihood(best[1]):
+        if wider is not None or _posterior(problem, found) > _posterior(*best):
             best = problem, found
     problem, found = best
     estimates = dict(zip(problem.parameters, problem.theta(found.phi).tolist(), strict=True))
@@ -135,17 +136,23 @@ def _with_same_functions(problem: Problem, before: Problem, phi: Array, curves: 
 def _refitted(
     problem: Problem, theta: Array, curves: Sequence[Curve], before: TrajectoryOptimum, seed: int
 ) -> TrajectoryOptimum | None:
-    """The optimum near the one before; by a search where that loses the data: a nat for each of them or more."""
+    """The optimum near the one before; from constants too where that loses the data: a nat for each of them or more."""
     found = maximise(problem, theta, curves)
     if found is not None and found.loglik > before.loglik - float(problem.count.sum()):
         return found
-    return search(problem, seed).best
+    return better(found, _from_constants(problem, seed))
 
 
 def marginal_likelihood(found: TrajectoryOptimum) -> float:
     """Laplace's approximation, up to a constant: the log-posterior and the volume around its maximum."""
     sign, log_determinant = np.linalg.slogdet(found.information.dense()[0])
     return -found.objective - 0.5 * float(log_determinant) if sign > 0 else -math.inf
+
+
+def _posterior(problem: Problem, found: TrajectoryOptimum) -> float:
+    """The log-posterior of the scales of a problem, up to a constant, at its optimum."""
+    scales = [own.scale for own in problem.model.declarations.unknown if own.scale is not None]
+    return marginal_likelihood(found) + sum(math.log(sd) for sd, _ in scales)
 
 
 def _first_size(problem: Problem, own: UnknownFunction) -> float:
@@ -225,14 +232,17 @@ def prior_of(problem: Problem, scales: dict[str, Scale], P: int) -> Array:
 def _best_scales(
     problem: Problem, found: TrajectoryOptimum, scales: dict[str, Scale], open_: Sequence[str]
 ) -> dict[str, Scale]:
-    """The scales of the highest marginal likelihood, each function in turn."""
+    """The scales of the highest posterior density, each function in turn."""
     about, precision = quadratic(problem, found)
     chosen = dict(scales)
     for _ in range(2 if len(open_) > 1 else 1):
         for own in problem.model.declarations.unknown:
             if own.label in open_:
                 trials = _trials(own, scales[own.label])
-                values = [about.evidence(prior_of(problem, {**chosen, own.label: s}, len(precision))) for s in trials]
+                values = [
+                    about.evidence(prior_of(problem, {**chosen, own.label: s}, len(precision))) + math.log(s[0])
+                    for s in trials
+                ]
                 if math.isfinite(max(values)):
                     chosen[own.label] = trials[int(np.argmax(values))]
     return chosen
@@ -247,7 +257,7 @@ def _trials(own: UnknownFunction, scale: Scale) -> list[Scale]:
 def scale_covariance(problem: Problem, found: TrajectoryOptimum, own: UnknownFunction) -> Array:
     """What not knowing a function's scale adds to the covariance (W, W) of its parameters.
 
-    Given a scale, they are normal about the optimum; with scales weighted by their marginal likelihoods, the covariance
+    Given a scale, they are normal about the optimum; with scales weighted by their posterior density, the covariance
     is the mean of the covariances and the covariance of the means (Kass and Steffey 1989).
     """
     about, precision = quadratic(problem, found)
@@ -256,7 +266,7 @@ def scale_covariance(problem: Problem, found: TrajectoryOptimum, own: UnknownFun
     values, means, covariances = [], [], []
     for trial in _trials(own, scales[own.label]):
         tried = prior_of(problem, {**scales, own.label: trial}, len(precision))
-        values.append(about.evidence(tried))
+        values.append(about.evidence(tried) + math.log(trial[0]))
         C = np.linalg.inv(about.H + np.diag(tried))
         means.append((about.v + C @ (about.g - tried * about.v))[theirs])
         covariances.append(C[np.ix_(theirs, theirs)])

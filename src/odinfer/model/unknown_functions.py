@@ -4,11 +4,12 @@
     b = ?beta(t)            # with a name, if there are several of the same arguments
     ?(x) >= 0               # shapes: >= 0, increasing, decreasing, periodic 24
     ?(x) from 0 to 12       # where it varies; beyond, it keeps its last value. The range of the data if not given
+    ?(x) basis 20           # basis functions; by the number of observations if not given
     ?(x) ~ gp(2, 0.5)       # standard deviation and length (a share of the range); by marginal likelihood if not given
 
 A function becomes a definition that is a sum of basis functions with coefficients that are parameters with normal
 priors, so that everything else is the same as for other models. The basis is the Hilbert-space approximation of a
-Gaussian process with a Matérn 5/2 kernel (Solin and Särkkä 2020): sines on a range a quarter wider than the data's.
+Gaussian process with a Matérn 3/2 kernel (Solin and Särkkä 2020): sines on a range a quarter wider than the data's.
 Functions `>= 0` are exponentials of such sums. Monotone ones have positive coefficients of smooth steps, which rise
 from a constant, or fall to one; the constant is positive if they are `>= 0`, and the length has no part in them.
 """
@@ -29,9 +30,11 @@ _CALL = re.compile(r"\?\s*([^\W\d]\w*)?\s*\(([^()]*)\)")
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _WIDER = 1.25  # half-width of the basis in half-widths of the range, so that functions are free at its ends
 _BASIS = {1: 12, 2: 4}  # basis functions along each of one or two arguments
+MOST_BASIS = 100
 _STEPS = 8  # of monotone functions
 _RISE = math.sqrt(12)  # of a function that rises evenly, in its standard deviations
 _HARMONICS = 5  # of periodic ones
+_NU = 1.5  # smoothness of the Matérn kernel
 _MEAN = 3.0  # sd of a function's mean, in sd of the function
 SHAPES = (">= 0", "increasing", "decreasing", "periodic")
 
@@ -48,6 +51,7 @@ class UnknownFunction:
         period: of a periodic function.
         domain: (low, high) of each argument; empty until it is known.
         scale: standard deviation and length as a share of the range; None until they are known.
+        basis: sines along each argument; `_BASIS` if not known. Monotone and periodic functions have none.
         line: where it is met first.
     """
 
@@ -58,6 +62,7 @@ class UnknownFunction:
     period: float | None = None
     domain: tuple[tuple[float, float], ...] = ()
     scale: tuple[float, float] | None = None
+    basis: int | None = None
     line: int = 1
 
     @property
@@ -67,6 +72,11 @@ class UnknownFunction:
     @property
     def positive(self) -> bool:
         return ">= 0" in self.shapes
+
+    @property
+    def order(self) -> int:
+        """The number of sines along each argument."""
+        return self.basis or _BASIS[len(self.arguments)]
 
     @property
     def mean(self) -> str:
@@ -104,6 +114,17 @@ class UnknownFunction:
         priors = self.priors(self.scale or (1.0, 0.5))
         return [*lines, *(f"{name} ~ normal(0, {sd!r})" for name, sd in priors.items())]
 
+    @property
+    def unresolved_variance(self) -> float:
+        """The variance of the Gaussian process at frequencies above those of the basis."""
+        if self.monotone or self.period is not None or self.scale is None:
+            return 0.0
+        sd, length = self.scale
+        d = len(self.arguments)
+        ratio = self.order * math.pi / (2 * _WIDER) * 2.0 * length / math.sqrt(2 * _NU)  # of the highest frequency to κ
+        below = 2.0 / math.pi * (math.atan(ratio) + ratio / (1.0 + ratio**2)) if d == 1 else 1 - (1 + ratio**2) ** -_NU
+        return sd**2 * (1.0 - below)
+
     def _scale_arguments(self) -> list[str]:
         """The arguments on −1 to 1, held there outside the range."""
         found = []
@@ -128,14 +149,13 @@ class UnknownFunction:
                 found.append(f"(1 - {step})" if "decreasing" in self.shapes else step)
             return found
         sines = [
-            [f"sin({j * math.pi / (2 * _WIDER)!r}*({z} + {_WIDER}))" for j in range(1, _BASIS[len(scaled)] + 1)]
-            for z in scaled
+            [f"sin({j * math.pi / (2 * _WIDER)!r}*({z} + {_WIDER}))" for j in range(1, self.order + 1)] for z in scaled
         ]
         return ["*".join(s[j - 1] for s, j in zip(sines, own, strict=True)) for own in self._orders()]
 
     def _orders(self) -> list[tuple[int, ...]]:
         """The orders of the sines in every basis function; of two arguments, only those of low total order."""
-        most = _BASIS[len(self.arguments)]
+        most = self.order
         every = itertools.product(range(1, most + 1), repeat=len(self.arguments))
         return [own for own in every if sum(own) <= most + len(own) - 1]
 
@@ -155,8 +175,8 @@ class UnknownFunction:
 
 
 def _matern(length: float, omega: Sequence[float]) -> float:
-    """The spectral density of a Matérn 5/2 process of unit variance in one or two dimensions."""
-    d, nu = len(omega), 2.5
+    """The spectral density of a Matérn process of unit variance in one or two dimensions."""
+    d, nu = len(omega), _NU
     kappa = 2 * nu / length**2
     constant = (2 * math.sqrt(math.pi)) ** d * math.gamma(nu + 0.5 * d) / math.gamma(nu) * kappa**nu
     return float(constant * (kappa + sum(w * w for w in omega)) ** (-nu - 0.5 * d))
@@ -231,6 +251,10 @@ def _apply_statement(own: UnknownFunction, words: str, line: int) -> UnknownFunc
         if min(scale) <= 0:
             raise InputError(f"{start} ~ gp(sd, length) takes positive numbers; length is a share of the range")
         return replace(own, scale=scale)
+    if match := re.fullmatch(r"basis\s+(\d+)", words):
+        if not 1 <= int(match[1]) <= MOST_BASIS:
+            raise InputError(f"{start} basis takes a number from 1 to {MOST_BASIS}, not {match[1]}")
+        return replace(own, basis=int(match[1]))
     several = rf"({_NUMBER}(?:\s*,\s*{_NUMBER})*)"
     if match := re.fullmatch(rf"from\s+{several}\s+to\s+{several}", words):
         low, high = ([float(v) for v in part.split(",")] for part in match.groups())
@@ -244,7 +268,7 @@ def _apply_statement(own: UnknownFunction, words: str, line: int) -> UnknownFunc
     while rest:
         match = re.match(rf">=?\s*0(?![\d.])|increasing|decreasing|periodic\s+({_NUMBER})", rest)
         if not match:
-            problem = "write >= 0, increasing, decreasing, periodic 24, from 0 to 10 or ~ gp(sd, length)"
+            problem = "write >= 0, increasing, decreasing, periodic 24, from 0 to 10, basis 20 or ~ gp(sd, length)"
             raise InputError(f"{start}: cannot read {SHORT.repr(rest)}; {problem}")
         shape = match[0].split()[0]
         shapes.append(">= 0" if shape.startswith(">") else shape)

@@ -364,8 +364,12 @@ class Problem:
             return self._no_prior
         value, g, H = self.penalty.derivatives(self.theta(phi))
         slope, index = self.slope(phi), self.free_index
-        bend = np.diag(np.where(self.is_log, g[index] * slope, 0.0))
-        own = H[np.ix_(index, index)] * np.outer(slope, slope) + bend
+        bend = np.where(self.is_log, g[index] * slope, 0.0)
+        if self.penalty.joint is None:
+            diagonal = H[index, index] * slope**2 + bend
+            curvature = np.diag(np.where(np.isfinite(diagonal).all(), np.maximum(diagonal, 0.0), 0.0))
+            return PriorAt(value, g[index] * slope, curvature)
+        own = H[np.ix_(index, index)] * np.outer(slope, slope) + np.diag(bend)
         if not np.isfinite(own).all():
             return PriorAt(value, g[index] * slope, self._no_prior.curvature)
         w, V = np.linalg.eigh(own)

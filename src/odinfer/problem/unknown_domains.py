@@ -1,4 +1,4 @@
-"""Ranges of the arguments of unknown functions, from the data or the text."""
+"""Ranges of the arguments of unknown functions, and numbers of basis functions, from the data or the text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from odinfer.model.model import Model
 if TYPE_CHECKING:
     from odinfer.problem.problem import Problem
 
+_FEWEST, _MOST = 12, 20  # basis functions of one argument: half as many as observations, since more interpolate them
 _MARGIN = 0.05  # of the range of a column: states go a little beyond what was observed of them
 
 
 def domain_statements(model: Model, data: Data) -> str:
-    """Statements such as "?(x) from 0 to 12" for the functions whose range is not given.
+    """Statements such as "?(x) from 0 to 12" and "?(x) basis 20" for the functions of which these are not given.
 
     What is neither t, a column nor an input is taken to vary between 0 and the largest observed value; fits widen that.
 
@@ -39,6 +40,9 @@ def domain_statements(model: Model, data: Data) -> str:
             ends = [_range(model, data, name) for name in own.arguments]
             low, high = (", ".join(repr(float(pair[side])) for pair in ends) for side in (0, 1))
             lines.append(f"{own.label} from {low} to {high}")
+        if own.basis is None and own.period is None and len(own.arguments) == 1 and not own.monotone:
+            observed = sum(int(np.isfinite(e.y).sum()) for e in data.experiments)
+            lines.append(f"{own.label} basis {max(_FEWEST, min(observed // 2, _MOST))}")
     return "\n".join(lines)
 
 

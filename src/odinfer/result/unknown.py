@@ -144,7 +144,10 @@ def estimated(
 def _band(
     own: UnknownFunction, maximum: Maximum, grid: Array, level: float, scale_covariance: Array
 ) -> tuple[Array, Array, Array]:
-    """Values and limits of the band (n,) at points (n, d), by the delta method; by logarithms where positive."""
+    """Values and limits of the band (n,) at points (n, d), by the delta method; by logarithms where positive.
+
+    The variance at frequencies above those of the basis is that of the Gaussian process, since the fit leaves them out.
+    """
     problem, u = maximum.problem, maximum.likelihood.unknowns
     inputs = [name for name in own.arguments if name != "t"]
     text = "\n".join([f"value_' = {own.definition}", *own.statements()])
@@ -160,9 +163,11 @@ def _band(
     a[:, [u.of_phi.start + j for j in theirs]] = own_slopes
     value = f[:, 0]
     sd, freedom = maximum.info.spread(a)
-    sd = np.sqrt(sd**2 + np.maximum(((own_slopes @ scale_covariance) * own_slopes).sum(-1), 0.0))
+    exponential = own.positive and not own.monotone
+    unresolved = own.unresolved_variance * (value**2 if exponential else 1.0)
+    sd = np.sqrt(sd**2 + np.maximum(((own_slopes @ scale_covariance) * own_slopes).sum(-1), 0.0) + unresolved)
     half = sd * quantile(freedom, level)
-    if own.positive and not own.monotone:
+    if exponential:
         factor = np.exp(np.minimum(half / np.maximum(value, 1e-300), 700.0))
         return value, value / factor, value * factor
     low = np.maximum(value - half, 0.0) if own.positive else value - half
