@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.batch_likelihood import BatchLikelihood
+from odinfer.likelihood.batch_likelihood import BatchLikelihood, Expansion
 from odinfer.likelihood.collocation_batch import Batch, CollocationTrajectories, Trajectories
 from odinfer.likelihood.likelihood import Likelihood
 from odinfer.likelihood.refinement import TrajectoryOptimum
@@ -32,10 +32,15 @@ def trajectories_near(likelihood: Likelihood, refined: TrajectoryOptimum) -> Tra
     return forward or CollocationTrajectories.of(likelihood, refined)
 
 
-class Maps(NamedTuple):
-    """How states at the observations depend on an experiment's own numbers (B, N, K, W)."""
+class Equations(NamedTuple):
+    """Gauss–Newton equations of each trajectory (ArrowMatrix) and its gradient (B, P), and the steps of integration that
+    were tried (B, E)."""
 
-    by_own: Array
+    own: Array
+    edge: Array
+    corner: Array
+    gradient: Array
+    tries: Index
 
 
 @dataclass(frozen=True)
@@ -74,24 +79,46 @@ class ForwardTrajectories(Trajectories):
         )
 
     def start(self, refined: TrajectoryOptimum, size: int) -> Batch:
-        v = self.likelihood.unknowns.join([p.x0 for p in refined.paths], refined.phi)
-        return self.at(np.tile(v, (size, 1)))
+        """`size` copies of a refined trajectory, which is integrated once."""
+        likelihood, one = self.likelihood, np.zeros(1, np.int64)
+        v = likelihood.unknowns.join([p.x0 for p in refined.paths], refined.phi)[None]
+        solved = self.solver.solve(v)
+        states, maps = (
+            [np.broadcast_to(own, (size, *own.shape[1:])) for own in every]
+            for every in self.solver.linearised(solved, one)
+        )
+        v, tries = (np.tile(own, (size, 1)) for own in (v, solved.tries))
+        phi = likelihood.unknowns.phi(v)
+        with np.errstate(all="ignore"):
+            worth = likelihood.evaluate(states, phi)
+            H, g = likelihood.normal(states, maps, worth.noise, phi)
+        return self.batch(Expansion(v, worth.value, worth.noise, tries, H, g))
 
     def observed(self, batch: Batch) -> list[Array]:
-        return list(batch.Z)
+        """Integrate once more: batches do not keep their states."""
+        return self.solver.states(self.solver.solve(self.likelihood.unknowns.join(batch.x0, batch.phi)).trajectories)
 
     def move(self, batch: Batch, move: Array) -> Batch:
         return self.at(self.likelihood.unknowns.join(batch.x0, batch.phi) + move, batch.bend)
 
     def at(self, v: Array, bend: Array | None = None) -> Batch:
         """Compute the trajectories at unknowns v (B, P)."""
-        bend = self.unbent(len(v)) if bend is None else bend
-        solved = self.solver.solve(v)
-        states, maps = self.solver.linearised(solved, np.arange(len(v)))
-        x0 = solved.x0.reshape(-1, self.likelihood.unknowns.experiments, solved.x0.shape[-1])
-        phi, worth = self.likelihood.unknowns.phi(v), solved.worth
-        first = tuple(x0[:, e] for e in range(x0.shape[1]))
-        return Batch(phi, first, tuple(states), tuple(map(Maps, maps)), worth.noise, worth.value, bend)
+        return self.batch(self.solver.expand(v), bend)
+
+    def batch(self, found: Expansion, bend: Array | None = None) -> Batch:
+        """Trajectories where the objective is known to second order."""
+        u = self.likelihood.unknowns
+        bend = self.unbent(len(found.v)) if bend is None else bend
+        x0 = tuple(self.solver.initial_values(found.v)[1].swapaxes(0, 1))
+        equations = Equations(found.H.own, found.H.edge, found.H.corner, found.g, found.tries)
+        return Batch(u.phi(found.v), x0, (), (equations,), found.noise, found.value, bend)
+
+    def expansion(self, batch: Batch) -> Expansion:
+        """The objective to second order, as a batch keeps it."""
+        H, g = self.gauss_newton(batch)
+        v = self.likelihood.unknowns.join(batch.x0, batch.phi)
+        return Expansion(v, batch.value, batch.noise, batch.lins[0].tries, H, g)
 
     def gauss_newton(self, batch: Batch) -> tuple[ArrowMatrix, Array]:
-        return self.likelihood.normal(list(batch.Z), [lin.by_own for lin in batch.lins], batch.noise, batch.phi)
+        (own,) = batch.lins
+        return ArrowMatrix(own.own, own.edge, own.corner), own.gradient

@@ -74,6 +74,10 @@ class ArrowMatrix:
         first = self.corner.shape[1] - len(A)
         self.corner[b, first:, first:] += A
 
+    def put(self, index: Index, other: ArrowMatrix) -> None:
+        """Replace those at `index` by all of `other`."""
+        self.own[index], self.edge[index], self.corner[index] = other.own, other.edge, other.corner
+
     @staticmethod
     def join(parts: list[ArrowMatrix]) -> ArrowMatrix:
         """All of them in one batch."""
@@ -88,6 +92,12 @@ class ArrowMatrix:
         """(B, P)"""
         own = np.einsum("beii->bei", self.own).reshape(len(self.own), -1)
         return np.concatenate([own, np.einsum("bii->bi", self.corner)], 1)
+
+    @property
+    def largest(self) -> Array:
+        """The largest absolute entry (B,)."""
+        parts = (np.abs(part).reshape(len(part), -1) for part in (self.own, self.edge, self.corner))
+        return np.asarray(np.max([part.max(1, initial=0.0) for part in parts], 0))
 
     @property
     def finite(self) -> NDArray[np.bool_]:

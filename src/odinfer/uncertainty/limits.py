@@ -11,7 +11,7 @@ is re-optimised by Levenberg–Marquardt. All limits are computed in one batch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ _GAIN = 0.02  # of the threshold, that a re-optimised point may still gain
 _HELD = 0.01  # of the distance, by which a held quantity may miss its value
 _DAMPING = (1e-6, 1e-8)  # of the first-order step along the ridge, and of the step that estimates what is left to gain
 _ACCURACY = 1e-5  # nats of a re-optimised point on a mesh
+_PROMISED = 1e-6  # nats that a step must promise in a re-optimisation forward in time
 _RESTARTS = 2  # re-optimisations of one point, each of a limited number of steps
 # Rounds of trust regions for all limits of a fit. Limits that are well determined take 20 to 150; ridges that lead
 # nowhere would take 10,000.
@@ -193,13 +194,20 @@ def _optimise(on: Trajectories, start: Batch, held: HeldQuantity, goal: Array, w
     """Maximise the likelihood with a quantity held: by a trust region in e-folds; Levenberg–Marquardt on meshes."""
     if not (isinstance(on, ForwardTrajectories) and isinstance(held, HeldUnknown)):
         return on.maximise(start, held, goal, tolerance=_ACCURACY)
-    v = on.likelihood.unknowns.join(start.x0, start.phi)
+    u, rows = on.likelihood.unknowns, np.arange(len(goal))
+    v = u.join(start.x0, start.phi)
+    aim = np.clip(v, u.low, u.high)
+    aim[rows, held.index] = goal
+    aside = np.flatnonzero(~np.isclose(aim, v, rtol=1e-12, atol=0.0).all(1))
+    if len(aside):
+        start = start.put(aside, on.take(aside).at(aim[aside]))
     most = min(max(work.rounds, 1), trust_region.ROUNDS)
     found = minimise_batch(
-        on.solver, v, held=trust_region.HeldUnknown(held.index, goal), group=np.arange(len(v)), rounds=most
-    )
+        on.solver, aim, held=trust_region.HeldUnknown(held.index, goal), group=rows, rounds=most, promised=_PROMISED,
+        begin=replace(on.expansion(start), v=aim),
+    )  # fmt: skip
     work.rounds -= int(found.rounds.max(initial=1))
-    return on.at(found.v)
+    return start if found.expansion is None else on.batch(found.expansion)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
