@@ -19,7 +19,9 @@ def random(seed, B=3, P=4):
 
 def test_far_from_everything_a_step_is_newtons():
     _, H, g = random(0)
-    move, fall = trust_region_step(np.zeros((3, 4)), ArrowMatrix.from_dense(H), g, -INF, INF, np.ones((3, 4)), np.full(3, 1e9))
+    move, fall = trust_region_step(
+        np.zeros((3, 4)), ArrowMatrix.from_dense(H), g, -INF, INF, np.ones((3, 4)), np.full(3, 1e9)
+    )
     np.testing.assert_allclose(move, -np.linalg.solve(H, g[..., None])[..., 0], rtol=1e-6)
     np.testing.assert_allclose(fall, -0.5 * (g * move).sum(1), rtol=1e-6)
 
@@ -44,7 +46,9 @@ def test_steps_keep_to_bounds_and_radius_and_lower_the_model(seed, radius):
 @given(st.integers(0, 10**6))
 def test_without_bounds_no_random_step_of_that_length_is_better(seed):
     rng, H, g = random(seed)
-    _, fall = trust_region_step(np.zeros((3, 4)), ArrowMatrix.from_dense(H), g, -INF, INF, np.ones((3, 4)), np.full(3, 0.5))
+    _, fall = trust_region_step(
+        np.zeros((3, 4)), ArrowMatrix.from_dense(H), g, -INF, INF, np.ones((3, 4)), np.full(3, 0.5)
+    )
     other = rng.normal(size=(200, 3, 4))
     other *= 0.5 / np.linalg.norm(other, axis=-1, keepdims=True)
     worth = -np.einsum("nbi,bi->nb", other, g) - 0.5 * np.einsum("nbi,bij,nbj->nb", other, H, other)
@@ -54,7 +58,13 @@ def test_without_bounds_no_random_step_of_that_length_is_better(seed):
 def test_an_unknown_that_pushes_out_of_its_bounds_stays_and_others_move():
     H, g = np.eye(2)[None], np.array([[1.0, 1.0]])
     move, _ = trust_region_step(
-        np.zeros((1, 2)), ArrowMatrix.from_dense(H), g, np.array([0.0, -9.0]), np.full(2, 9.0), np.ones((1, 2)), np.full(1, 5.0)
+        np.zeros((1, 2)),
+        ArrowMatrix.from_dense(H),
+        g,
+        np.array([0.0, -9.0]),
+        np.full(2, 9.0),
+        np.ones((1, 2)),
+        np.full(1, 5.0),
     )
     np.testing.assert_allclose(move, [[0.0, -1.0]])
 

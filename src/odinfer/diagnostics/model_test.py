@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.diagnostics.monte_carlo import p_value, simulate_until_decided
-from odinfer.likelihood.forward_batch import trajectories_near
 from odinfer.likelihood.likelihood import Likelihood
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
@@ -29,7 +28,7 @@ Array = NDArray[np.float64]
 
 DRAWS = 199  # simulations
 _SIDE_BY_SIDE = 20_000_000
-_ACCURACY = 1e-3  # nats to which they are fitted: what is compared differs by many times as much
+_ACCURACY = 1e-3  # nats per experiment to which they are fitted: what is compared differs by many times as much
 # Values in all simulations that are fitted unasked, where data are compressed (likelihood/observation_operator.py) and
 # elsewhere; and the fewest simulations that say anything.
 _UNASKED, _UNASKED_WHOLE, _FEWEST = 200_000_000, 10_000_000, 39
@@ -97,10 +96,8 @@ def judge_model(
 
 def _refit_signals(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
     """Nats of evidence (n,) for a signal in what refits leave of n sets of simulated data, those that succeed."""
-    refined = maximum.refined
-    on, found = refitted(
-        trajectories_near(maximum.likelihood, refined), refined, maximum.info.sigma, size, seed, _ACCURACY
-    )
+    accuracy = _ACCURACY * maximum.likelihood.unknowns.experiments
+    on, found = refitted(maximum.nearby, maximum.refined, maximum.info.sigma, size, seed, accuracy)
     good = np.flatnonzero(np.isfinite(found.value))
     own = found.take(good)
     return _evidence(on.likelihood.take(good), on.observed(own), maximum, own.phi)

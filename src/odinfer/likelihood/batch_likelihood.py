@@ -30,7 +30,7 @@ TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one traje
 MOST_TIMES = 500  # of one series: longer ones are followed one start point after the other
 _FINER = 1e-3
 _SMALL = 1e-3  # of their natural size: unknowns that are smaller still change in steps of this
-_ROOM = 20_000_000  # derivatives that are kept at once
+_ROOM = 5_000_000  # derivatives that are kept at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +193,6 @@ class BatchLikelihood:
             phi = self.likelihood.unknowns.phi(solved.v[which])
             return self.likelihood.take(which).normal(states, maps, solved.worth.noise[which], phi)
 
-    def expand(self, v: Array) -> Expansion:
-        """The objective at unknowns v (B, P) to second order."""
-        solved = self.solve(v)
-        H, g = self.normal(solved, np.arange(len(v)))
-        return Expansion(v, solved.worth.value, solved.worth.noise, solved.tries, H, g)
-
     def linearised(self, solved: BatchSolution, which: Index) -> tuple[list[Array], list[Array]]:
         """States (b, N, K) of the sets of unknowns `which` (b,) at the observations of every experiment, and how they
         depend (b, N, K, W) on its own numbers."""
@@ -215,19 +209,33 @@ class BatchLikelihood:
             for e in range(E):
                 S0[e::E, :, first:] = p.condition(e).initial_slopes(theta[:, e])[..., wanted]
         S = sensitivities(self.field, solved.trajectories, solved.experiments, solved.theta, S0, own)
-        S, states, maps = S.reshape(len(which), E, *S.shape[1:]), [], []
-        for e, rows in enumerate(self.field.table.rows):
-            index = p.own_index(e)
-            by_own = np.zeros((len(which), len(rows), K, first + len(index)))
+        S, x = (v.reshape(-1, E, *v.shape[1:]) for v in (S, solved.trajectories.x))
+        states: list[Array] = [np.empty(0)] * E
+        maps: list[Array] = [np.empty(0)] * E
+        for alike, rows, index, places in self._alike:
             into = np.append(np.ones(first, bool), np.isin(index, wanted))
             columns = np.append(np.arange(first), first + np.searchsorted(wanted, index[into[first:]]))
-            by_own[..., into] = S[:, e][:, rows][..., columns]
-            by_own[..., first:] *= np.broadcast_to(p.slope(phi)[:, p.own_phi(e)], (len(which), len(index)))[
-                :, None, None
-            ]
-            states.append(solved.trajectories.x.reshape(-1, E, *solved.trajectories.x.shape[1:])[which, e][:, rows])
-            maps.append(by_own)
+            by_own = np.zeros((len(which), len(alike), len(rows), K, first + len(index)))
+            by_own[..., into] = S[:, alike[:, None], rows][..., columns]
+            slope = np.broadcast_to(p.slope(phi), (len(which), phi.shape[1]))
+            by_own[..., first:] *= slope[:, places][:, :, None, None]
+            own_states = x[which[:, None, None], alike[:, None], rows]
+            for i, e in enumerate(alike.tolist()):
+                states[e], maps[e] = own_states[:, i], by_own[:, i]
         return states, maps
+
+    @functools.cached_property
+    def _alike(self) -> list[tuple[Index, Index, Index, Index]]:
+        """Experiments (G,) with the same stops `rows` (N,) at their observations and the same places (W,) of their own
+        parameters in the model, and the places (G, W) of these in φ."""
+        groups: dict[tuple[bytes, bytes], list[int]] = {}
+        rows, p = self.field.table.rows, self.problem
+        for e, own in enumerate(rows):
+            groups.setdefault((own.tobytes(), p.own_index(e).tobytes()), []).append(e)
+        return [
+            (np.array(es), rows[es[0]], p.own_index(es[0]), np.array([p.own_phi(e) for e in es]))
+            for es in groups.values()
+        ]
 
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,

@@ -69,6 +69,18 @@ class ArrowMatrix:
         self.edge[:, e, :, inner] += np.moveaxis(A[:, :n, n:], 2, 0)
         self.corner[:, inner[:, None], inner] += A[:, n:, n:]
 
+    def add_alike(self, e: Index, places: Index, A: Array) -> None:
+        """Add matrices (B, G, W, W) over the unknowns of experiments e (G,), those at `places` (G, W)."""
+        _, E, n, _ = self.own.shape
+        inner = places[:, n:] - E * n
+        if not E or (inner != inner[0]).any():
+            for i, own in enumerate(e.tolist()):
+                self.add(own, places[i], A[:, i])
+            return
+        self.own[:, e] += A[:, :, :n, :n]
+        self.edge[:, e[:, None, None], np.arange(n)[:, None], inner[0]] += A[:, :, :n, n:]
+        self.corner[:, inner[0][:, None], inner[0]] += A[:, :, n:, n:].sum(1)
+
     def add_last(self, b: int, A: Array) -> None:
         """Add a matrix (F, F) over the last unknowns to one of them."""
         first = self.corner.shape[1] - len(A)

@@ -47,8 +47,7 @@ class HeldUnknown(NamedTuple):
 class TrustRegionResult:
     """Where B searches ended: unknowns (B, P), objectives (B,), infinite where there was no trajectory, whether each
     has arrived (B,), whether it was left on its way (B,), whether it would have gone on to where trajectories take
-    too many steps (B,), and the rounds that each took (B,); `expansion` is the objective there to second order, if it
-    was asked for."""
+    too many steps (B,), and the rounds that each took (B,)."""
 
     v: Array
     value: Array
@@ -56,13 +55,11 @@ class TrustRegionResult:
     left: NDArray[np.bool_]
     blocked: NDArray[np.bool_]
     rounds: Index
-    expansion: Expansion | None = None
 
 
 def minimise_batch(
     solver: BatchLikelihood, v: Array, best: float | Array = np.inf, rounds: int = ROUNDS, few: int = 0,
     held: HeldUnknown | None = None, group: Index | None = None, enough: float | Array = -np.inf, patient: bool = False,
-    promised: float = _PROMISED, begin: Expansion | None = None,
 ) -> TrustRegionResult:  # fmt: skip
     """From unknowns v (B, P) downhill.
 
@@ -74,29 +71,63 @@ def minimise_batch(
         group: numbers (B,) of those that are after the same maximum; all are if they are not given.
         enough: objective (B,) below which it does not matter what else a group could find, if it finds it slowly.
         patient: follow narrow ridges that bend, too, however slowly.
-        promised: a search has arrived where the next step promises a smaller fall of the objective.
-        begin: the objective at v to second order, if it is known; then that is returned, too.
     """
     B = len(v)
     best, enough = (np.broadcast_to(np.asarray(value, float), B) for value in (best, enough))
     group = np.zeros(B, np.int64) if group is None else group
-    searches, left = _Searches.start(solver, v, held, patient, best, enough, group, promised, begin)
+    searches, left = _Searches.start(solver, v, held, patient, best, enough, group, _PROMISED)
+    return _follow(searches, left, rounds, few)
+
+
+def minimise_held(
+    solver: BatchLikelihood, begin: Expansion, held: HeldUnknown, rounds: int, promised: float
+) -> tuple[Expansion, Index]:
+    """From where the objective is known to second order downhill, each search to a maximum of its own.
+
+    Args:
+        held: an unknown of each that stays where it is.
+        promised: a search has arrived where the next step promises a smaller fall of the objective.
+
+    Returns:
+        The objective to second order where the searches ended, and the rounds that each took (B,).
+    """
+    B = len(begin.v)
+    nothing = np.full(B, np.inf), np.full(B, -np.inf), np.arange(B)
+    searches, left = _Searches.start(solver, begin.v, held, False, *nothing, promised, begin)
+    rounds_taken = _follow(searches, left, rounds, 0).rounds
+    return searches.expansion(), rounds_taken
+
+
+def _follow(searches: _Searches, left: Index, rounds: int, few: int) -> TrustRegionResult:
+    """Follow searches of which some are left until no more than `few` are."""
+    B, P = searches.v.shape
     rounds_taken = np.zeros(B, int)
-    for i in range(rounds if v.shape[1] else 0):
+    for i in range(rounds if P else 0):
         left = left[np.isfinite(searches.g[left]).all(1) & searches.H.take(left).finite]
         if len(left) <= few:
             break
         rounds_taken[left] = i + 1
-        trial = searches.trial(left)
+        step = searches.step(left)
+        if not searches.patient:
+            left, step = searches.settle(left, step)
+        if not len(left):
+            break
+        trial = searches.trial(left, step)
         better = searches.accept(left, trial)
         left = searches.go_on(left, trial, better, i)
-    if not v.shape[1]:  # nothing is unknown
+    if not P:  # nothing is unknown
         searches.settled, left = np.isfinite(searches.value), left[:0]
     unfinished = np.isin(np.arange(B), left)
-    return TrustRegionResult(
-        searches.v, searches.value, searches.settled, unfinished, searches.blocked, rounds_taken,
-        None if begin is None else searches.expansion(),
-    )  # fmt: skip
+    return TrustRegionResult(searches.v, searches.value, searches.settled, unfinished, searches.blocked, rounds_taken)
+
+
+class _Step(NamedTuple):
+    """Steps `move` (b, P) of b searches, their `length` (b,) in units of the trust region, and the decrease `fall` (b,)
+    of the objective that they promise."""
+
+    move: Array
+    length: Array
+    fall: Array
 
 
 class _Trial(NamedTuple):
@@ -167,7 +198,7 @@ class _Searches:
     @staticmethod
     def start(
         solver: BatchLikelihood, v: Array, held: HeldUnknown | None, patient: bool, best: Array, enough: Array,
-        group: Index, promised: float, begin: Expansion | None,
+        group: Index, promised: float, begin: Expansion | None = None,
     ) -> tuple[_Searches, Index]:  # fmt: skip
         """Searches from unknowns v (B, P), and which of them have a trajectory."""
         B, P = v.shape
@@ -209,14 +240,23 @@ class _Searches:
             self.H.put(places, H)
             self.current[places] = True
 
-    def trial(self, left: Index) -> _Trial:
-        """Take a step in each search that is left (b,)."""
-        solver = self.solver
+    def step(self, left: Index) -> _Step:
+        """Compute the next step of each search that is left (b,)."""
         H = self.H.take(left)
-        unit = _limit_steepness(solver.unit(self.v[left]), H)
+        unit = _limit_steepness(self.solver.unit(self.v[left]), H)
         parts = self.v[left], H, self.g[left], self.low[left], self.high[left]
         move, fall = trust_region_step(*parts, unit, self.radius[left])
-        length = np.sqrt(((move / unit) ** 2).sum(1))
+        return _Step(move, np.sqrt(((move / unit) ** 2).sum(1)), fall)
+
+    def settle(self, left: Index, step: _Step) -> tuple[Index, _Step]:
+        """Leave searches where they are whose next step promises next to nothing."""
+        on = step.fall >= self.promised
+        self.settled[left[~on]] = True
+        return left[on], _Step(*(part[on] for part in step))
+
+    def trial(self, left: Index, step: _Step) -> _Trial:
+        """Take a step in each search that is left (b,)."""
+        solver, (move, length, fall) = self.solver, step
         most = _LONGER * self.integrated[left] + _MORE
         solved = solver.solve(self.v[left] + move, self.projected, most)
         to, reached, integrated = solved.v.copy(), solved.worth.value.copy(), solved.tries.copy()

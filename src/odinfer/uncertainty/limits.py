@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from odinfer.likelihood.collocation_batch import Batch, HeldQuantity, Trajectories
 from odinfer.likelihood.forward_batch import ForwardTrajectories
 from odinfer.search import trust_region
-from odinfer.search.trust_region import minimise_batch
+from odinfer.search.trust_region import minimise_held
 from odinfer.uncertainty.quantities import HeldUnknown
 
 Array = NDArray[np.float64]
@@ -37,8 +37,9 @@ _UNEXPLAINED = 2.0  # growth of r² over what the slopes at both points allow: b
 _GAIN = 0.02  # of the threshold, that a re-optimised point may still gain
 _HELD = 0.01  # of the distance, by which a held quantity may miss its value
 _DAMPING = (1e-6, 1e-8)  # of the first-order step along the ridge, and of the step that estimates what is left to gain
+_SHORTER_STEPS = (1e-3, 1e-1)  # dampings of steps along the ridge, where longer ones end far above the threshold
 _ACCURACY = 1e-5  # nats of a re-optimised point on a mesh
-_PROMISED = 1e-6  # nats that a step must promise in a re-optimisation forward in time
+_PROMISED = 1e-4  # nats that a step must promise in a re-optimisation forward in time
 _RESTARTS = 2  # re-optimisations of one point, each of a limited number of steps
 # Rounds of trust regions for all limits of a fit. Limits that are well determined take 20 to 150; ridges that lead
 # nowhere would take 10,000.
@@ -161,6 +162,15 @@ def profile_points(
     a, change = held.gradient(near), goal - held.value(near)
     move, _ = on.step(near, H, g, np.full(B, _DAMPING[0]), a, change)
     now = on.move(near, move)
+    for damping in _SHORTER_STEPS:  # along directions that hardly matter a first-order step leads anywhere
+        far = np.flatnonzero(~(now.value - near.value <= threshold))
+        if not len(far):
+            break
+        part, begin = on.take(far), near.take(far)
+        move, _ = part.step(begin, H.take(far), g[far], np.full(len(far), damping), a[far], change[far])
+        trial = part.move(begin, move)
+        better = np.flatnonzero(trial.value < now.value[far])
+        now = now.put(far[better], trial.take(better))
     lost = np.flatnonzero(~np.isfinite(now.value))
     if len(lost):  # the ridge bends, or leaves the domain of the likelihood: the quantity alone
         alone = a * (change / np.maximum((a * a).sum(1), 1e-300))[:, None]
@@ -202,12 +212,10 @@ def _optimise(on: Trajectories, start: Batch, held: HeldQuantity, goal: Array, w
     if len(aside):
         start = start.put(aside, on.take(aside).at(aim[aside]))
     most = min(max(work.rounds, 1), trust_region.ROUNDS)
-    found = minimise_batch(
-        on.solver, aim, held=trust_region.HeldUnknown(held.index, goal), group=rows, rounds=most, promised=_PROMISED,
-        begin=replace(on.expansion(start), v=aim),
-    )  # fmt: skip
-    work.rounds -= int(found.rounds.max(initial=1))
-    return start if found.expansion is None else on.batch(found.expansion)
+    begin, fixed = replace(on.expansion(start), v=aim), trust_region.HeldUnknown(held.index, goal)
+    found, rounds = minimise_held(on.solver, begin, fixed, most, _PROMISED)
+    work.rounds -= int(rounds.max(initial=1))
+    return on.batch(found)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
