@@ -27,7 +27,7 @@ from odinfer.uncertainty.maximum import Maximum
 Array = NDArray[np.float64]
 
 DRAWS = 199  # simulations
-_SIDE_BY_SIDE = 20_000_000
+_SIDE_BY_SIDE = 1_000_000  # values of simulations that are fitted at once
 _ACCURACY = 1e-3  # nats per experiment to which they are fitted: what is compared differs by many times as much
 # Values in all simulations that are fitted unasked, where data are compressed (likelihood/observation_operator.py) and
 # elsewhere; and the fewest simulations that say anything.

@@ -115,7 +115,7 @@ class ForwardTrajectories(Trajectories):
             [np.broadcast_to(own, (size, *own.shape[1:])) for own in every]
             for every in self.solver.linearised(solved, one)
         )
-        v, tries = (np.tile(own, (size, 1)) for own in (v, solved.tries))
+        v, tries = np.tile(v, (size, 1)), np.tile(solved.tries, (size, 1))
         phi = likelihood.unknowns.phi(v)
         with np.errstate(all="ignore"):
             worth = likelihood.evaluate(states, phi)

@@ -153,12 +153,12 @@ class Likelihood:
                 (e,) = alike
                 r, J = (v[:, None] for v in self.observation.rows(e, x[e], S[e], self.y[e], noise, phi))
             else:
-                parts = (np.stack([own[e] for e in alike], 1) for own in (x, S, self.y))
-                r, J = self.observation.rows(alike[0], *parts, noise[:, None], phi)
+                states, maps, y = (np.stack([own[e] for e in alike], 1) for own in (x, S, self.y))
+                r, J = self.observation.rows(alike[0], states, maps, y, noise[:, None], phi)
             J = J.reshape(B, len(alike), int(np.prod(J.shape[2:-1])), J.shape[-1])  # of no unknowns, too
             JT, own = np.swapaxes(J, 2, 3), np.array([u.own(e) for e in alike])
             H.add_alike(np.array(alike), own, JT @ J)
-            np.add.at(g, (slice(None), own), (JT @ r.reshape(B, len(alike), -1, 1))[..., 0])
+            np.add.at(g.T, own, np.moveaxis((JT @ r.reshape(B, len(alike), -1, 1))[..., 0], 0, -1))
         if self.problem.penalised:
             for b, p in enumerate(phi):
                 prior = self.problem.prior_at(p)

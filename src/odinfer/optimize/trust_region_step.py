@@ -38,7 +38,7 @@ def trust_region_step(
         free = ~held
         slope = np.where(free, gs + Hs.dot(np.where(held, s, 0.0)), 0.0)
         left = np.sqrt(np.maximum(radius**2 - (np.where(held, s, 0.0) ** 2).sum(1), (0.1 * radius) ** 2))
-        s = np.where(free, _step_within_radius(Hs.times(free), slope, left), s)
+        s = np.where(free, _step_within_radius(Hs.times(free.astype(float)), slope, left), s)
         out = free & ((s < least) | (s > most))
         s = np.clip(s, least, most)
         held = held | out
