@@ -22,7 +22,7 @@ _STEPS = 4000  # of one trajectory, at these tolerances
 _TOLERANCES, _EXACT = (1e-6, 1e-8), 0.01  # of steps: those with which a maximum is worth what it should be, in nats
 # Tolerances that may do, and nats by which errors around a maximum may then differ, for one experiment: errors that are
 # the same everywhere change no likelihood ratio. They are looked at in some random points about it.
-_COARSE, _ERROR, _AROUND = (1e-3, 1e-4, 1e-5), 2e-4, 6
+_COARSE, _ERROR, _AROUND = (1e-3, 1e-4, 1e-5), 1e-3, 6
 
 
 def trajectories_near(likelihood: Likelihood, refined: TrajectoryOptimum) -> Trajectories:
@@ -36,8 +36,8 @@ def trajectories_near(likelihood: Likelihood, refined: TrajectoryOptimum) -> Tra
 
 
 class Equations(NamedTuple):
-    """Gauss–Newton equations of each trajectory (ArrowMatrix) and its gradient (B, P), and the steps of integration that
-    were tried (B, E)."""
+    """The parts of the Gauss–Newton matrix of each trajectory (`ArrowMatrix`), its gradient (B, P), and the steps of
+    integration that were tried (B, E)."""
 
     own: Array
     edge: Array

@@ -135,8 +135,8 @@ class _Trial(NamedTuple):
 
     `fall` (b,) is the decrease of the objective that a step promised, `gain` (b,) the one that it brought, `length`
     (b,) its length in units of the trust region, `most` (b,) the steps of integration that it might take. `to` (b, P),
-    `reached` (b,) and `noise` (b, M) are where it ended, `integrated` (b, E) the steps of integration there. Of those `beside`, which
-    ended beside a narrow ridge, the rows `won` of `restarted` went further than those of `solved`.
+    `reached` (b,) and `noise` (b, M) are where it ended, `integrated` (b, E) the steps of integration there. Of those
+    `beside`, which ended beside a narrow ridge, the rows `won` of `restarted` went further than those of `solved`.
     """
 
     fall: Array
