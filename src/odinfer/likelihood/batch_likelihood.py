@@ -209,7 +209,7 @@ class BatchLikelihood:
             for e in range(E):
                 S0[e::E, :, first:] = p.condition(e).initial_slopes(theta[:, e])[..., wanted]
         S = sensitivities(self.field, solved.trajectories, solved.experiments, solved.theta, S0, own)
-        S, x = (v.reshape(-1, E, *v.shape[1:]) for v in (S, solved.trajectories.x))
+        S, x = (v.reshape(len(v) // E, E, *v.shape[1:]) for v in (S, solved.trajectories.x))
         states: list[Array] = [np.empty(0)] * E
         maps: list[Array] = [np.empty(0)] * E
         for alike, rows, index, places in self._alike:

@@ -85,7 +85,8 @@ def _are_connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, ha
     place = np.array([apart.argmax()])
     for path in (_straight, _proportional):
         middle = path(solver, a, b, np.full((1, 1), 0.5))
-        ends = minimise_batch(solver, middle, rounds=_ROUNDS, held=HeldUnknown(place, middle[0, place]))
+        held, enough = HeldUnknown(place, middle[0, place]), limit - 0.5 * EQUALLY_GOOD  # a point on the ridge will do
+        ends = minimise_batch(solver, middle, enough, _ROUNDS, held=held, enough=enough)
         on_ridge = ends.v[0]
         if ends.value[0] <= limit and all(_are_connected(solver, end, on_ridge, limit, halvings - 1) for end in (a, b)):
             return True
