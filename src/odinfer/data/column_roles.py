@@ -101,9 +101,7 @@ def find_roles(columns: Mapping[str, Sequence[str]], taken: Collection[str] = ()
     experiment = _find_role(marks, EXPERIMENT)
     if experiment is None and time and not observable and any(name in columns for name in taken):
         experiment = _find_labels(columns, free, time)
-    return Roles(
-        time, experiment, observable, value, sd, dose, dosing if dose or "amt" in dosing else {}
-    )
+    return Roles(time, experiment, observable, value, sd, dose, dosing if dose or "amt" in dosing else {})
 
 
 def find_long_columns(columns: Iterable[str]) -> tuple[str, str] | tuple[None, None]:

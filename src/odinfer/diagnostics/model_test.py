@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odinfer.diagnostics.monte_carlo import p_value, simulate_until_decided
-from odinfer.likelihood.forward_batch import trajectories_near
 from odinfer.likelihood.likelihood import Likelihood
 from odinfer.problem.problem import Problem
 from odinfer.progress import Progress, no_progress
@@ -28,8 +27,8 @@ from odinfer.uncertainty.maximum import Maximum
 Array = NDArray[np.float64]
 
 DRAWS = 199  # simulations
-_SIDE_BY_SIDE = 20_000_000
-_ACCURACY = 1e-3  # nats to which they are fitted: what is compared differs by many times as much
+_SIDE_BY_SIDE = 1_000_000  # values of simulations that are fitted at once
+_ACCURACY = 1e-3  # nats per experiment to which they are fitted: what is compared differs by many times as much
 _TRIES, _FEWEST_TRIES = 30, 8  # of the optimiser, for usual trajectories and for those that cost many times as much
 # Values in all simulations that are fitted unasked, where data are compressed (likelihood/observation_operator.py) and
 # elsewhere; and the fewest simulations that say anything.
@@ -98,11 +97,9 @@ def judge_model(
 
 def _refit_signals(maximum: Maximum, size: int, seed: tuple[int, int]) -> Array:
     """Nats of evidence (n,) for a signal in what refits leave of n sets of simulated data, those that succeed."""
-    refined = maximum.refined
+    refined, accuracy = maximum.refined, _ACCURACY * maximum.likelihood.unknowns.experiments
     most = max(int(_TRIES / refined.effort), _FEWEST_TRIES)
-    on, found = refitted(
-        trajectories_near(maximum.likelihood, refined), refined, maximum.info.sigma, size, seed, _ACCURACY, most
-    )
+    on, found = refitted(maximum.nearby, refined, maximum.info.sigma, size, seed, accuracy, most)
     good = np.flatnonzero(np.isfinite(found.value))
     own = found.take(good)
     return _evidence(on.likelihood.take(good), on.observed(own), maximum, own.phi)

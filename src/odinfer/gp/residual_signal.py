@@ -101,10 +101,13 @@ def _gains(
 
 def _compare(binned: Sequence[_Binned], name: str, shape: tuple[float, ...]) -> tuple[Array, Array, Array]:
     """Nats gained and noise variances (B, R) by a signal at each ratio, and the variance without one (B,)."""
-    eigenvalues, rotated = [], []
+    eigenvalues, rotated, known = [], [], {}  # experiments at the same times share a covariance
     for b in binned:
-        C = kernel(name).gram(b.t, b.t, np.array(shape)).C
-        w, V = np.linalg.eigh(C * np.outer(b.weight, b.weight))
+        key = b.t.tobytes(), b.weight.tobytes()
+        if key not in known:
+            C = kernel(name).gram(b.t, b.t, np.array(shape)).C
+            known[key] = np.linalg.eigh(C * np.outer(b.weight, b.weight))
+        w, V = known[key]
         eigenvalues.append(np.maximum(w, 0.0))
         rotated.append(b.values @ V)
     w, q = np.concatenate(eigenvalues), np.concatenate(rotated, 1) ** 2

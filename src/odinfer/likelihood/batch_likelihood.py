@@ -16,6 +16,7 @@ from odinfer.ode.adaptive_mesh import along_steps
 from odinfer.ode.breakpoints import Timetable
 from odinfer.ode.collocation import CollocationPath
 from odinfer.ode.right_hand_side import Field
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 from odinfer.problem.problem import Problem
 from odinfer.scaling.dimensional_analysis import implied_sizes, natural_sizes_of_phi
 
@@ -29,7 +30,7 @@ TOLERANCE, MOST_STEPS = 1e-3, 1000  # of the steps of a search, and of one traje
 MOST_TIMES = 500  # of one series: longer ones are followed one start point after the other
 _FINER = 1e-3
 _SMALL = 1e-3  # of their natural size: unknowns that are smaller still change in steps of this
-_ROOM = 20_000_000  # derivatives that are kept at once
+_ROOM = 5_000_000  # derivatives that are kept at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,25 @@ class BatchSolution:
     def tries(self) -> Index:
         """Steps that were tried for each trajectory (B, E)."""
         return self.trajectories.tries.reshape(len(self.v), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """The objective at B sets of unknowns to second order.
+
+    Attributes:
+        v, value: unknowns (B, P) and objectives (B,).
+        noise: variances (B, M).
+        tries: steps of integration that were tried (B, E).
+        H, g: Gauss–Newton Hessians (B, P, P) and gradients (B, P).
+    """
+
+    v: Array
+    value: Array
+    noise: Array
+    tries: Index
+    H: ArrowMatrix
+    g: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +140,9 @@ class BatchLikelihood:
         """
         from odinfer.ode.integrate_batch import integrate_batch
 
-        p, u, B, E = self.problem, self.likelihood.unknowns, len(v), len(self.problem.data.experiments)
+        u, B, E = self.likelihood.unknowns, len(v), len(self.problem.data.experiments)
         phi = u.phi(v)
-        theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
-        with np.errstate(all="ignore"):
-            x0 = np.stack([p.condition(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
+        theta, x0 = self.initial_values(v)
         experiments = np.tile(np.arange(E), B)
         theta, x0 = (own.reshape(B * E, own.shape[-1]) for own in (theta, x0))
         limit = self.most if most is None else np.minimum(most, self.most).ravel()
@@ -135,6 +153,18 @@ class BatchLikelihood:
             else:
                 worth = self.likelihood.evaluate(self.states(trajectories), phi)
         return BatchSolution(v, experiments, theta, x0, trajectories, worth)
+
+    def initial_values(self, v: Array) -> tuple[Array, Array]:
+        """The model's parameters (B, E, P) and initial values (B, E, K) of every experiment at unknowns v (B, P)."""
+        p, u, E = self.problem, self.likelihood.unknowns, len(self.problem.data.experiments)
+        phi = u.phi(v)
+        if not p.split.any and p.model.given_initial is None:  # all experiments are alike
+            theta, x0 = p.theta(phi), np.empty((len(v), E, len(p.model.states)))
+            x0[..., p.model.free_initial] = v[:, : E * len(u.initial)].reshape(len(v), E, -1)
+            return np.repeat(theta[:, None], E, 1), x0
+        theta = np.stack([p.theta_of(e, phi) for e in range(E)], 1)
+        with np.errstate(all="ignore"):
+            return theta, np.stack([p.condition(e).initial(theta[:, e], u.x0(v, e)) for e in range(E)], 1)
 
     def paths(self, v: Array) -> tuple[CollocationPath, ...] | None:
         """The trajectories at unknowns v (P,) on meshes of their own steps; None if one ends early."""
@@ -149,20 +179,19 @@ class BatchLikelihood:
         x = trajectories.x.reshape(-1, self.likelihood.unknowns.experiments, *trajectories.x.shape[1:])
         return [x[:, e][:, rows] for e, rows in enumerate(self.field.table.rows)]
 
-    def normal(self, solved: BatchSolution, which: Index) -> tuple[Array, Array]:
+    def normal(self, solved: BatchSolution, which: Index) -> tuple[ArrowMatrix, Array]:
         """Gauss–Newton Hessians (b, P, P) and gradients (b, P) of the sets of unknowns `which` (b,)."""
         _, n, K = solved.trajectories.x.shape
         wide = len(self.problem.model.free_initial) + len(self.field.wanted)
         size = max(1, _ROOM // max(len(self.problem.data.experiments) * n * K * wide, 1))
-        parts = [self._normal(solved, which[i : i + size]) for i in range(0, len(which), size)]
-        return np.concatenate([H for H, _ in parts]), np.concatenate([g for _, g in parts])
+        parts = [self._normal(solved, which[i : i + size]) for i in range(0, max(len(which), 1), size)]
+        return ArrowMatrix.join([H for H, _ in parts]), np.concatenate([g for _, g in parts])
 
-    def _normal(self, solved: BatchSolution, which: Index) -> tuple[Array, Array]:
+    def _normal(self, solved: BatchSolution, which: Index) -> tuple[ArrowMatrix, Array]:
         states, maps = self.linearised(solved, which)
         with np.errstate(all="ignore"):
             phi = self.likelihood.unknowns.phi(solved.v[which])
-            H, g = self.likelihood.normal(states, maps, solved.worth.noise[which], phi)
-            return H.dense(), g
+            return self.likelihood.take(which).normal(states, maps, solved.worth.noise[which], phi)
 
     def linearised(self, solved: BatchSolution, which: Index) -> tuple[list[Array], list[Array]]:
         """States (b, N, K) of the sets of unknowns `which` (b,) at the observations of every experiment, and how they
@@ -175,23 +204,38 @@ class BatchLikelihood:
         own = (which[:, None] * E + np.arange(E)).ravel()
         S0 = np.zeros((len(own), K, first + len(wanted)))
         S0[:, initial, np.arange(first)] = 1.0
-        theta = solved.theta[own].reshape(len(which), E, solved.theta.shape[-1])
-        for e in range(E):
-            S0[e::E, :, first:] = p.condition(e).initial_slopes(theta[:, e])[..., wanted]
+        if p.model.given_initial is not None:
+            theta = solved.theta[own].reshape(len(which), E, solved.theta.shape[-1])
+            for e in range(E):
+                S0[e::E, :, first:] = p.condition(e).initial_slopes(theta[:, e])[..., wanted]
         S = sensitivities(self.field, solved.trajectories, solved.experiments, solved.theta, S0, own)
-        S, states, maps = S.reshape(len(which), E, *S.shape[1:]), [], []
-        for e, rows in enumerate(self.field.table.rows):
-            index = p.own_index(e)
-            by_own = np.zeros((len(which), len(rows), K, first + len(index)))
+        S, x = (v.reshape(len(v) // E, E, *v.shape[1:]) for v in (S, solved.trajectories.x))
+        states: list[Array] = [np.empty(0)] * E
+        maps: list[Array] = [np.empty(0)] * E
+        for alike, rows, index, places in self._alike:
             into = np.append(np.ones(first, bool), np.isin(index, wanted))
             columns = np.append(np.arange(first), first + np.searchsorted(wanted, index[into[first:]]))
-            by_own[..., into] = S[:, e][:, rows][..., columns]
-            by_own[..., first:] *= np.broadcast_to(p.slope(phi)[:, p.own_phi(e)], (len(which), len(index)))[
-                :, None, None
-            ]
-            states.append(solved.trajectories.x.reshape(-1, E, *solved.trajectories.x.shape[1:])[which, e][:, rows])
-            maps.append(by_own)
+            by_own = np.zeros((len(which), len(alike), len(rows), K, first + len(index)))
+            by_own[..., into] = S[:, alike[:, None], rows][..., columns]
+            slope = np.broadcast_to(p.slope(phi), (len(which), phi.shape[1]))
+            by_own[..., first:] *= slope[:, places][:, :, None, None]
+            own_states = x[which[:, None, None], alike[:, None], rows]
+            for i, e in enumerate(alike.tolist()):
+                states[e], maps[e] = own_states[:, i], by_own[:, i]
         return states, maps
+
+    @functools.cached_property
+    def _alike(self) -> list[tuple[Index, Index, Index, Index]]:
+        """Experiments (G,) with the same stops `rows` (N,) at their observations and the same places (W,) of their own
+        parameters in the model, and the places (G, W) of these in φ."""
+        groups: dict[tuple[bytes, bytes], list[int]] = {}
+        rows, p = self.field.table.rows, self.problem
+        for e, own in enumerate(rows):
+            groups.setdefault((own.tobytes(), p.own_index(e).tobytes()), []).append(e)
+        return [
+            (np.array(es), rows[es[0]], p.own_index(es[0]), np.array([p.own_phi(e) for e in es]))
+            for es in groups.values()
+        ]
 
     def unit(self, v: Array) -> Array:
         """By which unknowns (B, P) change in a step of length one: an e-fold, a tenth of what their bounds leave them,

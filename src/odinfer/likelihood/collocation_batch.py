@@ -43,9 +43,9 @@ class Batch:
 
     Attributes:
         phi: free parameters (B, F).
-        x0, Z: per experiment, initial values (B, K) and states at the stages (B, n, s, K), or at the observations
-            (B, N, K) if there is no mesh.
-        lins: per experiment, their sensitivities.
+        x0, Z: per experiment, initial values (B, K) and states at the stages (B, n, s, K); without a mesh at the
+            observations (B, N, K), if they are kept.
+        lins: per experiment, their sensitivities; without a mesh the Gauss–Newton equations of all.
         noise: parameters of the noise (B, K), at their best where they are not known.
         value: the objective, −log-likelihood − log p(θ) at the best noise (B,); infinite where there is no trajectory.
         bend: what Gauss–Newton leaves out of the Hessian (B, P, P), as far as that is known; (B, 0, 0) of many

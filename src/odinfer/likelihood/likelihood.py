@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,18 +148,32 @@ class Likelihood:
         """
         B, u = len(phi), self.unknowns
         H, g = ArrowMatrix.zeros(B, u.experiments, len(u.initial), u.size), np.zeros((B, u.size))
-        for e, (states, derivatives) in enumerate(zip(x, S, strict=True)):
-            r, J = self.observation.rows(e, states, derivatives, self.y[e], noise, phi)
-            J = J.reshape(B, int(np.prod(J.shape[1:-1])), J.shape[-1])  # of no unknowns, too
-            JT, own = np.swapaxes(J, 1, 2), u.own(e)
-            H.add(e, own, JT @ J)
-            g[:, own] += (JT @ r.reshape(B, -1, 1))[..., 0]
+        for alike in self._alike([derivatives.shape[1:] for derivatives in S]):
+            if len(alike) == 1:
+                (e,) = alike
+                r, J = (v[:, None] for v in self.observation.rows(e, x[e], S[e], self.y[e], noise, phi))
+            else:
+                states, maps, y = (np.stack([own[e] for e in alike], 1) for own in (x, S, self.y))
+                r, J = self.observation.rows(alike[0], states, maps, y, noise[:, None], phi)
+            J = J.reshape(B, len(alike), int(np.prod(J.shape[2:-1])), J.shape[-1])  # of no unknowns, too
+            JT, own = np.swapaxes(J, 2, 3), np.array([u.own(e) for e in alike])
+            H.add_alike(np.array(alike), own, JT @ J)
+            np.add.at(g.T, own, np.moveaxis((JT @ r.reshape(B, len(alike), -1, 1))[..., 0], 0, -1))
         if self.problem.penalised:
             for b, p in enumerate(phi):
                 prior = self.problem.prior_at(p)
                 g[b, u.of_phi] += prior.gradient
                 H.add_last(b, prior.curvature)
         return H, g
+
+    def _alike(self, shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
+        """Experiments whose data are of the same shapes, if all of them have the same observation model."""
+        if not self.problem.fully_observed_gaussian:
+            return [[e] for e in range(len(shapes))]
+        groups: dict[Any, list[int]] = {}
+        for e, (shape, y) in enumerate(zip(shapes, self.y, strict=True)):
+            groups.setdefault((shape, len(y)), []).append(e)
+        return list(groups.values())
 
     def step(
         self, at: Array, H: ArrowMatrix, g: Array, damping: Array, a: Array | None = None, gap: Array | None = None,

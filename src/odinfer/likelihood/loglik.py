@@ -46,14 +46,14 @@ def loglik(problem: Problem, values: Mapping[str, float]) -> float:
         [5.86, 9.49]
     """
     problem, v = at(problem, values)
-    x = solutions(problem, v)
+    x, unknowns = solutions(problem, v), ParameterVector(problem)
     if x is None:
         return -np.inf
 
     def states(e: int, t: Array) -> Array | None:
         """States that are integrated; None where the steady state was solved for instead."""
-        interval, found = settling_interval(problem.condition(e)), _states(problem, v, e, t)
-        theta = problem.theta_of(e, ParameterVector(problem).phi(v))
+        interval, found = settling_interval(problem.condition(e)), _states(problem, unknowns, v, e, t)
+        theta = problem.theta_of(e, unknowns.phi(v))
         solved = (
             interval and found is not None and settled(problem.condition(e), theta, found[-1], interval) is not None
         )
@@ -62,25 +62,24 @@ def loglik(problem: Problem, values: Mapping[str, float]) -> float:
     for message in steady_state_warnings(problem, states):
         warnings.warn(message, InputWarning, stacklevel=2)
     y = [e.y[None] for e in problem.data.experiments]
-    return float(observation_of(problem).best(x, y, ParameterVector(problem).phi(v)[None])[1][0])
+    return float(observation_of(problem).best(x, y, unknowns.phi(v)[None])[1][0])
 
 
 def solutions(problem: Problem, v: Array) -> list[Array] | None:
     """States (1, N, K) at the observation times of every experiment at unknowns v (P,); None if one ends earlier."""
-    x = []
+    x, unknowns = [], ParameterVector(problem)
     for e, experiment in enumerate(problem.data.experiments):
         t, row = np.unique(experiment.moments, return_inverse=True)
-        found = _states(problem, v, e, t)
+        found = _states(problem, unknowns, v, e, t)
         if found is None:
             return None
         x.append(found[None, row])
     return x
 
 
-def _states(problem: Problem, v: Array, e: int, t: Array) -> Array | None:
+def _states(problem: Problem, unknowns: ParameterVector, v: Array, e: int, t: Array) -> Array | None:
     """States (n, K) of an experiment at times (n,), at unknowns v (P,); None if the trajectory ends earlier."""
-    unknowns, condition = ParameterVector(problem), problem.condition(e)
-    theta = problem.theta_of(e, unknowns.phi(v))
+    condition, theta = problem.condition(e), problem.theta_of(e, unknowns.phi(v))
     x = reference_trajectory(condition, theta, condition.initial(theta[None], unknowns.x0(v, e)[None])[0], t)
     return x if np.isfinite(x).all() else None
 

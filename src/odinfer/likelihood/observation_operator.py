@@ -24,6 +24,7 @@ from odinfer.ode.collocation import STAGES, basis
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_ROOM = 1_000_000  # observations that are compressed at once
 _VALUES = STAGES + 1  # of an interval: at its beginning and at its stages
 
 
@@ -91,23 +92,38 @@ class ObservationOperator:
             return self, y
         B, _, K = y.shape
         seen, whole = np.isfinite(y[0]), np.isfinite(y[0]).all(1)
+        runs, left = self._runs(), np.zeros((B, 1, K))
         kept: list[tuple[Index, Array, Array]] = []
-        left = np.zeros((B, 1, K))
-        for a, b in self._runs():
+        alike: dict[int, list[tuple[int, int]]] = {}  # runs of one length, whose states were all observed: place, begin
+        for a, b in runs:
             size, rows = b - a, np.arange(a, b)
             together = bool(whole[a:b].all())
             if self.interval[a] < 0 or size <= _VALUES * (1 if together else K):
                 kept.append((self.interval[a:b], self.weights[a:b], y[:, a:b]))
                 continue
-            # States that were observed at different times have readings of their own.
-            for states in (slice(None),) if together else (slice(k, k + 1) for k in range(K)):
-                own = rows if together else rows[seen[a:b, states][:, 0]]
+            if together:
+                alike.setdefault(size, []).append((len(kept), a))
+                kept.append((np.empty(0, np.int64), np.empty(0), np.empty(0)))
+                continue
+            for k in range(K):  # states that were observed at different times have readings of their own
+                own, states = rows[seen[a:b, k]], slice(k, k + 1)
                 Q, R = np.linalg.qr(self.weights[own])
                 values = y[:, own, states]
                 target = np.full((B, len(R), K), np.nan)
                 target[..., states] = Q.T @ values
                 left[..., states] += ((values - Q @ target[..., states]) ** 2).sum(1, keepdims=True)
                 kept.append((np.full(len(R), self.interval[a]), R, target))
+        for size, places in alike.items():
+            each = max(_ROOM // (size * B * K), 1)
+            for part in (places[i : i + each] for i in range(0, len(places), each)):
+                first = np.array([a for _, a in part])
+                rows = first[:, None] + np.arange(size)
+                Q, R = np.linalg.qr(self.weights[rows])
+                values = y[:, rows]
+                target = np.swapaxes(Q, 1, 2) @ values
+                left += ((values - Q @ target) ** 2).sum((1, 2))[:, None]
+                for j, (place, a) in enumerate(part):
+                    kept[place] = np.full(len(R[j]), self.interval[a]), R[j], target[:, j]
         last = self.interval[-1:], np.zeros((1, _VALUES)), np.sqrt(left)  # reads 0: what no path changes
         interval, weights, targets = zip(*kept, last, strict=True)
         reading = ObservationOperator(self.intervals, None, np.concatenate(interval), np.concatenate(weights))

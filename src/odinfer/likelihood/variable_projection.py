@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from odinfer.likelihood.likelihood import Likelihood, LikelihoodValues
 from odinfer.model.model import Model
 from odinfer.model.program import LEAVES
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 from odinfer.optimize.trust_region_step import trust_region_step
 
 Array = NDArray[np.float64]
@@ -75,9 +76,9 @@ class VariableProjection:
             own = [states[left] for states in x]
             still = [np.zeros((*s.shape, len(u.own(e)))) for e, s in enumerate(own)]
             full, g = likelihood.normal(own, still, worth.noise[left], u.phi(v[left]))
-            H, g = full.dense()[:, places[:, None], places], g[:, places]
-            sound = np.isfinite(g).all(1) & np.isfinite(H).all((1, 2))
-            left, own, H, g = left[sound], [s[sound] for s in own], H[sound], g[sound]
+            H, g = ArrowMatrix.from_dense(full.dense()[:, places[:, None], places]), g[:, places]
+            sound = np.flatnonzero(np.isfinite(g).all(1) & H.finite)
+            left, own, H, g = left[sound], [s[sound] for s in own], H.take(sound), g[sound]
             low, high = u.low[places], u.high[places]
             move, fall = trust_region_step(v[left][:, places], H, g, low, high, unit[left][:, places], radius[left])
             tried = v[left]

@@ -65,6 +65,13 @@ class Timetable:
         return Timetable(tuple(conditions), stops, last, corner, halt, low, high, rows)
 
     @functools.cached_property
+    def course(self) -> Index:
+        """Experiments with the same stops have the same number (E,): that of the first of them."""
+        first: dict[tuple[int, bytes], int] = {}
+        keys = zip(self.last.tolist(), self.stops, strict=True)
+        return np.array([first.setdefault((n, own.tobytes()), e) for e, (n, own) in enumerate(keys)])
+
+    @functools.cached_property
     def jumps(self) -> dict[tuple[int, int], list[Jump]]:
         """What jumps at which stop of which experiment; not at the last one, after which nothing comes."""
         found: dict[tuple[int, int], list[Jump]] = {}

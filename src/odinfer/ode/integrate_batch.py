@@ -265,7 +265,7 @@ def read(table: Timetable, e: Index, steps: Steps) -> Read:
     """Which stops lie within which steps of trajectories of experiments e (B,)."""
     who, t, until = steps.who, steps.t, steps.until
     first, count = np.zeros((2, len(who)), np.int64)
-    for own, here in _groups(e[who]):
+    for own, here in _groups(table.course[e[who]]):
         stops = table.stops[own, : table.last[own] + 1]
         first[here], after = (np.searchsorted(stops, when[here], side="right") for when in (t, until))
         count[here] = after - first[here]

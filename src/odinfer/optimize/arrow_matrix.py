@@ -69,10 +69,26 @@ class ArrowMatrix:
         self.edge[:, e, :, inner] += np.moveaxis(A[:, :n, n:], 2, 0)
         self.corner[:, inner[:, None], inner] += A[:, n:, n:]
 
+    def add_alike(self, e: Index, places: Index, A: Array) -> None:
+        """Add matrices (B, G, W, W) over the unknowns of experiments e (G,), those at `places` (G, W)."""
+        _, E, n, _ = self.own.shape
+        inner = places[:, n:] - E * n
+        if not E or (inner != inner[0]).any():
+            for i, own in enumerate(e.tolist()):
+                self.add(own, places[i], A[:, i])
+            return
+        self.own[:, e] += A[:, :, :n, :n]
+        self.edge[:, e[:, None, None], np.arange(n)[:, None], inner[0]] += A[:, :, :n, n:]
+        self.corner[:, inner[0][:, None], inner[0]] += A[:, :, n:, n:].sum(1)
+
     def add_last(self, b: int, A: Array) -> None:
         """Add a matrix (F, F) over the last unknowns to one of them."""
         first = self.corner.shape[1] - len(A)
         self.corner[b, first:, first:] += A
+
+    def put(self, index: Index, other: ArrowMatrix) -> None:
+        """Replace those at `index` by all of `other`."""
+        self.own[index], self.edge[index], self.corner[index] = other.own, other.edge, other.corner
 
     @staticmethod
     def join(parts: list[ArrowMatrix]) -> ArrowMatrix:
@@ -88,6 +104,12 @@ class ArrowMatrix:
         """(B, P)"""
         own = np.einsum("beii->bei", self.own).reshape(len(self.own), -1)
         return np.concatenate([own, np.einsum("bii->bi", self.corner)], 1)
+
+    @property
+    def largest(self) -> Array:
+        """The largest absolute entry (B,)."""
+        parts = (np.abs(part).reshape(len(part), -1) for part in (self.own, self.edge, self.corner))
+        return np.asarray(np.max([part.max(1, initial=0.0) for part in parts], 0))
 
     @property
     def finite(self) -> NDArray[np.bool_]:

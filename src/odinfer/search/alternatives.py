@@ -117,8 +117,8 @@ def _are_connected(solver: BatchLikelihood, a: Array, b: Array, limit: float, ha
         return False
     place = np.array([apart.argmax()])
     middle = np.concatenate([path(solver, a, b, np.full((1, 1), 0.5)) for path in (_straight, _proportional)])
-    held = HeldUnknown(place.repeat(2), middle[:, place[0]])
-    ends = minimise_batch(solver, middle, rounds=_ROUNDS, held=held, group=np.arange(2))
+    held, enough = HeldUnknown(place.repeat(2), middle[:, place[0]]), limit - 0.5 * EQUALLY_GOOD  # on the ridge will do
+    ends = minimise_batch(solver, middle, enough, _ROUNDS, held=held, group=np.arange(2), enough=enough)
     return any(
         all(_are_connected(solver, end, on_ridge, limit, halvings - 1) for end in (a, b))
         for on_ridge in ends.v[ends.value <= limit]

@@ -30,30 +30,34 @@ def chaotic(problem: Problem, theta: Array, x0: Sequence[Array]) -> bool:
     A small perturbation, relative to each initial value, grows by more than `_CHAOS` until the end of the data.
     """
     size = np.maximum(np.nanstd(np.concatenate([e.y for e in problem.data.experiments]), 0), 1e-300)
+    starts, thetas, conditions = [], [], []
     for e, (experiment, start) in enumerate(zip(problem.data.experiments, x0, strict=True)):
         if len(experiment.t) < 2 or not np.isfinite([*theta, *start]).all():
             continue
-        apart = np.maximum(np.abs(start), 1e-3 * np.abs(start).max())
         own = Experiment("perturbed", experiment.t, np.empty((len(experiment.t), 0)), dict(experiment.u))
-        condition = Condition.of(problem.model, own)
-        of_experiment = theta[problem.split.of(e)] if problem.split.any else theta
-        compiled = isinstance(problem.model.derivatives, TextField) and condition.start == own.t[0]
-        end = _linearised(condition, of_experiment, start, apart) if compiled else None
-        if end is None:
-            end = _difference(condition, of_experiment, start, apart)
-        with np.errstate(invalid="ignore"):
-            if (np.abs(end) / size > _CHAOS * np.max(apart / size)).any():
-                return True
-    return False
+        conditions.append(Condition.of(problem.model, own))
+        starts.append(start)
+        thetas.append(theta[problem.split.of(e)] if problem.split.any else theta)
+    if not starts:
+        return False
+    first, numbers = np.array(starts), np.array(thetas)
+    apart = np.maximum(np.abs(first), 1e-3 * np.abs(first).max(1, keepdims=True))
+    ends = np.full_like(first, np.nan)
+    if isinstance(problem.model.derivatives, TextField) and all(c.start == c.experiment.t[0] for c in conditions):
+        ends = _linearised(conditions, numbers, first, apart)
+    for i in np.flatnonzero(~np.isfinite(ends).all(1)):
+        ends[i] = _difference(conditions[i], numbers[i], first[i], apart[i])
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(ends) / size > _CHAOS * np.max(apart / size, axis=1)[:, None]).any())
 
 
-def _linearised(condition: Condition, theta: Array, x0: Array, apart: Array) -> Array | None:
-    """The end (K,) of a perturbation by the variational equations; None if the trajectory ends early."""
-    f, one = Field(Timetable.of([condition]), np.empty(0, np.int64)), np.zeros(1, np.int64)
-    found = integrate_batch(f, one, theta[None], x0[None], _TOLERANCE, _MOST_STEPS)
-    if not np.isfinite(found.x[0]).all():
-        return None
-    return np.asarray(sensitivities(f, found, one, theta[None], apart[None, :, None], one)[0, -1, :, 0])
+def _linearised(conditions: list[Condition], theta: Array, x0: Array, apart: Array) -> Array:
+    """The ends (E, K) of perturbations by the variational equations; NaN where a trajectory ends early."""
+    f, every = Field(Timetable.of(conditions), np.empty(0, np.int64)), np.arange(len(conditions))
+    found = integrate_batch(f, every, theta, x0, _TOLERANCE, _MOST_STEPS)
+    S = sensitivities(f, found, every, theta, apart[..., None], every)
+    last = every, f.table.last
+    return np.where(np.isfinite(found.x[last]), S[last][..., 0], np.nan)
 
 
 def _difference(condition: Condition, theta: Array, x0: Array, apart: Array) -> Array:

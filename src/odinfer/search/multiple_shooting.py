@@ -206,7 +206,7 @@ class Windows:
         if not found.phi.size:  # no start succeeded, or no parameter is free
             return found
         solved = stage.solver.solve(stage.join(found))
-        H, _ = stage.solver.normal(solved, np.arange(len(found.phi)))
+        H = stage.solver.normal(solved, np.arange(len(found.phi)))[0].dense()
         F, phi, of = found.phi.shape[1], [], []
         for n in range(_DRAWN):
             b = n % len(found.phi)

@@ -41,7 +41,7 @@ def best_neighbour(problem: Problem, scale: Array, best: TrajectoryOptimum, budg
         lost = np.flatnonzero(~np.isfinite(batch.value))
         if len(lost):  # there is no trajectory so far away, or none that a mesh follows
             batch = batch.put(lost, around.move(around.start(best, len(lost)), 0.5 * moves[lost]))
-        batch = around.maximise(batch, tolerance=_GAIN)
+        batch = around.maximise(batch, tolerance=_GAIN * u.experiments)
         i = int(batch.value.argmin())
         if not batch.value[i] < best.objective - _GAIN:
             return best

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from odinfer.likelihood.batch_likelihood import BatchLikelihood, BatchSolution
+from odinfer.likelihood.batch_likelihood import BatchLikelihood, BatchSolution, Expansion
+from odinfer.optimize.arrow_matrix import ArrowMatrix
 from odinfer.optimize.trust_region_step import trust_region_step
 
 Array = NDArray[np.float64]
@@ -25,6 +26,7 @@ _STEEPEST = 1e4  # standard deviations that a unit of an unknown may amount to
 ROUNDS = 200  # at most
 _ENOUGH, _QUIET = 1e-3, 3  # nats that a step must gain, or that many in a row end a search
 _LONGER, _MORE = 3, 50  # a trial may take so many times the steps of where it comes from, and so many more
+_PROMISED = 1e-6  # nats that a step must promise, or a search has arrived
 _MUCH = 0.05  # nats that make a difference
 # Of patient searches: e-folds below which steps are short, and how many times what they must gain these must promise,
 # to be tried from beside the ridge, too.
@@ -73,29 +75,68 @@ def minimise_batch(
     B = len(v)
     best, enough = (np.broadcast_to(np.asarray(value, float), B) for value in (best, enough))
     group = np.zeros(B, np.int64) if group is None else group
-    searches, left = _Searches.start(solver, v, held, patient, best, enough, group)
+    searches, left = _Searches.start(solver, v, held, patient, best, enough, group, _PROMISED)
+    return _follow(searches, left, rounds, few)
+
+
+def minimise_held(
+    solver: BatchLikelihood, begin: Expansion, held: HeldUnknown, rounds: int, promised: float
+) -> tuple[Expansion, Index]:
+    """From where the objective is known to second order downhill, each search to a maximum of its own.
+
+    Args:
+        held: an unknown of each that stays where it is.
+        promised: a search has arrived where the next step promises a smaller fall of the objective.
+
+    Returns:
+        The objective to second order where the searches ended, and the rounds that each took (B,).
+    """
+    B = len(begin.v)
+    nothing = np.full(B, np.inf), np.full(B, -np.inf), np.arange(B)
+    searches, left = _Searches.start(solver, begin.v, held, False, *nothing, promised, begin)
+    rounds_taken = _follow(searches, left, rounds, 0).rounds
+    return searches.expansion(), rounds_taken
+
+
+def _follow(searches: _Searches, left: Index, rounds: int, few: int) -> TrustRegionResult:
+    """Follow searches of which some are left until no more than `few` are."""
+    B, P = searches.v.shape
     rounds_taken = np.zeros(B, int)
-    for i in range(rounds if v.shape[1] else 0):
-        left = left[np.isfinite(searches.g[left]).all(1) & np.isfinite(searches.H[left]).all((1, 2))]
+    for i in range(rounds if P else 0):
+        left = left[np.isfinite(searches.g[left]).all(1) & searches.H.take(left).finite]
         if len(left) <= few:
             break
         rounds_taken[left] = i + 1
-        trial = searches.trial(left)
+        step = searches.step(left)
+        if not searches.patient:
+            left, step = searches.settle(left, step)
+        if not len(left):
+            break
+        trial = searches.trial(left, step)
         better = searches.accept(left, trial)
         left = searches.go_on(left, trial, better, i)
-    if not v.shape[1]:  # nothing is unknown
+    if not P:  # nothing is unknown
         searches.settled, left = np.isfinite(searches.value), left[:0]
     unfinished = np.isin(np.arange(B), left)
     return TrustRegionResult(searches.v, searches.value, searches.settled, unfinished, searches.blocked, rounds_taken)
+
+
+class _Step(NamedTuple):
+    """Steps `move` (b, P) of b searches, their `length` (b,) in units of the trust region, and the decrease `fall` (b,)
+    of the objective that they promise."""
+
+    move: Array
+    length: Array
+    fall: Array
 
 
 class _Trial(NamedTuple):
     """Steps of b searches that are left.
 
     `fall` (b,) is the decrease of the objective that a step promised, `gain` (b,) the one that it brought, `length`
-    (b,) its length in units of the trust region, `most` (b,) the steps of integration that it might take. `to` (b, P)
-    and `reached` (b,) are where it ended, `integrated` (b, E) the steps of integration there. Of those `beside`, which
-    ended beside a narrow ridge, the rows `won` of `restarted` went further than those of `solved`.
+    (b,) its length in units of the trust region, `most` (b,) the steps of integration that it might take. `to` (b, P),
+    `reached` (b,) and `noise` (b, M) are where it ended, `integrated` (b, E) the steps of integration there. Of those
+    `beside`, which ended beside a narrow ridge, the rows `won` of `restarted` went further than those of `solved`.
     """
 
     fall: Array
@@ -104,6 +145,7 @@ class _Trial(NamedTuple):
     most: Index
     to: Array
     reached: Array
+    noise: Array
     integrated: Index
     solved: BatchSolution
     beside: Index
@@ -118,7 +160,8 @@ class _Searches:
     Attributes:
         projected: whether unknowns that only scale what is observed are put at their best in every solution, which
             would move what is held.
-        v, value, H, g: unknowns (B, P), objectives (B,), their curvature (B, P, P) and gradient (B, P).
+        v, value, noise: unknowns (B, P), objectives (B,) and variances of the noise (B, M).
+        H, g: curvature (B, P, P) and gradient (B, P) of the objectives, at v where they are `current` (B,).
         integrated: steps of integration (B, E) at v.
         low, high: bounds (B, P).
         radius: of the trust regions (B,).
@@ -126,6 +169,7 @@ class _Searches:
         settled, blocked: which have arrived (B,), and which need more steps of integration than there may be (B,).
         past: objectives of the last rounds (rounds, B).
         best: objectives (B,) that are known to be possible.
+        promised: nats that a step must promise.
         groups: places of the searches that are after the same maximum.
     """
 
@@ -134,9 +178,11 @@ class _Searches:
     projected: bool
     v: Array
     value: Array
+    noise: Array
     integrated: Index
-    H: Array
+    H: ArrowMatrix
     g: Array
+    current: Mask
     low: Array
     high: Array
     radius: Array
@@ -147,11 +193,12 @@ class _Searches:
     best: Array
     enough: Array
     groups: list[Index]
+    promised: float
 
     @staticmethod
     def start(
         solver: BatchLikelihood, v: Array, held: HeldUnknown | None, patient: bool, best: Array, enough: Array,
-        group: Index,
+        group: Index, promised: float, begin: Expansion | None = None,
     ) -> tuple[_Searches, Index]:  # fmt: skip
         """Searches from unknowns v (B, P), and which of them have a trajectory."""
         B, P = v.shape
@@ -161,32 +208,59 @@ class _Searches:
         if held is not None:
             low[np.arange(B), held.place] = high[np.arange(B), held.place] = held.value
         projected = held is None
-        solved = solver.solve(np.clip(v, low, high), projected)
+        if begin is None:
+            u, solved = solver.likelihood.unknowns, solver.solve(np.clip(v, low, high), projected)
+            nothing = ArrowMatrix.zeros(B, u.experiments, len(u.initial), P)
+            parts = solved.v, solved.worth.value, solved.worth.noise, solved.tries
+            begin = Expansion(*parts, nothing, np.zeros((B, P)))
+        else:
+            solved = None
         found = _Searches(
-            solver, patient, projected, solved.v.copy(), solved.worth.value.copy(), solved.tries, np.zeros((B, P, P)),
-            np.zeros((B, P)), low, high, np.full(B, _RADIUS), np.zeros(B, int), np.zeros(B, bool), np.zeros(B, bool),
-            np.full((_WINDOW, B), np.inf), best, enough, [np.flatnonzero(group == own) for own in np.unique(group)],
+            solver, patient, projected, begin.v.copy(), begin.value.copy(), begin.noise.copy(), begin.tries,
+            begin.H.take(np.arange(B)), begin.g.copy(), np.full(B, solved is None), low, high, np.full(B, _RADIUS),
+            np.zeros(B, int), np.zeros(B, bool), np.zeros(B, bool), np.full((_WINDOW, B), np.inf), best, enough,
+            [np.flatnonzero(group == own) for own in np.unique(group)], promised,
         )  # fmt: skip
         left = np.flatnonzero(np.isfinite(found.value))
-        if P:
+        if P and solved is not None:
             found.differentiate(solved, left, left)
         return found, left
+
+    def expansion(self) -> Expansion:
+        """The objectives to second order where the searches are."""
+        stale = np.flatnonzero(~self.current & np.isfinite(self.value))
+        if len(stale):
+            self.differentiate(self.solver.solve(self.v[stale]), np.arange(len(stale)), stale)
+        return Expansion(self.v, self.value, self.noise, self.integrated, self.H, self.g)
 
     def differentiate(self, solved: BatchSolution, rows: Index, places: Index) -> None:
         """Compute curvature and gradient at rows of a solution for the searches at some places."""
         if len(rows):
-            self.H[places], self.g[places] = self.solver.normal(solved, rows)
+            H, self.g[places] = self.solver.normal(solved, rows)
+            self.H.put(places, H)
+            self.current[places] = True
 
-    def trial(self, left: Index) -> _Trial:
+    def step(self, left: Index) -> _Step:
+        """Compute the next step of each search that is left (b,)."""
+        H = self.H.take(left)
+        unit = _limit_steepness(self.solver.unit(self.v[left]), H)
+        parts = self.v[left], H, self.g[left], self.low[left], self.high[left]
+        move, fall = trust_region_step(*parts, unit, self.radius[left])
+        return _Step(move, np.sqrt(((move / unit) ** 2).sum(1)), fall)
+
+    def settle(self, left: Index, step: _Step) -> tuple[Index, _Step]:
+        """Leave searches where they are whose next step promises next to nothing."""
+        on = step.fall >= self.promised
+        self.settled[left[~on]] = True
+        return left[on], _Step(*(part[on] for part in step))
+
+    def trial(self, left: Index, step: _Step) -> _Trial:
         """Take a step in each search that is left (b,)."""
-        solver, u = self.solver, self.solver.likelihood.unknowns
-        unit = _limit_steepness(solver.unit(self.v[left]), self.H[left])
-        parts = self.v[left], self.H[left], self.g[left], self.low[left], self.high[left]
-        move, fall = trust_region_step(*parts, unit, self.radius[left], (u.experiments, len(u.initial)))
-        length = np.sqrt(((move / unit) ** 2).sum(1))
+        solver, (move, length, fall) = self.solver, step
         most = _LONGER * self.integrated[left] + _MORE
         solved = solver.solve(self.v[left] + move, self.projected, most)
         to, reached, integrated = solved.v.copy(), solved.worth.value.copy(), solved.tries.copy()
+        noise = solved.worth.noise.copy()
         restarted, beside, won = None, np.empty(0, np.int64), np.empty(0, np.int64)
         if self.patient:
             # A step along a narrow ridge that bends ends beside it, however right its direction was.
@@ -199,9 +273,9 @@ class _Searches:
             won = np.flatnonzero(restarted.worth.value < reached[beside])
             beside = beside[won]
             to[beside], reached[beside] = restarted.v[won], restarted.worth.value[won]
-            integrated[beside] = restarted.tries[won]
+            noise[beside], integrated[beside] = restarted.worth.noise[won], restarted.tries[won]
         gain = self.value[left] - reached
-        return _Trial(fall, gain, length, most, to, reached, integrated, solved, beside, won, restarted)
+        return _Trial(fall, gain, length, most, to, reached, noise, integrated, solved, beside, won, restarted)
 
     def accept(self, left: Index, trial: _Trial) -> Mask:
         """Go where a step has made a search better (b,), and make its trust region wider or narrower."""
@@ -220,10 +294,12 @@ class _Searches:
         too_long = (trial.solved.tries >= np.minimum(trial.most, self.solver.most)).any(1) & (fall > _MUCH)
         self.blocked[left] = np.where(led_nowhere, still | too_long, still & better & (gain <= _ENOUGH))
         self.settled[left] = (self.quiet[left] >= _QUIET) | (self.radius[left] < _LEAST)
-        self.settled[left] |= (fall < 1e-6) & ~(grown & self.patient)
+        self.settled[left] |= (fall < self.promised) & ~(grown & self.patient)
         gone = left[better]
         self.v[gone], self.value[gone] = trial.to[better], trial.reached[better]
+        self.noise[gone] = trial.noise[better]
         self.integrated[gone] = trial.integrated[better]
+        self.current[gone] = False
         return better
 
     def go_on(self, left: Index, trial: _Trial, better: Mask, i: int) -> Index:
@@ -264,16 +340,14 @@ def _next_steps(
     solver: BatchLikelihood, solved: BatchSolution, which: Index, low: Array, high: Array, radius: Array
 ) -> tuple[Array, Array]:
     """Steps (b, P) of some from where they are, and what these promise (b,); none where there are no derivatives."""
-    u, v = solver.likelihood.unknowns, solved.v[which]
+    v = solved.v[which]
     H, g = solver.normal(solved, which)
-    lost = ~np.isfinite(g).all(1) | ~np.isfinite(H).all(axis=(1, 2))
-    H[lost], g[lost] = np.eye(v.shape[1]), 0.0
-    return trust_region_step(
-        v, H, g, low, high, _limit_steepness(solver.unit(v), H), radius, (u.experiments, len(u.initial))
-    )
+    lost = np.flatnonzero(~np.isfinite(g).all(1) | ~H.finite)
+    H, g[lost] = H.without_rows(lost), 0.0
+    return trust_region_step(v, H, g, low, high, _limit_steepness(solver.unit(v), H), radius)
 
 
-def _limit_steepness(unit: Array, H: Array) -> Array:
+def _limit_steepness(unit: Array, H: ArrowMatrix) -> Array:
     """Units (B, P) in which no unknown is so steep that others vanish beside it, such as the start of an epidemic."""
     with np.errstate(divide="ignore"):
-        return np.minimum(unit, _STEEPEST / np.sqrt(np.diagonal(H, axis1=1, axis2=2)))
+        return np.minimum(unit, _STEEPEST / np.sqrt(H.diagonal))

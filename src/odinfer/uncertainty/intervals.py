@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from odinfer.errors import listed
 from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.collocation_batch import CollocationTrajectories, WorkLimit
-from odinfer.likelihood.forward_batch import ForwardTrajectories, trajectories_near
+from odinfer.likelihood.forward_batch import ForwardTrajectories
 from odinfer.optimize.arrow_matrix import among
 from odinfer.problem.problem import Problem
 from odinfer.scaling.dimensional_analysis import natural_sizes_of_free, natural_sizes_of_phi
@@ -245,8 +245,11 @@ def unknown_limits(
     searches = Searches(side, threshold, first, stop)
     work = WorkLimit(int((MOST_ROUNDS if maximum.verify else FEW_ROUNDS) / refined.effort))
     some = len(index) > 0  # batches of no trajectories are for collocation only
-    on = trajectories_near(likelihood, refined) if some else CollocationTrajectories.of(likelihood, refined)
-    found = find_limits(on, on.start(refined, len(index)), held, searches, work=work)
+    on = maximum.nearby if some else CollocationTrajectories.of(likelihood, refined)
+    begin = on.start(refined, len(index))
+    if moved and isinstance(on, ForwardTrajectories):
+        begin = on.at(np.tile(origin, (len(index), 1)))
+    found = find_limits(on, begin, held, searches, work=work)
     if not some:
         return found
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -259,8 +262,9 @@ def unknown_limits(
     forward = on if isinstance(on, ForwardTrajectories) else ForwardTrajectories.of(likelihood, refined)
     if forward is None:
         return found
-    best = forward.at(np.tile(origin, (len(index), 1)))
-    if forward is not on or moved:
+    best = begin
+    if forward is not on:
+        best = forward.at(np.tile(origin, (len(index), 1)))
         found = find_limits(forward, best, held, searches, work=work)
     if not maximum.verify:
         return found

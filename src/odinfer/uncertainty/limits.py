@@ -11,7 +11,7 @@ is re-optimised by Levenberg–Marquardt. All limits are computed in one batch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from odinfer.likelihood.collocation_batch import Batch, HeldQuantity, Trajectories, WorkLimit
 from odinfer.likelihood.forward_batch import ForwardTrajectories
 from odinfer.search import trust_region
-from odinfer.search.trust_region import minimise_batch
+from odinfer.search.trust_region import minimise_held
 from odinfer.uncertainty.quantities import HeldUnknown
 
 Array = NDArray[np.float64]
@@ -37,7 +37,9 @@ _UNEXPLAINED = 2.0  # growth of r² over what the slopes at both points allow: b
 _GAIN = 0.02  # of the threshold, that a re-optimised point may still gain
 _HELD = 0.01  # of the distance, by which a held quantity may miss its value
 _DAMPING = (1e-6, 1e-8)  # of the first-order step along the ridge, and of the step that estimates what is left to gain
+_SHORTER_STEPS = (1e-3, 1e-1)  # dampings of steps along the ridge, where longer ones end far above the threshold
 _ACCURACY = 1e-5  # nats of a re-optimised point on a mesh
+_PROMISED = 1e-4  # nats that a step must promise in a re-optimisation forward in time
 _RESTARTS = 2  # re-optimisations of one point, each of a limited number of steps
 # Rounds of trust regions, or tries of Levenberg–Marquardt, for all limits of a fit; and of one whose model the data
 # contradict. Limits that are well determined take 20 to 150; ridges that lead nowhere would take 10,000.
@@ -149,6 +151,15 @@ def profile_points(
     a, change = held.gradient(near), goal - held.value(near)
     move, _ = on.step(near, H, g, np.full(B, _DAMPING[0]), a, change)
     now = on.move(near, move)
+    for damping in _SHORTER_STEPS:  # along directions that hardly matter a first-order step leads anywhere
+        far = np.flatnonzero(~(now.value - near.value <= threshold))
+        if not len(far):
+            break
+        part, begin = on.take(far), near.take(far)
+        move, _ = part.step(begin, H.take(far), g[far], np.full(len(far), damping), a[far], change[far])
+        trial = part.move(begin, move)
+        better = np.flatnonzero(trial.value < now.value[far])
+        now = now.put(far[better], trial.take(better))
     lost = np.flatnonzero(~np.isfinite(now.value))
     if len(lost):  # the ridge bends, or leaves the domain of the likelihood: the quantity alone
         alone = a * (change / np.maximum((a * a).sum(1), 1e-300))[:, None]
@@ -182,13 +193,18 @@ def _optimise(on: Trajectories, start: Batch, held: HeldQuantity, goal: Array, w
     """Maximise the likelihood with a quantity held: by a trust region in e-folds; Levenberg–Marquardt on meshes."""
     if not (isinstance(on, ForwardTrajectories) and isinstance(held, HeldUnknown)):
         return on.maximise(start, held, goal, tolerance=_ACCURACY, work=work)
-    v = on.likelihood.unknowns.join(start.x0, start.phi)
+    u, rows = on.likelihood.unknowns, np.arange(len(goal))
+    v = u.join(start.x0, start.phi)
+    aim = np.clip(v, u.low, u.high)
+    aim[rows, held.index] = goal
+    aside = np.flatnonzero(~np.isclose(aim, v, rtol=1e-12, atol=0.0).all(1))
+    if len(aside):
+        start = start.put(aside, on.take(aside).at(aim[aside]))
     most = min(max(work.rounds, 1), trust_region.ROUNDS)
-    found = minimise_batch(
-        on.solver, v, held=trust_region.HeldUnknown(held.index, goal), group=np.arange(len(v)), rounds=most
-    )
-    work.rounds -= int(found.rounds.max(initial=1))
-    return on.at(found.v)
+    begin, fixed = replace(on.expansion(start), v=aim), trust_region.HeldUnknown(held.index, goal)
+    found, rounds = minimise_held(on.solver, begin, fixed, most, _PROMISED)
+    work.rounds -= int(rounds.max(initial=1))
+    return on.batch(found)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from odinfer.gp.curves import Curve
 from odinfer.gp.grids import dense_times, finer_grid
 from odinfer.gp.standardisation import state_scales
+from odinfer.likelihood.collocation_batch import Trajectories
+from odinfer.likelihood.forward_batch import trajectories_near
 from odinfer.likelihood.likelihood import Likelihood
 from odinfer.likelihood.loglik import solutions
 from odinfer.likelihood.refinement import TrajectoryOptimum, maximise_from_initial, paths_through, refine, scales_along
@@ -136,6 +138,11 @@ class Maximum:
         from odinfer.uncertainty.intervals import parameter_limits
 
         return parameter_limits(self, CONFIDENCE)
+
+    @cached_property
+    def nearby(self) -> Trajectories:
+        """How trajectories near this one are computed."""
+        return trajectories_near(self.likelihood, self.refined)
 
     @cached_property
     def profile_origin(self) -> Array:

@@ -21,6 +21,8 @@ Mask = NDArray[np.bool_]
 
 # The shortest lag in units of 1/λ, by the size of the chain's state: there rounding costs some 1e-3 nats.
 _SHORTEST = {2: 3e-4, 3: 6e-3, 4: 3e-2}
+# Bins of a series that are enough, if none need be longer, in units of 1/λ, to have no more.
+_ENOUGH, _LONGEST = 20_000, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,13 @@ def joined(hypers: Sequence[Hyperparameters], t: Array) -> Index:
     for h in hypers:
         least = _SHORTEST[order(h.kernel) or 3]
         steps = np.maximum(steps, np.diff(own_time(h.kernel, h.shape, t)[0]) / least)
-    return _labels(steps)
+    labels = _labels(steps)
+    shares = np.geomspace(max(_SHORTEST[order(h.kernel) or 3] for h in hypers) / _LONGEST, 1.0, 9)[-2::-1]
+    for share in shares if len(t) > _ENOUGH else ():
+        if labels[-1] < _ENOUGH:
+            break
+        labels = _labels(share * steps)
+    return labels
 
 
 def _labels(steps: Array) -> Index:

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 _SAMPLE = 120  # observations of a sample
 _SERIES = 10  # experiments of a sample
+_MANY = 4000  # observations of many experiments: more of them determine no smoothness any better
 
 
 def bayes_by_chains(
@@ -36,11 +37,18 @@ def bayes_by_chains(
     found = []
     for state, known in zip(series, known_noise, strict=True):
         starts = list(_subsample(state, kernels, known, margin, bounds, weak_prior))
-        worth = [at_ratio(h, np.log(h.noise / h.variance), _bin(h, state), known, limits)[1] for h in starts]
+        some = state[:: max(sum(len(s.t) for s in state) // _MANY, 1)]
+        worth = [at_ratio(h, _log_ratio(h), _bin(h, some), known, limits)[1] for h in starts]
         best = starts[int(np.argmax(worth))]
         # One set of bins for all of a climb, or the evidence would jump.
-        found.append(_climb(best, _bin(best, state), known, limits))
+        own = _climb(best, _bin(best, some), known, limits)
+        whole = own if len(some) == len(state) else at_ratio(own, _log_ratio(own), _bin(own, state), known, limits)[0]
+        found.append(whole)
     return found
+
+
+def _log_ratio(hyper: Hyperparameters) -> float:
+    return float(np.log(hyper.noise / hyper.variance))
 
 
 def at_ratio(
