@@ -95,7 +95,7 @@ def fitted(problem: od.Problem) -> od.Fit:
     return fit
 
 
-def check_few(seed: int) -> None:
+def check_few(seed: int) -> bool:
     rng = np.random.default_rng(seed)
     N = int(rng.integers(4, 6))
     problem, *_ = drawn(rng, np.sort(np.append([0.0], rng.uniform(0.05, 1.0, N - 1))), rng.choice([0.01, 0.05, 0.2]))
@@ -104,7 +104,7 @@ def check_few(seed: int) -> None:
     unknowns = len(problem.free) + 2 * K
     assert (fit.uncertainty is None) == (unknowns >= N * K or fit.details["stage_used"] != "refined")
     assert (unknowns >= N * K) == any("there are no intervals" in note for note in fit.warnings)
-    assert CONTRADICTS not in fit.verdicts.values()
+    return CONTRADICTS in fit.verdicts.values()
 
 
 def check_exact(seed: int) -> None:
@@ -146,8 +146,12 @@ def check_replicates(seed: int) -> None:
 
 
 @LENGTHS
-def test_few_data_have_intervals_only_where_something_is_left_to_tell_and_accuse_nobody(times):
+def test_few_data_have_intervals_only_where_something_is_left_to_tell(times):
     attack(check_few, times, 2, np.inf, seed=SEEDS)
+
+
+def test_few_data_rarely_accuse_a_right_model():
+    assert sum(check_few(seed) for seed in range(1000, 1012)) <= 2  # of 12 at a level of 5 %
 
 
 @LENGTHS

@@ -157,3 +157,9 @@ class ParameterVector(Layout):
         initial = np.tile(self.problem.state_bounds[side][list(self.initial)], self.experiments)
         noise = np.full(sum(self.in_v), (-np.inf, np.inf)[side])
         return np.concatenate([initial, self.problem.phi_bounds[side], noise])
+
+
+def named_parameters(problem: Problem) -> Index:
+    """Places among the free parameters of those that are no coefficients of unknown functions."""
+    theirs = {name for own in problem.model.declarations.unknown for name in own.parameters}
+    return np.array([j for j, n in enumerate(problem.free) if n.partition("[")[0] not in theirs], dtype=np.int64)

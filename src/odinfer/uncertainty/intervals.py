@@ -14,7 +14,7 @@ from odinfer.likelihood.batch_likelihood import BatchLikelihood
 from odinfer.likelihood.collocation_batch import CollocationTrajectories, WorkLimit
 from odinfer.likelihood.forward_batch import ForwardTrajectories
 from odinfer.optimize.arrow_matrix import among
-from odinfer.problem.problem import Problem
+from odinfer.problem.parameter_vector import named_parameters
 from odinfer.scaling.dimensional_analysis import natural_sizes_of_free, natural_sizes_of_phi
 from odinfer.style.text import abbreviate
 from odinfer.uncertainty.identifiability import notes
@@ -99,12 +99,6 @@ def likelihood_intervals(maximum: Maximum, level: float) -> Uncertainty:
     told = notes(u, maximum.v, info, *sure, u.phi(limits.points)) if len(problem.free) == F else ()
     warnings = (*told, *_warnings(maximum, limits))
     return Uncertainty(tuple(free), log, C, freedom, level, low, high, warnings)
-
-
-def named_parameters(problem: Problem) -> Index:
-    """Places among the free parameters of those that are no coefficients of unknown functions."""
-    theirs = {name for own in problem.model.declarations.unknown for name in own.parameters}
-    return np.array([j for j, n in enumerate(problem.free) if n.partition("[")[0] not in theirs], dtype=np.int64)
 
 
 def _warnings(maximum: Maximum, limits: ParameterLimits) -> Iterator[str]:

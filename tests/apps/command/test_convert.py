@@ -134,7 +134,7 @@ def test_every_example_reads_without_a_finding(name: str, tmp_path: Path):
     known = set(problem.split.spread(json.loads(answer.read_text())))
     free = set(Structure.of(problem).names if model.declarations.effects else problem.free)
     free -= {
-        name for own in model.declarations.unknown for name in own.parameters
+        name for own in problem.model.declarations.unknown for name in own.parameters
     }  # no single numbers are true of these
     assert known == free if answer.name == "truth.json" else known <= free
 

@@ -14,7 +14,7 @@ from odinfer.apps.command.problem_description import sentences
 from odinfer.data.series import distinct_times
 from odinfer.model.expression import state_of
 from odinfer.population.structure import Structure
-from odinfer.problem.parameter_vector import ParameterVector
+from odinfer.problem.parameter_vector import ParameterVector, named_parameters
 from odinfer.problem.problem import Problem
 from odinfer.problem.resting import check_not_resting, findings_of_rest
 
@@ -195,11 +195,11 @@ def _sensitivity(p: Problem, experiment: int, phi: Array) -> Array:
 
 def _amount(p: Problem) -> Iterator[str]:
     observed = sum(int(np.isfinite(e.y).sum()) for e in p.data.experiments)
-    unknown = ParameterVector(p).size
-    if observed < _FEW * unknown:
+    named, initial = len(named_parameters(p)), ParameterVector(p).size - len(p.free)
+    if observed < _FEW * (named + initial):  # coefficients of unknown functions have a prior
         yield (
-            f"{observed} observations are few for {_count(len(p.free), 'parameter')}"
-            + (f" and {_count(unknown - len(p.free), 'initial value')}" if unknown > len(p.free) else "")
+            f"{observed} observations are few for {_count(named, 'parameter')}"
+            + (f" and {_count(initial, 'initial value')}" if initial else "")
             + "; expect wide intervals, or fix what is known"
         )
     for e in p.data.experiments:

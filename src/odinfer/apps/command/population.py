@@ -18,7 +18,6 @@ from odinfer.files import replaced_file
 from odinfer.model.statements import read_statements
 from odinfer.problem.problem import Problem
 from odinfer.style.text import TextTable, format_number
-from odinfer.uncertainty.results import checked_level
 
 if TYPE_CHECKING:
     from odinfer.data.data import Data
@@ -84,6 +83,7 @@ def run_forecast(
     from odinfer.population.fit import fit_population as run
     from odinfer.population.result import saved_estimate
     from odinfer.population.simulation import Draws, forecast_new, forecast_subject
+    from odinfer.uncertainty.results import checked_level
 
     t = np.unique(read_times(times))
     checked_level(level)
