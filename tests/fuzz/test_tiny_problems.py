@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pytest
 
 import odinfer as od
 from fuzz.attacks import LENGTHS, SEEDS, attack, check_line
@@ -150,8 +151,9 @@ def test_few_data_have_intervals_only_where_something_is_left_to_tell(times):
     attack(check_few, times, 2, np.inf, seed=SEEDS)
 
 
+@pytest.mark.slow
 def test_few_data_rarely_accuse_a_right_model():
-    assert sum(check_few(seed) for seed in range(1000, 1012)) <= 2  # of 12 at a level of 5 %
+    assert sum(check_few(seed) for seed in range(1000, 1040)) <= 5  # of 40 at a level of 5 %
 
 
 @LENGTHS

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 _RELATIVE, _ABSOLUTE = 1e-10, 1e-12  # tolerances, the second of the largest value that a state has had
 _ROUGH = 1e-6  # relative tolerance of a first integration, which tells how large states become
 _MOST_STEPS = 100_000  # between two times
-_MOST_SLOW_STEPS = 10_000  # of Radau between two corners
+_MOST_SLOW_STEPS = 3000  # of Radau between two corners
 _FIRST = 1e-3  # of the time: states that start at zero have the size that their first slope reaches in it
 _LONGER = 1e5  # times the time to settle: integrated on before the steady state is solved for
 _LEAST = 1e-9  # of the largest state: the size of smaller ones
@@ -94,10 +94,12 @@ def _integrate_intervals(
             tolerance = atol
         else:
             largest = np.maximum(size, np.abs(x)).max() or _first_size(condition, theta, x, a, b)
-            rough = _integrate(condition, theta, x, times, _ROUGH, _ROUGH * largest)
-            size = np.fmax(size, np.abs(rough[np.isfinite(rough).all(1)]).max(0, initial=0.0))
+            rough = _integrate_lsoda(condition, theta, x, times, _ROUGH, _ROUGH * largest)
+            size = size if rough is None else np.maximum(size, np.abs(rough).max(0))
             tolerance = np.minimum(_tolerance(size), start_tolerance(condition, theta, x, a, b, rtol))
-        own = _integrate(condition, theta, x, times, rtol, tolerance)
+        own = _integrate_lsoda(condition, theta, x, times, rtol, tolerance)
+        if own is None:
+            own = _integrate_stepwise(condition, theta, x, times, rtol, tolerance)
         if settling == (a, b) and np.isfinite(own).all():
             steady = settled(condition, theta, own[-1], settling)
             own[-1] = own[-1] if steady is None else steady
@@ -129,33 +131,38 @@ def _tolerance(size: Array) -> Array:
     return np.asarray(_ABSOLUTE * np.maximum(size, max(_LEAST * size.max(), _SMALLEST)))
 
 
-def _integrate(condition: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float) -> Array:
-    """States (n, K) at times (n,) between two corners, from x at the first; NaN after the trajectory has ended."""
+def _integrate_lsoda(
+    condition: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float
+) -> Array | None:
+    """States (n, K) at times (n,) between two corners, from x at the first; None if it does not get to the last."""
     from scipy.integrate import odeint
 
-    found = np.full((len(times), len(x)), np.nan)
-    found[0] = x
-    a, b, atol = times[0], times[-1], np.maximum(atol, _SMALLEST)
-    field, jacobian = condition.quick(theta, a, b), _jacobian(condition, theta, a, b)
-    if len(x) <= DENSE_UP_TO:
-        try:
-            field(x, a)
-            own, info = odeint(
-                field, x, times, Dfun=jacobian, rtol=rtol, atol=atol, full_output=True, mxstep=_MOST_STEPS
-            )
-            if info["message"].endswith("successful.") and np.isfinite(own).all():
-                return np.asarray(own)
-        except (ArithmeticError, ValueError):
-            pass
-    return _integrate_stepwise(field, jacobian, found, times, rtol, atol)
+    if len(x) > DENSE_UP_TO:
+        return None
+    try:
+        field, jacobian = condition.quick(theta, times[0], times[-1]), _jacobian(condition, theta, times[0], times[-1])
+        field(x, times[0])
+        found, info = odeint(
+            field, x, times, Dfun=jacobian, rtol=rtol, atol=np.maximum(atol, _SMALLEST), full_output=True,
+            mxstep=_MOST_STEPS,
+        )  # fmt: skip
+    except (ArithmeticError, ValueError):
+        return None
+    return np.asarray(found) if info["message"].endswith("successful.") and np.isfinite(found).all() else None
 
 
 def _integrate_stepwise(
-    field: Callable[[Array, float], Array], jacobian: Callable[[Array, float], Array], found: Array, times: Array,
-    rtol: float, atol: Array,
-) -> Array:  # fmt: skip
-    """The same by Radau, or without a Jacobian for many states; steps become shorter where the field is not finite."""
+    condition: Condition, theta: Array, x: Array, times: Array, rtol: float, atol: Array | float
+) -> Array:
+    """The same by Radau, or by DOP853 for many states; NaN after the trajectory has ended.
+
+    Steps become shorter where the field is not finite.
+    """
     from scipy.integrate import DOP853, Radau
+
+    found = np.full((len(times), len(x)), np.nan)
+    found[0], atol = x, np.maximum(atol, _SMALLEST)
+    field, jacobian = condition.quick(theta, times[0], times[-1]), _jacobian(condition, theta, times[0], times[-1])
 
     def finite(now: float, x: Array) -> Array:
         try:
@@ -163,7 +170,7 @@ def _integrate_stepwise(
         except (ArithmeticError, ValueError):
             return np.full(len(x), np.nan)
 
-    x, row = found[0], 1
+    row = 1
     if not np.isfinite(finite(times[0], x)).all():
         return found
     try:

@@ -128,12 +128,12 @@ def test_a_full_disk_is_one_clear_line_and_costs_nothing_stored(grid, reference,
 
 
 def test_a_fit_that_hangs_is_given_up_with_a_status_and_can_be_tried_again(tmp_path):
-    grid = write_grid(tmp_path, draws=1, systems="['decay']", methods="['gpr', 'endless']", timeout=12.0)
+    grid = write_grid(tmp_path, draws=1, systems="['decay']", methods="['gpr', 'endless']", timeout=8.0)
     done = bench("run", grid, "--store", tmp_path / "s", "--workers", 1)
     assert "2 of 2 runs are stored" in done.stdout
     assert "1 failed" in done.stdout
     statuses = sorted(outcome["status"] for _, outcome in outcomes(tmp_path / "s").values())
-    assert statuses == ["converged", "timed out: took longer than 12 s"]
+    assert statuses == ["converged", "timed out: took longer than 8 s"]
     assert "2 of 2 runs are stored." in bench("run", grid, "--store", tmp_path / "s").stdout  # a status is a result
     shown = bench("status", "--store", tmp_path / "s").stdout
     assert re.search(r"endless\s+1\s+1\s+1\s+0", shown)
