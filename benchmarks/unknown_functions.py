@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import odinfer as od
 
 Array = NDArray[np.float64]
-POINTS, MARGIN = 41, 0.03  # of the range at both ends, beyond which no point is asked for
+POINTS, MARGIN = 41, 0.03  # of the range at both ends, beyond which there is no point
 
 
 class System(NamedTuple):

@@ -10,6 +10,7 @@ import pytest
 import odinfer as od
 from apps.command.commands import odinfer
 from odinfer.population.compare import likelihood_ratio
+from odinfer.population.result import saved_estimate
 from odinfer.population.start import start_vectors, with_units
 from odinfer.population.structure import Structure
 
@@ -120,6 +121,18 @@ def test_the_command_forecasts_new_subjects_and_those_of_the_data_from_a_saved_f
     assert "is a fit of other equations" in odinfer(*command, cwd=tmp_path).stderr
     (tmp_path / "m.ode").write_text(TEXT)
     assert "for models with parameters that vary" in odinfer(*command, "--subject", "7", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    "damage", [{"theta": 3}, {"theta": {}}, {"theta": {"k": "x"}}, {"fixed_at_zero": None}, {"fixed_at_zero": [["k"]]}]
+)
+def test_a_damaged_population_fit_is_refused_in_one_line(fit, tmp_path, damage):
+    fit.save(tmp_path / "fit.json")
+    content = json.loads((tmp_path / "fit.json").read_text())
+    (tmp_path / "fit.json").write_text(json.dumps(content | damage))
+    with pytest.raises(od.InputError) as error:
+        saved_estimate(tmp_path / "fit.json", fit.problem)
+    assert "\n" not in str(error.value)
 
 
 def test_simulated_studies_have_the_design_of_the_data_and_give_the_estimates_back(fit):

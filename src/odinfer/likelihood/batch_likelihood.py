@@ -115,12 +115,6 @@ class BatchLikelihood:
     def problem(self) -> Problem:
         return self.likelihood.problem
 
-    @property
-    def multiplications(self) -> float:
-        """In a step of a trajectory with its sensitivities, about: linear equations of two stages for all states."""
-        K = len(self.problem.model.states)
-        return (2.0 * K) ** 2 * (2.0 * K / 3.0 + len(self.problem.model.free_initial) + len(self.field.wanted))
-
     def initial(self, v: Array) -> list[Array]:
         """Initial values (K,) of every experiment at unknowns v (P,)."""
         p, u = self.problem, self.likelihood.unknowns

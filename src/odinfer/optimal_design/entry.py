@@ -153,7 +153,7 @@ def design(
     if confirm:
         if doses:
             raise InputError("confirm: a design that chooses doses cannot be simulated; choose the doses first")
-        count, after = checked_integer("confirm", confirm, 3, 10_000), best.after[: len(basis.names)]
+        count, after = checked_integer("confirm", confirm, 3, MOST_CONFIRMED), best.after[: len(basis.names)]
         best = replace(best, confirmation=confirmed(basis, best.samples, after, count, rng, progress))
     return best
 

@@ -380,13 +380,17 @@ def saved_estimate(path: Path, problem: Problem) -> Estimate:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not JSON'}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is no population fit; give the fit.json that `odinfer fit` wrote for this model")
-    if content["equations"] != problem.model.text:
+    equations, fixed, theta = (content.get(key) for key in ("equations", "fixed_at_zero", "theta"))
+    if equations != problem.model.text:
         raise InputError(f"{path} is a fit of other equations; fit this model, or give the model of that fit")
     structure = Structure.of(problem)
-    for name in content["fixed_at_zero"]:
+    known = [e.name for e in structure.effects]
+    if not isinstance(theta, dict) or not isinstance(fixed, list) or not all(name in known for name in fixed):
+        raise InputError(f"{path} is damaged: 'theta' or 'fixed_at_zero' is not what `odinfer fit` writes; fit again")
+    for name in fixed:
         if name not in structure.fixed_at_zero:
             structure = structure.without(name)
-    return estimate_at(structure, {n: x for n, x in content["theta"].items() if n in structure.names})
+    return estimate_at(structure, {n: x for n, x in theta.items() if n in structure.names})
 
 
 def _finite(value: Any) -> Any:

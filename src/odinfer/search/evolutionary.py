@@ -2,8 +2,8 @@
 
 The search ends when several fresh starts have led to the best maximum, or none has become better for some generations,
 and changed copies of the best have not led away from it. What counts as better is relative to what is left to explain:
-a wrong model is not searched for fractions of a nat. Steps are coarse as long as the best end is worth the same with
-fine ones.
+a wrong model is not searched for fractions of a nat. Steps of integration are coarse as long as fine ones give the best
+optimum the same objective.
 """
 
 from __future__ import annotations
